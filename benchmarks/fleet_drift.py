@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,7 +37,7 @@ NAMES = {"viscous": "viscous friction", "dry": "dry friction", "load": "load"}
 
 
 class Lazy(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots made when they are asked for, and kept without the stretches that are not asked for again."""
+    """Robots made when they are asked for, and kept."""
 
     def __init__(self, fleet: SimulatedFleet) -> None:
         self.fleet, self._kept = fleet, dict[str, Mapping[int, RobotDay]]()
@@ -45,11 +45,7 @@ class Lazy(Mapping[str, Mapping[int, RobotDay]]):
 
     def __getitem__(self, name: str) -> Mapping[int, RobotDay]:
         if name not in self._kept:
-            days = self.fleet.robot(self._places[name])
-            late = {
-                d: replace(x, evidence=x.evidence.without_stretches()) for d, x in days.items() if d >= START + LEARNING
-            }
-            self._kept[name] = {**days, **late}
+            self._kept[name] = self.fleet.robot(self._places[name])
         return self._kept[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -88,7 +84,8 @@ class Outcome:
 
 def judged(seed: int, robots: int = ROBOTS, changed: list[FleetChange] | None = None) -> FleetDrift:
     """The page of the last day."""
-    fleet = SimulatedFleet(robots, DAYS, seed, changes() if changed is None else changed)
+    changed = changes() if changed is None else changed
+    fleet = SimulatedFleet(robots, DAYS, seed, changed, stretches_until=LEARNING)  # later ones are not asked for
     kind = StreamType("arm", load_directions(simulated_model()), MOVING_MASS)
     return fleet_drift([TypeFleet(kind, Lazy(fleet))], DriftOptions())
 

@@ -9,7 +9,7 @@ gear ripple, backlash, sensors that lag behind and are off, day effects, noise w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -78,6 +78,7 @@ class SimulatedFleet:
     blind: bool = False
     plain: bool = False
     new_programs: Mapping[int, int] = field(default_factory=dict)  # robot -> day
+    stretches_until: int | None = None  # day from which on no stretches are made; None: always
 
     @cached_property
     def sigma(self) -> Array:
@@ -224,6 +225,14 @@ def _day(
         triangles.append(_triangle(sums[-1], YY))
     samples = np.full(n, float(count * STRETCHES))
     evidence = FleetEvidence(layout, tuple(triangles), samples)
+    if fleet.stretches_until is not None and d >= fleet.stretches_until:
+        return evidence
+    return replace(evidence, stretches=_stretches(fleet, evidence, sums))
+
+
+def _stretches(fleet: SimulatedFleet, evidence: FleetEvidence, sums: Sequence[tuple[Array, Array, Array]]) -> Stretches:
+    """What is left of each stretch of a day beside the day's own values; sums: of each effort."""
+    layout, n, count = evidence.layout, len(sums), int(RATE * STRETCH)
     beta = evidence.superset_fit() if fleet.blind else _values(evidence)
     scores, diagonals = [], []
     for (gram, scale, XY), own in zip(sums, layout.seen, strict=True):
@@ -231,8 +240,7 @@ def _day(
         scores.append(_in_time(XY - fitted).astype(np.float32))
         diagonals.append(_in_time(scale**2 * np.einsum("pkk->pk", gram)[:, None]).astype(np.float32))
     counts, memory = np.full(STRETCHES, float(count)), np.full(n, 2 * MEMORY * RATE)
-    kept = Stretches(tuple(scores), tuple(diagonals), counts, memory, evidence.residuals(beta))
-    return FleetEvidence(layout, evidence.triangles, samples, kept)
+    return Stretches(tuple(scores), tuple(diagonals), counts, memory, evidence.residuals(beta))
 
 
 def _by_phase(x: Array) -> Array:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -22,6 +26,7 @@ from tests.codegen.test_batch import everything, everything_program
 
 __all__ = ["machine"]  # the fixture
 ALL = tuple(BUILDERS)
+ROBOTS = {"two joints": robots.planar2r(), "arm": robots.puma560()}
 
 
 @pytest.fixture(scope="module")
@@ -38,25 +43,35 @@ def there(request, machine: Machine, folder, monkeypatch) -> Machine:
     return machine
 
 
-def selftest(machine: Machine, robot, folder, **options) -> str:
-    """What the self-test of the generated C says there."""
-    generate(robot, folder, **options)
-    program = machine.executable(folder / "selftest", f"{identifier(robot.name)}.c", "selftest.c", flags=("-O1",))
-    return machine.run(program).decode()
+@pytest.fixture(scope="module")
+def selftest(tmp_path_factory) -> Callable[[Machine, str, CodeModel, Arithmetic], str]:
+    """What the self-test of the generated C says on a machine; the code is generated once for all of them."""
+
+    @cache
+    def written(name: str, model: CodeModel, arithmetic: Arithmetic) -> Path:
+        folder = tmp_path_factory.mktemp("generated")
+        generate(ROBOTS[name], folder, programs=ALL, model=model, arithmetic=arithmetic)
+        return folder
+
+    def said(machine: Machine, name: str, model: CodeModel, arithmetic: Arithmetic) -> str:
+        target = written(name, model, arithmetic) / f"selftest-{machine}"
+        source = f"{identifier(ROBOTS[name].name)}.c"
+        program = machine.executable(target, source, "selftest.c", flags=("-O1",))
+        return machine.run(program).decode()
+
+    return said
 
 
-def test_generated_c(machine, tmp_path):
-    options = {"model": CodeModel(rotors=True, friction=True), "arithmetic": Arithmetic(sincos="own")}
-    said = selftest(machine, robots.planar2r(), tmp_path, programs=ALL, **options)
+def test_generated_c(machine, selftest):
+    said = selftest(machine, "two joints", CodeModel(rotors=True, friction=True), Arithmetic(sincos="own"))
     assert "FAILED" not in said and said.count(" ok ") >= len(ALL)
 
 
 @pytest.mark.slow
-def test_generated_c_of_an_arm(machine, tmp_path):
+def test_generated_c_of_an_arm(machine, selftest):
     """On each processor both, by one compiler each."""
     numbers = {"gcc": Arithmetic("double", "own"), "clang": Arithmetic("float", "libm")}[machine.by]
-    model, arithmetic = CodeModel(rotors=True, friction=True, payload=True), numbers
-    said = selftest(machine, robots.puma560(), tmp_path, programs=ALL, model=model, arithmetic=arithmetic)
+    said = selftest(machine, "arm", CodeModel(rotors=True, friction=True, payload=True), numbers)
     assert "FAILED" not in said and said.count(" ok ") >= len(ALL)
 
 

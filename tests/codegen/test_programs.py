@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from minertia.codegen.formulation import Formulation
 from minertia.codegen.generate import generate
 from minertia.codegen.options import Arithmetic, CodeModel
+from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build, programs_of
 from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
@@ -78,34 +83,50 @@ def test_a_unit_of_force_and_gravity_anywhere_change_no_torque(unit, gravity):
         assert program.operations[0] < build(setting, "inverse_dynamics", Representative(choice.kept)).operations[0]
 
 
+class Written(NamedTuple):
+    """Code of a robot in a folder, and for every program what it is to give for some inputs."""
+
+    folder: Path
+    prefix: str
+    cases: tuple[tuple[Program, dict[str, np.ndarray], dict[str, np.ndarray]], ...]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Callable[[str, str], Written]:
+    """Code of a robot with some parameters, generated once for all compilers."""
+
+    @cache
+    def of(name: str, parameters: str) -> Written:
+        robot, folder = ROBOTS[name], tmp_path_factory.mktemp(name)
+        arithmetic = Arithmetic(sincos={"baked": "libm", "base": "own"}[parameters])
+        programs, model = programs_of(robot), CodeModel(parameters)
+        result = generate(robot, folder, programs=programs, model=model, arithmetic=arithmetic)
+        has = bool(robot.effect_values)  # what the robot has is in the code
+        setting = Setting(robot, parameters, rotors=has, friction=has)
+        built = [build(setting, name, result.representatives.get(name)) for name in programs]
+        prefix = next(path.stem for path in result.files if path.suffix == ".h")
+        return Written(folder, prefix, tuple((p, *reference(setting, p, seed=5)) for p in built))
+
+    return of
+
+
 @pytest.mark.parametrize(
-    ("robot", "compiler"),
+    ("name", "compiler"),
     [
-        pytest.param(robot, compiler, id=f"{name}-{compiler}", marks=LONG.get(name, LATER.get(compiler, ())))
-        for name, robot in ROBOTS.items()
+        pytest.param(name, compiler, id=f"{name}-{compiler}", marks=LONG.get(name, LATER.get(compiler, ())))
+        for name in ROBOTS
         for compiler in COMPILERS
     ],
 )
-def test_compiled_c_equals_recursion(robot, compiler, tmp_path):
-    for parameters, sincos in (("baked", "libm"), ("base", "own")):
-        folder = tmp_path / parameters
-        result = generate(
-            robot,
-            folder,
-            programs=programs_of(robot),
-            model=CodeModel(parameters),
-            arithmetic=Arithmetic(sincos=sincos),
-        )
-        prefix = next(path.stem for path in result.files if path.suffix == ".h")
-        lib = library(folder, prefix, compiler, ("-O1" if robot.n > 2 else "-O0",))
-        has = bool(robot.effect_values)  # what the robot has is in the code
-        setting = Setting(robot, parameters, rotors=has, friction=has)
-        for name in programs_of(robot):
-            program = build(setting, name, result.representatives.get(name))
-            inputs, wanted = reference(setting, program, seed=5)
-            found = call(lib, prefix, program, inputs)
+def test_compiled_c_equals_recursion(name, compiler, written):
+    for parameters in ("baked", "base"):
+        code = written(name, parameters)
+        lib = library(code.folder, code.prefix, compiler, ("-O1" if ROBOTS[name].n > 2 else "-O0",))
+        for program, inputs, wanted in code.cases:
+            found = call(lib, code.prefix, program, inputs)
+            most = TOLERANCE.get(program.name, 1e-12)
             for port in program.ports:
-                assert difference(found[port.name], wanted[port.name]) < TOLERANCE.get(name, 1e-12), (name, port.name)
+                assert difference(found[port.name], wanted[port.name]) < most, (program.name, port.name)
 
 
 @pytest.mark.parametrize(

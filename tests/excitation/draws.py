@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ FLOORS = ("base", "base", "base", "base", "number", "none")
 GRAVITIES = ((0, 0, -9.81), (0, 0, -9.81), (0, 0, -9.81), (0, 0, 9.81), (9.81, 0, 0))
 FLOATING = ("go2.mjcf.xml", "tiago.mjcf.xml")
 PROBES = 400
+DRAWS = 8  # of each robot
+FEWER = {  # of those with the longest searches; all together are still more than two hundred
+    "simple_humanoid.urdf": 2, "allegro_right_hand.urdf": 2, "panda.urdf": 3, "tiago_no_hand.urdf": 3,
+    "solo12.urdf": 4, "kuka_lwr4.urdf": 4, "ur5e.mjcf.xml": 5, "kinova_gen3.urdf": 5,
+}  # fmt: skip
 ALMOST = 1e-9
 ALONG = np.linspace(0.0, 1.0, 33)[None, :, None]
 
@@ -53,6 +59,11 @@ def files() -> list[str]:
     """Shared robot files with a fixed base, those that are there."""
     there = sorted(path for path in (SHARED / "robots").glob("*.*") if path.suffix not in (".md", ".json"))
     return [str(path) for path in there if path.name not in FLOATING]
+
+
+def draws_of(name: str) -> int:
+    """How many limits are drawn for a robot."""
+    return FEWER.get(Path(name).name, DRAWS)
 
 
 def lacks_values(name: str) -> bool:

@@ -24,14 +24,12 @@ from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.robot.read import bundled_robots, read_robot
-from tests.excitation.draws import Outcome, files, lacks_values, outcome
+from tests.excitation.draws import DRAWS, Outcome, draws_of, files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 
 QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
 PLAIN = Optimality(rotors=False, friction=False)
 TREES = [name for name in bundled_robots() if not read_robot(name).cuts]
-DRAWS = 8
-FEWER = {"simple_humanoid.urdf": 2, "allegro_right_hand.urdf": 4}  # tens of joints
 NAMED = re.compile(
     r"give values for|joint '|frame '|' is [\d.e-]+ m (above|below) the floor|' cannot rise above the floor"
     r"|letters without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
@@ -149,11 +147,11 @@ def test_draws(name):
 @pytest.mark.parametrize("name", files(), ids=lambda name: Path(name).name)
 def test_draws_of_files(name):
     pytest.importorskip("mujoco")
-    count = FEWER.get(Path(name).name, DRAWS)
+    count = draws_of(name)
     assert held(name, range(200, 200 + count))["motions"] >= (0 if lacks_values(name) else 0.4 * count)
 
 
 def test_draws_are_many():
     """At least two hundred over the bundled robots and the files."""
-    counted = sum(FEWER.get(Path(name).name, DRAWS) for name in [*TREES, *files()])
+    counted = sum(draws_of(name) for name in [*TREES, *files()])
     assert counted >= (200 if SHARED.is_dir() else 100)

@@ -10,15 +10,13 @@ import pytest
 
 from minertia.codegen.kernels.build import native
 from minertia.robot.read import bundled_robots, read_robot
-from tests.excitation.draws import files, lacks_values, outcome
+from tests.excitation.draws import DRAWS, draws_of, files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 
 pytest.importorskip("mujoco")
 
-DRAWS = 8  # of each robot
 # the world of these draws does not know that links of loops pass beside one another; test_loops.py holds those
 TREES = [name for name in bundled_robots() if not read_robot(name).cuts]
-FEWER = {"simple_humanoid.urdf": 2, "allegro_right_hand.urdf": 4}  # tens of joints
 NAMED = re.compile(
     r"give values for|joint '|frame '|' is [\d.e-]+ m (above|below) the floor|' cannot rise above the floor"
     r"|letters without a value \(|' and '.+' (are|overlap by) [\d.e-]+ m"
@@ -65,12 +63,12 @@ def test_draws(name):
 @needs_shared
 @pytest.mark.parametrize("name", files(), ids=lambda name: Path(name).name)
 def test_draws_of_files(name):
-    count = FEWER.get(Path(name).name, DRAWS)
+    count = draws_of(name)
     seen = held(name, range(100, 100 + count))
     assert seen["motions"] >= (0 if lacks_values(name) else 0.5 * count)
 
 
 def test_draws_are_many():
     """At least two hundred over the bundled robots and the files."""
-    counted = sum(FEWER.get(Path(name).name, DRAWS) for name in [*TREES, *files()])
+    counted = sum(draws_of(name) for name in [*TREES, *files()])
     assert counted >= (200 if SHARED.is_dir() else 100)

@@ -32,7 +32,7 @@ def test_white_residuals_would_not_do():
     assert np.mean(inside) < 0.5
 
 
-DRAWS = 45  # of each arm
+DRAWS = 30  # of each arm
 # statements of other draws are independent: 1 in 1000 to be outside on either side, where those of a draw err alike
 ALONE = [float(binom.ppf(p, 3 * DRAWS, 0.95)) / (3 * DRAWS) for p in (0.001, 0.999)]
 BOUNDS = {kind: (0.92, 0.98) for kind in KINDS} | dict.fromkeys(("gains", "test of zeros"), (ALONE[0], ALONE[1]))

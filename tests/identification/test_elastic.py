@@ -194,7 +194,8 @@ def held_by_intervals(encoder: str, seeds: range) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["both", "motor"])
 def test_intervals_hold_planted_stiffness_and_damping(encoder: str) -> None:
-    assert 0.88 <= held_by_intervals(encoder, range(16)).mean() <= 1.0
+    """Of 40 values at most 4 outside; right intervals of 95 % have more in one of twenty such samples."""
+    assert 0.88 <= held_by_intervals(encoder, range(10)).mean() <= 1.0
 
 
 def test_intervals_hold_a_first_sample() -> None:

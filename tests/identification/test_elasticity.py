@@ -93,8 +93,7 @@ def puma(joints: tuple[int, ...] = (2, 3)) -> tuple[Campaign, dict[str, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("side", ["motor", "link", "both"])
+@pytest.mark.parametrize(("side", "seed"), [("motor", 0), ("link", 1), ("both", 0)])
 def test_two_elastic_joints_of_a_puma_are_named_and_found(side: str, seed: int) -> None:
     campaign, planted = puma()
     log = sprung_log(campaign, planted, seed=seed, seconds=6.0, noise=5e-5)

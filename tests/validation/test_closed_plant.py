@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -219,20 +220,32 @@ def motions():
     )
 
 
+@pytest.fixture(scope="module")
+def rehearsed(motions):
+    """The rehearsal of the palletiser with a seed of the noise, made once."""
+    return cache(
+        lambda seed: rehearse(
+            mi.read_robot("palletiser"),
+            RehearsalOptions(seed=seed, rate=500.0),
+            motions=motions,
+            with_control=False,
+        )
+    )
+
+
 @pytest.mark.slow
-def test_the_palletiser_comes_back_from_a_rehearsal(motions):
-    found = rehearse(mi.read_robot("palletiser"), RehearsalOptions(rate=500.0), motions=motions, with_control=False)
+def test_the_palletiser_comes_back_from_a_rehearsal(rehearsed):
+    found = rehearsed(0)
     assert len(found.returned) >= 36
     assert found.within >= 0.97 and found.over_floor <= 1.05
 
 
 @pytest.mark.slow
-def test_the_palletiser_comes_back_from_rehearsals_with_other_noise(motions):
-    robot, count = mi.read_robot("palletiser"), 8
-    options = [RehearsalOptions(seed=seed, rate=500.0) for seed in range(count)]
-    runs = [rehearse(robot, each, motions=motions, with_control=False) for each in options]
+def test_the_palletiser_comes_back_from_rehearsals_with_other_noise(rehearsed):
+    """Of some 180 values 1 may be further off than three deviations, which one in 370 is."""
+    runs = [rehearsed(seed) for seed in range(5)]
     off = np.array([abs(r.off) for run in runs for r in run.returned])
-    assert len(off) >= 36 * count
+    assert len(off) >= 36 * len(runs)
     assert np.mean(off <= 3) >= 0.99
     assert max(run.over_floor for run in runs) <= 1.05
 

@@ -64,11 +64,15 @@ class Trajectory:
         return float(self.t[1] - self.t[0]) if len(self.t) > 1 else 0.0
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """q, qd, qdd (n,) at a time, or (N, n) at times, linear between samples; at rest before and after them."""
+        """q, qd, qdd at a time or at times (N,), linear between samples; at rest before the first and after the last.
+
+        Of shape (n,) or (N, n) each.
+        """
         times = np.asarray(t, float)
-        k = np.minimum(np.maximum(np.searchsorted(self.t, times) - 1, 0), len(self.t) - 2)
+        k = np.clip(np.searchsorted(self.t, times) - 1, 0, len(self.t) - 2)
         s = np.clip((times - self.t[k]) / (self.t[k + 1] - self.t[k]), 0.0, 1.0)[..., None]
-        inside = ((times >= self.t[0]) & (times - self.t[0] <= self.t[-1] - self.t[0]))[..., None]
+        passed = times - self.t[0]
+        inside = ((passed >= 0.0) & (passed <= self.t[-1] - self.t[0]))[..., None]
         q, qd, qdd = ((1 - s) * x[k] + s * x[k + 1] for x in (self.q, self.qd, self.qdd))
         return q, qd * inside, qdd * inside
 

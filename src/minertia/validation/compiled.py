@@ -57,9 +57,9 @@ class CompiledCode:
 
         def run(*values: Array | float) -> tuple[Array, ...]:
             for buffer, value in zip(inputs, values, strict=True):
-                buffer[:] = value
+                buffer[...] = value
             call(*places)
-            return tuple(buffer.copy() for buffer in outputs)
+            return tuple([buffer.copy() for buffer in outputs])
 
         return run
 

@@ -136,7 +136,10 @@ class Plant:
         self.where = np.array([joint.qposadr[0] for joint in joints])
         self.dof = np.array([joint.dofadr[0] for joint in joints])
         self.own = np.array(self.robot.independent)
-        self.positions, self.rates = self.where[self.own], self.dof[self.own]  # of the coordinates
+        # of the coordinates; and the memory of the state, which is asked for at every step
+        self.positions, self.rates = _run_of(self.where[self.own]), _run_of(self.dof[self.own])
+        self.state = self.data.qpos, self.data.qvel
+        self.efforts, self.joint_rates = self.data.qfrc_applied, _run_of(self.dof)
         self.offset = constant_efforts(self.robot)
         self.effects = PlantEffects(self) if self.robot.other_effects else None
         if old is not None:
@@ -158,16 +161,16 @@ class Plant:
     @property
     def q(self) -> Array:
         """True positions of the coordinates."""
-        return np.array(self.data.qpos[self.positions])
+        return np.array(self.state[0][self.positions])
 
     @property
     def qd(self) -> Array:
         """True velocities of the coordinates."""
-        return np.array(self.data.qvel[self.rates])
+        return np.array(self.state[1][self.rates])
 
     def step(self, tau: Array) -> None:
         """Apply efforts for one period."""
-        extra, moved = self.stribeck, self.rates
+        extra, moved, efforts = self.stribeck, self.rates, self.efforts
         for _ in range(self.substeps):
             effort = np.asarray(tau, float)
             if extra is not None:
@@ -175,10 +178,10 @@ class Plant:
                 effort = effort - extra * np.tanh(v / (0.1 * self.flaws.stribeck_velocity)) * np.exp(
                     -((v / self.flaws.stribeck_velocity) ** 2)
                 )
-            self.data.qfrc_applied[self.dof] = -self.offset
-            self.data.qfrc_applied[moved] += effort
+            efforts[self.joint_rates] = -self.offset
+            efforts[moved] += effort
             if self.outside is not None:
-                self.data.qfrc_applied[:] += self.outside
+                efforts += self.outside
             if self.effects is not None:
                 self.effects.apply()
             self.mujoco.mj_step(self.model, self.data)
@@ -237,7 +240,8 @@ class Plant:
                 if touch is not None:
                     self.touched(touch, k * self.period)
                 recorder.period(k, controller, listener)
-                if np.abs(self.qd).max(initial=0.0) > RUNAWAY:
+                speeds = self.qd.tolist()
+                if max(speeds, default=0.0) > RUNAWAY or min(speeds, default=0.0) < -RUNAWAY:
                     recorder.stop(k)
                     break
         finally:
@@ -245,6 +249,12 @@ class Plant:
             if self.robot is not robot:
                 self._install(robot)
         return recorder.log()
+
+
+def _run_of(places: NDArray[Any]) -> slice | NDArray[Any]:
+    """Places as a slice where they follow one another, which is read and written in a fraction of the time."""
+    first, count = int(places[0]) if len(places) else 0, len(places)
+    return slice(first, first + count) if np.array_equal(places, np.arange(first, first + count)) else places
 
 
 class PlantEffects:
@@ -344,7 +354,7 @@ class _Recorder:
         self.velocity = plant.qd
         self.table = np.zeros((6, count, n))
         self.times = np.asarray(np.arange(count) * plant.period, np.float64)
-        self.reference = trajectory.at(trajectory.t[0] + self.times)
+        self.asked = trajectory.at(trajectory.t[0] + self.times)  # at once: sample by sample takes as long as the rest
 
     def period(self, k: int, controller: Controller, listener: Listener | None) -> None:
         """Measure, ask the controller, apply what it said `delay` periods ago, record."""
@@ -352,15 +362,16 @@ class _Recorder:
         q_true, qd_true = plant.q, plant.qd
         q = self._encoder(q_true)
         qd = self._velocity(q, qd_true)
-        q_ref, qd_ref, qdd_ref = self.reference
+        q_ref, qd_ref, qdd_ref = self.asked
         sample = ControlSample(float(self.times[k]), q, qd, q_ref[k], qd_ref[k], qdd_ref[k])
         command = np.asarray(controller(sample), float)
         if not np.isfinite(command).all():
             raise MinertiaError(f"the controller returned a number that is not finite at {sample.t:.3f} s")
         self.commands.append(command)
         applied = self.commands.popleft() if len(self.commands) > self.delay else self.commands[0]
-        measured = command + self.noise * self.rng.normal(size=len(q))
-        self.table[:, k] = q, measured, q_true, qd_true, applied, sample.q_ref
+        measured = command + self.noise * self.rng.standard_normal(len(q))
+        for row, value in zip(self.table, (q, measured, q_true, qd_true, applied, sample.q_ref), strict=True):
+            row[k] = value
         if listener is not None:
             listener(sample, measured)
         plant.step(applied)
@@ -369,7 +380,7 @@ class _Recorder:
         if not self.is_quantised:
             return q
         if self.plant.flaws.is_dithered:
-            return np.asarray(q + self.resolution * self.rng.uniform(-0.5, 0.5, len(q)))
+            return np.asarray(q + self.resolution * (self.rng.random(len(q)) - 0.5))
         return np.asarray(np.where(self.has_lines, np.round(q / self.line) * self.line, q))
 
     def _velocity(self, q: Array, true: Array) -> Array:
