@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 INK = "#7a8088"
-COLOURS = {"avx512": "#3f83d6", "avx2": "#2f9e8f", "sse2": "#9a73c4", "neon": "#d28a34"}
+COLOURS = {"avx512_fp16": "#3f83d6", "avx512": "#7fb0e8", "avx2": "#2f9e8f", "sse2": "#9a73c4", "neon": "#d28a34"}
 WIDTH, LEFT, RIGHT = 940, 520, 60  # of the picture, of the words before the bars, of the numbers behind them
 BAR, GAP, TOP = 13, 9, 26  # heights
 FONT = "font-family='system-ui,sans-serif' font-size='12'"
@@ -44,7 +44,7 @@ def _legend(used: Sequence[str], names: Mapping[str, str]) -> str:
     for key in used:
         parts.append(f"<rect x='{x}' y='5' width='12' height='10' fill='{COLOURS[key]}'/>")
         parts.append(f"<text x='{x + 17}' y='14'>{escape(names[key])}</text>")
-        x += 90
+        x += 40 + 7 * len(names[key])
     parts.append(f"<path d='M{x + 6} 3v14' stroke='{INK}' stroke-width='2'/><text x='{x + 14}' y='14'>goal</text>")
     return "".join(parts)
 

@@ -18,7 +18,14 @@ from benchmarks.measure import Row
 
 FOLDER = Path(__file__).parent / "results"
 # in the order of the page: file name -> what it is called there
-SETS = {"avx512": "AVX-512", "avx2": "AVX2", "sse2": "SSE2", "neon": "NEON"}
+SETS = {
+    "avx512_fp16": "AVX-512 with FP16",  # from Sapphire Rapids on; before, processors clock lower in 512-bit code
+    "avx512": "AVX-512",
+    "avx2": "AVX2",
+    "sse2": "SSE2",
+    "neon": "NEON",
+}
+FLAGS = {"avx512_fp16": "avx512_fp16", "avx512": "avx512f", "avx2": "avx2"}  # of /proc/cpuinfo, widest first
 DIGITS = 4  # of a time: more is noise
 PACKAGES = ("numpy", "scipy", "pin", "libpinocchio", "casadi", "dynibo")
 
@@ -28,7 +35,7 @@ def instruction_set() -> str:
     if platform.machine().lower() in ("aarch64", "arm64"):
         return "neon"
     flags = _cpuinfo("flags").split()
-    return next((name for name, flag in (("avx512", "avx512f"), ("avx2", "avx2")) if flag in flags), "sse2")
+    return next((name for name, flag in FLAGS.items() if flag in flags), "sse2")
 
 
 def machine() -> str:

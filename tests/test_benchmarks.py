@@ -40,7 +40,17 @@ def test_words_beside_the_bars_fit():
 
 def test_every_set_of_the_repository_can_be_read():
     names = {path.stem for path in results.FOLDER.glob("*.json")}
-    assert {"avx512", "neon", "h200"} <= names <= {*results.SETS, *page.DEVICES}
+    assert {"avx512_fp16", "avx512", "neon", "h200"} <= names <= {*results.SETS, *page.DEVICES}
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [("sse2 avx2 avx512f avx512_fp16", "avx512_fp16"), ("avx512f avx2", "avx512"), ("avx2", "avx2"), ("sse2", "sse2")],
+)
+def test_machines_are_told_apart_by_their_widest_vectors(monkeypatch, flags, name):
+    monkeypatch.setattr(results.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(results, "_cpuinfo", lambda key: flags)
+    assert results.instruction_set() == name
 
 
 def test_rows_come_back(folder):
