@@ -94,9 +94,8 @@ class ScalarFunction:
         inputs = [graph.variables(f"x{k}", size) for k, size in enumerate(sizes)]
         outputs = [e if isinstance(e, Expr) else graph.constant(e) for e in function(*inputs)]
         numbers = [e.value for e in outputs]
-        is_constant = (
-            passive is None and None not in numbers
-        )  # an arm without friction is asked for none in every period
+        # an arm without friction is asked for none in every period
+        is_constant = passive is None and None not in numbers
         self.constant: Array | None = np.array(numbers, float) if is_constant else None
         made = dict(_FUNCTIONS)
         exec(_text(graph, [x for group in inputs for x in group], outputs), made)
