@@ -7,7 +7,7 @@ straight-line code between the inputs and the entries is written here.  No name 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from minertia.codegen.kernels.order import interleaved
@@ -19,6 +19,9 @@ MANY_ENTRIES = 96  # of which 16 samples are taken at a time where vectors are w
 FOUR = 4  # entries of a sample that are loaded together where there are as many
 FEW_PARTS = 2  # sines and what follows: together in one function they overlap
 SHORT_ROWS = 32  # doubles of all outputs of a sample whose memory is asked for between computations
+AHEAD = 2  # vectors of samples by which inputs are asked for early where rows are short, so that little time passes
+MOST_LANES, LINE = 8, 8  # doubles of the widest vectors, and of what memory hands out at once
+SHARE = 0.8  # of the last function, within which memory is asked for where rows are short
 PART = 1200  # steps in one C function: compilers take more than twice the time for twice the text
 
 # operation -> C; {k} is the constant, {a} {b} {c} the operands in order
@@ -61,14 +64,15 @@ def batch_source(schedule: Schedule) -> str:
     is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
     writer = _BatchWriter(schedule, "vd", VECTOR, store)
-    bodies = list(writer.functions("const double *const *restrict in, vd *restrict W"))
+    has_short_rows = sum(port.size for port in schedule.ports) <= SHORT_ROWS
+    arguments = "const double *const *restrict in, const double *const *ahead, vd *restrict W"
+    bodies = list(writer.functions(arguments, _expected(schedule, has_short_rows), SHARE if has_short_rows else 0.0))
     advance = "\n".join(
         f"        row[{p}] += LANES * {port.size};"
         for p, (port, common) in enumerate(zip(schedule.inputs, schedule.common, strict=True))
         if not common
     )
     rows = ", ".join(f"in[{p}]" for p in range(len(schedule.inputs)))
-    has_short_rows = sum(port.size for port in schedule.ports) <= SHORT_ROWS
     return f"""{_text("vector.h")}
 #define VECTORS ({BLOCK} / LANES)
 #define PORTION ({int(is_large)} && LANES >= 4 ? 16 / LANES : VECTORS)
@@ -82,7 +86,8 @@ static void evaluate(const Task *task, int64_t first, const double *const *in, i
     (void)task, (void)first;
     const double *row[PORTS] = {{{rows or "0"}}};
     for (int n = 0; n < vectors; n++, W++) {{
-{writer.calls("row, W", "        ", _expected(schedule, has_short_rows))}
+        {_ahead(schedule, has_short_rows)}
+{writer.calls("row, ahead, W", "        ")}
 {advance}
     }}
 }}
@@ -104,17 +109,40 @@ __attribute__((visibility("default"))) int minertia_lanes(void)
 """
 
 
-def _expected(schedule: Schedule, with_rows: bool) -> Iterator[str]:
-    """Asks for the inputs of the next vector of samples and, one block ahead, for the memory of rows."""
-    for p, (port, common) in enumerate(zip(schedule.inputs, schedule.common, strict=True)):
-        if not common:
-            yield f"EXPECT(row[{p}] + LANES * {port.size}, LANES * {port.size}, 0);"
-    if with_rows:
-        yield "if (task->mode == ROWS) {"
-        for p, port in enumerate(schedule.ports):
-            sample = "(first + (n + VECTORS) * LANES)"
-            yield f"    EXPECT(task->output[{p}] + {sample} * {port.size}, LANES * {port.size}, 1);"
-        yield "}"
+def _expected(schedule: Schedule, with_rows: bool) -> list[str]:
+    """Asks for inputs of vectors of samples to come and, one block ahead, for the memory of rows."""
+    vectors = AHEAD if with_rows else 1
+    inputs = [
+        f"EXPECT(in[{p}] + {vectors} * LANES * {port.size}, {at}, LANES * {port.size}, 0);"
+        for p, (port, common) in enumerate(zip(schedule.inputs, schedule.common, strict=True))
+        if not common
+        for at in range(0, MOST_LANES * port.size, LINE)
+    ]
+    rows = [
+        f"EXPECT(ahead[{p}], {at}, LANES * {port.size}, 1);"
+        for p, port in enumerate(schedule.ports)
+        if with_rows
+        for at in range(0, MOST_LANES * port.size, LINE)
+    ]
+    return among(inputs, rows)
+
+
+def _ahead(schedule: Schedule, with_rows: bool) -> str:
+    """Where rows one block ahead will be written; where none are, memory that is written anyway."""
+    if not with_rows:
+        return "const double *const *const ahead = 0;"
+    places = [
+        f"task->mode == ROWS ? task->output[{p}] + (first + (n + VECTORS) * LANES) * {port.size} : (const double *)W"
+        for p, port in enumerate(schedule.ports)
+    ]
+    return f"const double *const ahead[] = {{{', '.join(places)}}};"
+
+
+def among(lines: Sequence[str], others: Sequence[str], share: float = 1.0) -> list[str]:
+    """Lines with others between them at equal distances, within the first share of the lines."""
+    placed = [((k + 1) / max(len(lines), 1), 0, k) for k in range(len(lines))]
+    placed += [(share * (k + 0.5) / len(others), 1, k) for k in range(len(others))]
+    return [(lines, others)[which][k] for _, which, k in sorted(placed)]
 
 
 def single_source(schedule: Schedule) -> str:
@@ -195,21 +223,21 @@ class _BatchWriter:
                     count += 1
         return count
 
-    def calls(self, arguments: str, indent: str, between: Iterable[str] = ()) -> str:
-        """The arrays, and the functions one after the other; `between` stands before the last of them."""
+    def calls(self, arguments: str, indent: str) -> str:
+        """The arrays, and the functions one after the other."""
         sizes = {"sine": self.n_trig, "cosine": self.n_trig, "cross": self.n_crossing}
         lines = [f"_Alignas(64) {self.real} {name}[{max(size, 1)}];" for name, size in sizes.items()]
-        parts = [f"part{n}({arguments}, sine, cosine, cross);" for n in range(len(self.parts))]
-        lines += [*parts[:-1], *between, *parts[-1:]]
+        lines += [f"part{n}({arguments}, sine, cosine, cross);" for n in range(len(self.parts))]
         return "\n".join(indent + line for line in lines)
 
-    def functions(self, arguments: str) -> Iterator[str]:
-        """The text of the functions."""
+    def functions(self, arguments: str, expected: Sequence[str] = (), share: float = 0.0) -> Iterator[str]:
+        """The text of the functions; statements that ask for memory stand in the first share of the last one."""
         start = 0
         kind = "__attribute__((noinline))" if len(self.parts) > FEW_PARTS else "inline __attribute__((always_inline))"
         arrays = ", ".join(f"{self.real} *restrict {name}" for name in ("sine", "cosine", "cross"))
         for n, (plain, trig) in enumerate(self.parts):
-            lines = [*self._plain(plain), *self._trig(trig, start)]
+            is_last = n == len(self.parts) - 1
+            lines = [*among(list(self._plain(plain)), expected if is_last else (), share), *self._trig(trig, start)]
             start += self._padded(len(trig))
             body = "\n".join(f"    {line}" for line in lines)
             yield f"""static {kind} void part{n}({arguments}, {arrays})

@@ -32,10 +32,10 @@
 
 static void evaluate(const Task *task, int64_t first, const double *const *in, int vectors, vd *W);
 
-/* Asks for memory that is read (0) or written (1) soon, so that it has arrived by then.  A few lines at a time between
-   computations: many at once wait for one another, and what is loaded behind them waits, too. */
-#define EXPECT(x, doubles, is_written) \
-    UNROLL for (int64_t at = 0; at < (doubles); at += 8) __builtin_prefetch((x) + at, is_written)
+/* Asks for the memory at x[at], of so many doubles that are read (0) or written (1) soon, so that it has arrived by then.
+   One line at a time between computations: many at once wait for one another, and what is loaded behind them waits, too. */
+#define EXPECT(x, at, doubles, is_written) \
+    if ((at) < (doubles)) __builtin_prefetch((x) + (at), is_written)
 
 /* Torques of row r stand before the entries, as the entry of number -1 - r. */
 #define TORQUES(W, r) ((W) - (1 + (r)) * STRIDE)
