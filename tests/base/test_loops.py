@@ -41,7 +41,7 @@ from tests.loop_robots import (
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared
 
-QUICK, MANY, SPATIAL, PLANAR = 4, 250, 150, 60
+QUICK, MANY, SPATIAL, PLANAR = 4, 500, 150, 60
 
 
 def counts(robot: Robot) -> tuple[int, int, int]:

@@ -83,13 +83,10 @@ def test_tilts_that_no_division_stands():
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_nearly_special_geometry_of_every_robot(change):
-    """Eight draws of each robot, every gravity twice: as written one of a robot, and one in twelve, may be refused."""
-    refused = []
     for name in ROBOTS:
-        certified = [held(name, change, seed) for seed in range(8)]
+        certified = [held(name, change, seed) for seed in range(12)]
         assert all(as_meant for as_meant, _ in certified), name
-        refused.append(sum(not as_written for _, as_written in certified))
-    assert max(refused) <= 1 and sum(refused) <= 8 * len(ROBOTS) / 12
+        assert sum(as_written for _, as_written in certified) > 10, name
 
 
 @needs_shared

@@ -49,7 +49,7 @@ class Case:
     read: Callable[[Path], object]
     seeds: Callable[[Path], Seeds]
     broken: Callable[[Seeds], st.SearchStrategy[bytes]] = mutated_text
-    examples: int = 1000
+    examples: int = 2000
     needs: tuple[str, ...] = ()
 
 
@@ -85,27 +85,27 @@ BAG, META = "seeds/bag/bag.db3", "seeds/bag/metadata.yaml"
 CASES = (
     Case("URDF", "r.urdf", read_robot, texts(*seeds.URDF)),
     Case("MJCF", "r.mjcf", read_robot, texts(*seeds.MJCF), needs=("mujoco",)),
-    Case("XML", "r.xml", read_robot, texts(*seeds.URDF), examples=100),
+    Case("XML", "r.xml", read_robot, texts(*seeds.URDF), examples=200),
     Case("SYMORO", "r.par", read_robot, texts(*seeds.PAR)),
     Case("robot table", "r.toml", read_robot, document(seeds.DH_DOCUMENT), mutated_toml),
-    Case("loops", "r.toml", read_robot, document(seeds.LOOP_DOCUMENT), mutated_toml, 500),
+    Case("loops", "r.toml", read_robot, document(seeds.LOOP_DOCUMENT), mutated_toml, 1000),
     Case("columns", "c.toml", read_columns, document(seeds.COLUMNS_DOCUMENT), mutated_toml),
     Case("campaign", "c.toml", read_campaign, document(seeds.CAMPAIGN_DOCUMENT), mutated_toml),
     Case("limits", "l.toml", lambda p: read_limits(PLANAR, [str(p)]), document(seeds.LIMITS_DOCUMENT), mutated_toml),
     Case("motion", "m.csv", Trajectory.load, lambda f: [seeds.motion_text().encode()]),
-    Case("model", "m.toml", any_model, lambda f: [seeds.model().encode()], mutated_toml, 500),
+    Case("model", "m.toml", any_model, lambda f: [seeds.model().encode()], mutated_toml, 1000),
     Case("CSV", "log.csv", any_log, texts(seeds.csv_text(), seeds.csv_text(";"))),
-    Case("spaced", "log.txt", any_log, texts(seeds.csv_text(" ")), examples=500),
-    Case("gzip", "log.csv.gz", any_log, lambda f: [PACKED], mutated_gzip, 500),
-    Case("NPZ", "log.npz", any_log, lambda f: [seeds.npz()], mutated_bytes, 1000),
-    Case("MAT", "log.mat", any_log, lambda f: [seeds.mat(), seeds.mat(True)], mutated_bytes, 1000),
-    Case("MAT 7.3", "log.mat", any_log, lambda f: [seeds.hdf5(f / "a")], mutated_bytes, 500, ("h5py",)),
-    Case("Parquet", "log.parquet", any_log, lambda f: [seeds.parquet()], mutated_bytes, 1000, ("pyarrow",)),
-    Case("MCAP", "log.mcap", any_bag, lambda f: [seeds.bag(f / "a", "mcap")], mutated_bytes, 500, ("rosbags",)),
-    Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 250, ("rosbags",)),
-    Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 250, ("rosbags",)),
+    Case("spaced", "log.txt", any_log, texts(seeds.csv_text(" ")), examples=1000),
+    Case("gzip", "log.csv.gz", any_log, lambda f: [PACKED], mutated_gzip, 1000),
+    Case("NPZ", "log.npz", any_log, lambda f: [seeds.npz()], mutated_bytes, 2000),
+    Case("MAT", "log.mat", any_log, lambda f: [seeds.mat(), seeds.mat(True)], mutated_bytes, 2000),
+    Case("MAT 7.3", "log.mat", any_log, lambda f: [seeds.hdf5(f / "a")], mutated_bytes, 1000, ("h5py",)),
+    Case("Parquet", "log.parquet", any_log, lambda f: [seeds.parquet()], mutated_bytes, 2000, ("pyarrow",)),
+    Case("MCAP", "log.mcap", any_bag, lambda f: [seeds.bag(f / "a", "mcap")], mutated_bytes, 1000, ("rosbags",)),
+    Case("bag", BAG, any_bag, lambda f: [seeds.bag(f / "bag", "db3")], mutated_bytes, 500, ("rosbags",)),
+    Case("bag metadata", META, lambda p: any_bag(p.parent), metadata, mutated_text, 500, ("rosbags",)),
 )
-SAMPLE = 0.05  # of the examples, in the quick tests
+SAMPLE = 0.025  # of the examples, in the quick tests
 NOISE = 150  # files of noise of every kind
 TIMES = float(os.environ.get("MINERTIA_FUZZ", "1"))  # for longer runs by hand
 QUIET = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -176,14 +176,14 @@ def any_noise(case: Case, folder: Path, examples: int) -> None:
 ANY_EXPRESSION = mutated_text([text.encode() for text in seeds.EXPRESSIONS]) | noise()
 
 
-@settings(QUIET, max_examples=int(1500 * SAMPLE))
+@settings(QUIET, max_examples=int(3000 * SAMPLE))
 @given(ANY_EXPRESSION)
 def test_expressions(data: bytes) -> None:
     reads_or_refuses_expression(data)
 
 
 @pytest.mark.slow
-@settings(QUIET, max_examples=int(1500 * TIMES))
+@settings(QUIET, max_examples=int(3000 * TIMES))
 @given(ANY_EXPRESSION)
 def test_many_expressions(data: bytes) -> None:
     reads_or_refuses_expression(data)
@@ -234,7 +234,7 @@ def test_archives_of_any_arrays(tmp_path_factory: pytest.TempPathFactory, arrays
 
 
 @pytest.mark.slow
-@settings(QUIET, max_examples=int(600 * TIMES))
+@settings(QUIET, max_examples=int(1200 * TIMES))
 @given(ARRAYS)
 def test_many_archives_of_any_arrays(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> None:
     archive_is_read_or_refused(tmp_path_factory.getbasetemp(), arrays)
