@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -135,7 +136,7 @@ class _Bench:
         self.own = [self.weights[:, part] for part in model.parts]
         inputs = [*self.state, *self.passive]
         self.forward = model.forward.bound_with_gram(inputs, self.entries, self.scale)
-        self.backward = model.backward.bound([*inputs, self.weights], [*self.slopes])
+        self.backward = partial(model.backward, *inputs, self.weights, out=tuple(self.slopes))
 
 
 class SlopedModel:

@@ -107,6 +107,10 @@ class BatchKernel:
 
         out: array or arrays to write to.  threads: None for one per processor.
         """
+        if threads == 1 and self._runner.rows is not None:
+            found = self._runner.rows(*inputs, tuple(out) if isinstance(out, list) else out)
+            if found is not NotImplemented:
+                return found
         arrays, n = self.checked(inputs)
         ports = self.program.ports
         if out is None:
@@ -118,32 +122,13 @@ class BatchKernel:
         self.run(Work(ROWS, arrays, outputs, n_samples=n), threads)
         return outputs[0] if len(ports) == 1 else tuple(outputs)
 
-    def bound(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+    def bound_with_gram(self, inputs: Sequence[Array], output: Array, scale: Array) -> Callable[[], Array]:
         """A call on these very arrays, for loops that make it again and again: they are read and written in place.
 
-        Arrays are C-contiguous float64, shaped as for a call; preparing them once saves about 50 us at each.
-        """
-        arrays, n = self._in_place(inputs)
-        ports = self.program.ports
-        given = _outputs(outputs, len(ports)) if len(ports) > 1 else list(outputs)
-        results = [_output(a, (n, *port.shape)) for a, port in zip(given, ports, strict=True)]
-        if any(a is not b for a, b in zip(apart(arrays, results), arrays, strict=True)):
-            raise ShapeError(f"the outputs bound to '{self.program.name}' overlap its inputs")
-        work = Work(ROWS, arrays, results, n_samples=n)
-        piece = self._runner.piece(work)
-
-        def call() -> None:
-            assert work.n_samples == n  # keeps the arrays alive
-            piece(0, n, None)
-
-        return call
-
-    def bound_with_gram(self, inputs: Sequence[Array], output: Array, scale: Array) -> Callable[[], Array]:
-        """As `bound`, for a program with one matrix Y (rows, columns); the call returns the sum of Y' D Y over samples.
-
-        D has the squares of `scale` (rows,), which is read at each call.  The output (N, entries) gets the entries of Y
-        that vary, as they are, in the order of `pattern`.  The sum is taken while a block is in cache, and its array is
-        used again by the next call.
+        For a program with one matrix Y (rows, columns); the call returns the sum of Y' D Y over samples, where D has
+        the squares of `scale` (rows,), which is read at each call.  The output (N, entries) gets the entries of Y that
+        vary, as they are, in the order of `pattern`.  The sum is taken while a block is in cache, and its array is used
+        again by the next call.  Arrays are C-contiguous float64.
         """
         arrays, n = self._in_place(inputs)
         pattern = self.pattern
@@ -266,7 +251,7 @@ def _tree_sum(rows: Array) -> Array:
 def real_array(given: ArrayLike, name: str) -> Array:
     """An input as a C-contiguous float64 array: itself where it is one, else a copy; ShapeError where it is none."""
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and given.flags.c_contiguous and given.ndim:
-        return given
+        return np.asarray(given)  # itself; a matrix, whose rows stay matrices, as an array
     try:
         array = np.asarray(given)
     except (ValueError, TypeError):

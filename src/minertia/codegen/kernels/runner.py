@@ -41,6 +41,7 @@ class Runner(abc.ABC):
     path: str
     reason: str
     samples: int  # in one block
+    rows: Callable[..., Any] | None = None  # (*inputs, outputs or None) at once where arrays are as they should be
 
     def __init__(self, schedule: Schedule, reason: str) -> None:
         self.schedule, self.reason = schedule, reason
@@ -76,8 +77,19 @@ class _NativeRunner(Runner):
     def tables(self) -> Tables:
         return Tables(self.schedule)
 
-    def _task(self, work: Work) -> Task:
-        return self.tables.task(work)
+    def _frame(self, mode: int, n_outputs: int) -> Task:
+        return self.tables.frame(mode, n_outputs)
+
+    @cached_property
+    def rows(self) -> Callable[..., Any] | None:  # type: ignore[override]
+        """A whole batch without Python on the way; it answers NotImplemented where arrays must be looked at first."""
+        module, s = build.native(), self.schedule
+        if module is None:
+            return None
+        shapes = tuple(port.shape for port in s.inputs), tuple(port.shape for port in s.ports)
+        kept = self.tables, s.slots if self.path == "interpreter" else None
+        made = module.batch(self.function, self._frame(ROWS, len(s.ports)), *shapes, kept)
+        return made  # type: ignore[no-any-return]
 
     @cached_property
     def _run(self) -> Callable[[int, Task], None]:
@@ -93,7 +105,7 @@ class _NativeRunner(Runner):
         return run
 
     def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
-        whole = self._task(work)
+        whole = self.tables.fill(self._frame(work.mode, len(work.outputs)), work)
 
         def part(first: int, count: int, result: Array | None) -> None:
             task = Task.from_buffer_copy(whole)
@@ -138,8 +150,8 @@ class InterpretedRunner(_NativeRunner):
             raise build.CompilerMissing("this installation has no precompiled interpreter")
         self.function, self.samples = module.INTERPRET, module.SAMPLES
 
-    def _task(self, work: Work) -> Task:
-        slots, task = self.schedule.slots, super()._task(work)
+    def _frame(self, mode: int, n_outputs: int) -> Task:
+        slots, task = self.schedule.slots, super()._frame(mode, n_outputs)
         task.code, task.constants = address(slots.code), address(slots.constants)
         task.n_steps, task.n_slots = len(slots.code), slots.count
         return task

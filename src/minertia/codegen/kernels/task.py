@@ -108,18 +108,23 @@ class Tables:
         object.__setattr__(self, "numbers", tuple(self.schedule.entry_numbers(p) for p in ports))
         object.__setattr__(self, "positions", tuple(self.schedule.positions(p) for p in ports))
 
-    def task(self, work: Work) -> Task:
-        """The task of a whole batch; `first`, `count` and `result` are still to be filled in."""
+    def frame(self, mode: int, n_outputs: int) -> Task:
+        """What tasks of one mode have in common: all but the arrays of a batch and which of its samples are meant."""
         s = self.schedule
-        task = Task(mode=work.mode, n_inputs=len(work.inputs), n_entries=len(s.entries))
-        for p, (array, port, common) in enumerate(zip(work.inputs, s.inputs, s.common, strict=True)):
-            task.input[p] = address(array)
+        task = Task(mode=mode, n_inputs=len(s.inputs), n_entries=len(s.entries), n_outputs=n_outputs)
+        for p, (port, common) in enumerate(zip(s.inputs, s.common, strict=True)):
             task.stride[p] = 0 if common else port.size
-        task.n_outputs = len(work.outputs)
-        for p, array in enumerate(work.outputs):
-            task.output[p], task.size[p] = address(array), s.ports[p].size
+        for p in range(n_outputs):
+            task.size[p], task.n_numbers[p] = s.ports[p].size, len(self.numbers[p])
             task.numbers[p], task.positions[p] = address(self.numbers[p]), address(self.positions[p])
-            task.n_numbers[p] = len(self.numbers[p])
+        return task
+
+    def fill(self, task: Task, work: Work) -> Task:
+        """A frame with the arrays of a batch; `first`, `count` and `result` are still to be filled in."""
+        for p, array in enumerate(work.inputs):
+            task.input[p] = address(array)
+        for p, array in enumerate(work.outputs):
+            task.output[p] = address(array)
         if work.pattern is not None:
             self._least_squares(task, work, work.pattern)
         return task

@@ -1,6 +1,7 @@
 /* minertia.codegen._native: runs kernels, compiled or interpreted, on NumPy arrays without ctypes on the way.
 
    run(function, task)          one piece of a batch, with the interpreter lock released
+   batch(function, task, ...)   a callable for whole batches, arrays in, arrays out
    function(call, state, ...)   a callable for one sample, arrays in, arrays out
    both_ways(sos, settled, x)   a filter of second-order sections over x (samples, channels), forwards and backwards
    fold(R, rows)                rows (n, k) folded into the triangle R (k, k)
@@ -45,6 +46,35 @@ static FoldRows fold_rows = fold_rows_base;
 static FoldPacked fold_packed = fold_packed_base;
 static PackedScores packed_scores = packed_scores_base;
 
+static Kernel kernel_at(PyObject *address)
+{
+    Kernel kernel = (Kernel)PyLong_AsVoidPtr(address);
+    if (!kernel && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "there is no function at address 0");
+    return kernel;
+}
+
+/* A task that somebody else holds; 0 where it is one. */
+static int read_task(PyObject *holder, Py_buffer *view)
+{
+    if (PyObject_GetBuffer(holder, view, PyBUF_SIMPLE)) return -1;
+    if (view->len == sizeof(Task)) return 0;
+    PyBuffer_Release(view);
+    PyErr_SetString(PyExc_ValueError, "the task has not the size of a task");
+    return -1;
+}
+
+/* Runs a task with the interpreter lock released; 0 where it was done. */
+static int run_kernel(Kernel kernel, const Task *task)
+{
+    int failed;
+    Py_BEGIN_ALLOW_THREADS
+    failed = kernel(task);
+    Py_END_ALLOW_THREADS
+    if (failed == 1) PyErr_NoMemory();
+    else if (failed) PyErr_SetString(PyExc_ValueError, "this kernel was built without sums");
+    return failed;
+}
+
 static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
 {
     (void)module;
@@ -52,30 +82,16 @@ static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t n)
         PyErr_SetString(PyExc_TypeError, "run(function, task)");
         return NULL;
     }
-    Kernel kernel = (Kernel)PyLong_AsVoidPtr(args[0]);
-    if (!kernel) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "there is no function at address 0");
-        return NULL;
-    }
+    Kernel kernel = kernel_at(args[0]);
     Py_buffer view;
-    if (PyObject_GetBuffer(args[1], &view, PyBUF_SIMPLE)) return NULL;
-    if (view.len != sizeof(Task)) {
-        PyBuffer_Release(&view);
-        PyErr_SetString(PyExc_ValueError, "the task has not the size of a task");
-        return NULL;
-    }
-    int failed;
-    Py_BEGIN_ALLOW_THREADS
-    failed = kernel((const Task *)view.buf);
-    Py_END_ALLOW_THREADS
+    if (!kernel || read_task(args[1], &view)) return NULL;
+    const int failed = run_kernel(kernel, view.buf);
     PyBuffer_Release(&view);
-    if (failed == 1) return PyErr_NoMemory();
-    if (failed) {
-        PyErr_SetString(PyExc_ValueError, "this kernel was built without sums");
-        return NULL;
-    }
+    if (failed) return NULL;
     Py_RETURN_NONE;
 }
+
+#define ARRAY(object) ((PyArrayObject *)(object))
 
 /* ------------------------------------------------------------------ one sample */
 
@@ -93,8 +109,6 @@ typedef struct {
     PyObject *spare[PORTS][SPARES]; /* outputs of earlier calls */
     int oldest[PORTS];
 } Function;
-
-#define ARRAY(object) ((PyArrayObject *)(object))
 
 /* A new C-contiguous array of doubles from a list, or from an array of another kind. */
 static PyObject *real_numbers(const Function *f, int p, PyObject *given)
@@ -211,14 +225,14 @@ static int part_from_outputs(const Function *f, PyObject **in, PyObject **out)
     return 0;
 }
 
-static PyObject *result(const Function *f, PyObject **out)
+static PyObject *result(const int n, PyObject *const *out)
 {
-    if (f->n_outputs == 1) {
+    if (n == 1) {
         Py_INCREF(out[0]);
         return out[0];
     }
-    PyObject *all = PyTuple_New(f->n_outputs);
-    for (int p = 0; all && p < f->n_outputs; p++) {
+    PyObject *all = PyTuple_New(n);
+    for (int p = 0; all && p < n; p++) {
         Py_INCREF(out[p]);
         PyTuple_SetItem(all, p, out[p]);
     }
@@ -252,7 +266,7 @@ static PyObject *call_function(PyObject *capsule, PyObject *const *args, Py_ssiz
     for (int p = 0; p < f->n_inputs; p++) from[p] = PyArray_DATA(ARRAY(in[p]));
     for (int p = 0; p < f->n_outputs; p++) to[p] = PyArray_DATA(ARRAY(out[p]));
     f->call(f->state, from, to);
-    answer = result(f, out);
+    answer = result(f->n_outputs, out);
 end:
     for (int p = 0; p < f->n_inputs; p++) Py_XDECREF(in[p]);
     for (int p = 0; p < f->n_outputs; p++) Py_XDECREF(out[p]);
@@ -318,6 +332,145 @@ static PyObject *function(PyObject *module, PyObject *args)
     PyObject *capsule = PyCapsule_New(f, "minertia.function", forget);
     if (!capsule) return NULL;
     PyObject *made = PyCFunction_NewEx(&CALL, capsule, NULL);
+    Py_DECREF(capsule);
+    return made;
+}
+
+/* ------------------------------------------------------------------ whole batches */
+
+typedef struct {
+    Kernel kernel;
+    Task task;      /* all but the arrays and the number of samples */
+    PyObject *keep; /* what must live as long as the callable */
+    int n_inputs, n_outputs;
+    npy_intp input_size[PORTS], output_size[PORTS];
+    int input_rank[PORTS], output_rank[PORTS];
+    npy_intp input_shape[PORTS][4], output_shape[PORTS][4];
+} Batch;
+
+/* Whether an array is one of C-contiguous doubles (samples, *shape), of as many samples as those before it if any. */
+static int has_samples(PyObject *array, int rank, npy_intp *shape, npy_intp *samples)
+{
+    if (!PyArray_Check(array) || PyArray_TYPE(ARRAY(array)) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(ARRAY(array)) ||
+        PyArray_NDIM(ARRAY(array)) != rank + 1)
+        return 0;
+    npy_intp *lengths = PyArray_DIMS(ARRAY(array));
+    if (*samples < 0) *samples = lengths[0];
+    return lengths[0] == *samples && PyArray_CompareLists(lengths + 1, shape, rank);
+}
+
+/* Whether an array is one of C-contiguous doubles of this shape. */
+static int has_shape(PyObject *array, int rank, npy_intp *shape)
+{
+    return PyArray_Check(array) && PyArray_TYPE(ARRAY(array)) == NPY_DOUBLE && PyArray_ISCARRAY_RO(ARRAY(array)) &&
+           PyArray_NDIM(ARRAY(array)) == rank && PyArray_CompareLists(PyArray_DIMS(ARRAY(array)), shape, rank);
+}
+
+static PyObject *new_rows(const Batch *b, int p, npy_intp samples)
+{
+    npy_intp lengths[5] = {samples};
+    for (int d = 0; d < b->output_rank[p]; d++) lengths[d + 1] = b->output_shape[p][d];
+    return PyArray_SimpleNew(b->output_rank[p] + 1, lengths, NPY_DOUBLE);
+}
+
+/* Whether outputs share memory with nothing else. */
+static int are_apart(const Batch *b, PyObject *const *in, PyObject *const *out, npy_intp samples)
+{
+    for (int p = 0; p < b->n_outputs; p++) {
+        for (int k = 0; k < p; k++)
+            if (overlap(out[p], samples * b->output_size[p], out[k], samples * b->output_size[k])) return 0;
+        for (int i = 0; i < b->n_inputs; i++) {
+            const npy_intp size = (b->task.stride[i] ? samples : 1) * b->input_size[i];
+            if (overlap(out[p], samples * b->output_size[p], in[i], size)) return 0;
+        }
+    }
+    return 1;
+}
+
+/* The outputs, with references of our own: 1 where they can be written to, 0 where not, -1 after an error. */
+static int rows_to_write(const Batch *b, PyObject *given, PyObject *const *in, npy_intp samples, PyObject **out)
+{
+    if (given && b->n_outputs > 1 && (!PyTuple_Check(given) || PyTuple_Size(given) != b->n_outputs)) return 0;
+    for (int p = 0; p < b->n_outputs; p++) {
+        if (!given) {
+            out[p] = new_rows(b, p, samples);
+            if (!out[p]) return -1;
+            continue;
+        }
+        out[p] = b->n_outputs == 1 ? given : PyTuple_GetItem(given, p);
+        Py_INCREF(out[p]);
+        if (!has_samples(out[p], b->output_rank[p], (npy_intp *)b->output_shape[p], &samples) ||
+            !PyArray_ISWRITEABLE(ARRAY(out[p])))
+            return 0;
+    }
+    return !given || are_apart(b, in, out, samples);
+}
+
+/* Arrays as they are, then the outputs (an array, a tuple of them, or None for new ones).  What is not as it should be is
+   not said here: NotImplemented tells the caller to look, to copy, or to complain. */
+static PyObject *call_batch(PyObject *capsule, PyObject *const *args, Py_ssize_t n)
+{
+    Batch *b = PyCapsule_GetPointer(capsule, "minertia.batch");
+    if (!b) return NULL;
+    if (n != b->n_inputs + 1) Py_RETURN_NOTIMPLEMENTED;
+    npy_intp samples = -1;
+    for (int p = 0; p < b->n_inputs; p++)
+        if (b->task.stride[p] ? !has_samples(args[p], b->input_rank[p], b->input_shape[p], &samples)
+                              : !has_shape(args[p], b->input_rank[p], b->input_shape[p]))
+            Py_RETURN_NOTIMPLEMENTED;
+    if (samples < 0) samples = 1; /* nothing varies */
+    PyObject *out[PORTS] = {NULL}, *answer = NULL;
+    const int is_ready = rows_to_write(b, args[n - 1] == Py_None ? NULL : args[n - 1], args, samples, out);
+    if (is_ready > 0) {
+        Task task = b->task;
+        task.count = samples;
+        for (int p = 0; p < b->n_inputs; p++) task.input[p] = PyArray_DATA(ARRAY(args[p]));
+        for (int p = 0; p < b->n_outputs; p++) task.output[p] = PyArray_DATA(ARRAY(out[p]));
+        if (!run_kernel(b->kernel, &task)) answer = result(b->n_outputs, out);
+    } else if (is_ready == 0) {
+        answer = Py_NotImplemented;
+        Py_INCREF(answer);
+    }
+    for (int p = 0; p < b->n_outputs; p++) Py_XDECREF(out[p]);
+    return answer;
+}
+
+static void forget_batch(PyObject *capsule)
+{
+    Batch *b = PyCapsule_GetPointer(capsule, "minertia.batch");
+    Py_XDECREF(b->keep);
+    PyMem_Free(b);
+}
+
+static PyMethodDef CALL_BATCH = {"batch", (PyCFunction)(void (*)(void))call_batch, METH_FASTCALL,
+                                 "Arrays of a batch and outputs or None; NotImplemented where they are not as needed."};
+
+static PyObject *batch(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *address, *holder, *inputs, *results, *keep;
+    if (!PyArg_ParseTuple(args, "OOO!O!O", &address, &holder, &PyTuple_Type, &inputs, &PyTuple_Type, &results, &keep))
+        return NULL;
+    Kernel kernel = kernel_at(address);
+    Py_buffer view;
+    if (!kernel || read_task(holder, &view)) return NULL;
+    Batch *b = PyMem_Calloc(1, sizeof *b);
+    if (b) b->kernel = kernel, b->task = *(const Task *)view.buf;
+    PyBuffer_Release(&view);
+    if (!b) return PyErr_NoMemory();
+    if (read_sizes(inputs, &b->n_inputs, b->input_size, b->input_rank, b->input_shape) ||
+        read_sizes(results, &b->n_outputs, b->output_size, b->output_rank, b->output_shape)) {
+        PyMem_Free(b);
+        return NULL;
+    }
+    PyObject *capsule = PyCapsule_New(b, "minertia.batch", forget_batch);
+    if (!capsule) {
+        PyMem_Free(b);
+        return NULL;
+    }
+    Py_INCREF(keep);
+    b->keep = keep;
+    PyObject *made = PyCFunction_NewEx(&CALL_BATCH, capsule, NULL);
     Py_DECREF(capsule);
     return made;
 }
@@ -518,6 +671,7 @@ static PyObject *packed_scores_method(PyObject *module, PyObject *const *args, P
 
 static PyMethodDef METHODS[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "run(function, task): one piece of a batch."},
+    {"batch", batch, METH_VARARGS, "batch(function, task, input shapes, output shapes, keep)."},
     {"function", function, METH_VARARGS, "function(call, state, input shapes, output shapes, keep, error)."},
     {"both_ways", (PyCFunction)(void (*)(void))both_ways, METH_FASTCALL,
      "both_ways(sos, settled, x): a filter forwards and backwards, in place."},
