@@ -377,7 +377,7 @@ def test_entries_of_inputs_in_any_choice(path, sizes):
 
 @pytest.mark.parametrize("sizes", [(5, 6), (7, 8), (1, 9, 40)])
 def test_rows_are_written_to_their_end_and_no_further(path, sizes):
-    """Rows of 5 to 8 entries are written as whole vectors, each into the one behind it, others by pairs."""
+    """Rows of 5 to 8 entries are written in one piece each, others by pairs: the memory behind them stays as it is."""
     g, rng = Graph(), np.random.default_rng(sum(sizes))
     x = g.variables("x", 2)
     ports = tuple(Port(f"y{k}", (size,)) for k, size in enumerate(sizes))

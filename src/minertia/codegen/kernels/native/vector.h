@@ -142,12 +142,10 @@ INLINE void store_two(vd first, vd second, double *x, const int64_t stride)
 #if LANES == 8 && defined(SHUFFLE)
 #define STORES_ROWS 1
 
-/* Entries 0 to n - 1 (5 <= n <= 8), `leading` doubles apart, of a vector of samples as rows one after the other.
-
-   Each row is written whole, beyond its end into the next one, which is written after it; the last to its end. */
+/* Entries 0 to n - 1 (5 <= n <= 8), `leading` doubles apart, of a vector of samples as rows one after the other, each in
+   one piece. */
 INLINE void store_rows(const int n, const double *x, const int64_t leading, double *out)
 {
-    typedef double anywhere __attribute__((vector_size(64), aligned(8), may_alias));
     vd entry[8], even[4], odd[4], row[8];
     UNROLL for (int e = 0; e < 8; e++) entry[e] = *(const vd *)(x + (e < n ? e : n - 1) * leading);
     UNROLL for (int k = 0; k < 4; k++) { /* pairs of entries, of samples 0 2 4 6 and of 1 3 5 7 */
@@ -171,8 +169,7 @@ INLINE void store_rows(const int n, const double *x, const int64_t leading, doub
     }
 #undef FIRST
 #undef SECOND
-    UNROLL for (int l = 0; l < 7; l++) *(anywhere *)(out + l * n) = row[l];
-    memcpy(out + 7 * n, &row[7], (size_t)n * sizeof(double));
+    UNROLL for (int l = 0; l < 8; l++) __builtin_ia32_storeupd512_mask(out + l * n, row[l], (unsigned char)((1 << n) - 1));
 }
 #endif
 
