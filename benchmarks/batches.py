@@ -78,6 +78,10 @@ def rows() -> Iterator[Row]:
                     ours, (rnea, N_CPP), f"Pinocchio C++ ({compiler})", goals[0],
                 )  # fmt: skip
                 yield compare(
+                    f"inverse dynamics, one batch after other code, {name}, {which}",
+                    ours, (rnea, N_CPP), f"Pinocchio C++ ({compiler})", is_lone=True,
+                )  # fmt: skip
+                yield compare(
                     f"inverse dynamics in cache, {name}, {which}",
                     in_cache, (rnea, N_CPP), f"Pinocchio C++ ({compiler})",
                 )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 ROUNDS = 15
+TURN = 0.02  # s: shorter turns are repeated until they last as long as the other's, or this long
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,29 @@ def compare(
     goal: float | None = None,
     note: str = "",
     rounds: int = ROUNDS,
+    is_lone: bool = False,
 ) -> Row:
-    """Two things in turns; each is (what to do, how many units of work that is)."""
-    (do_ours, n_ours), (do_peer, n_peer) = ours, peer
-    do_ours(), do_peer()
+    """Two things in turns; each is (what to do, how many units of work that is).
+
+    Turns last about as long as each other: a processor needs up to 0.3 ms to settle on the clock of other code (wide
+    vectors run at a lower one), which a short turn would pay for alone.  is_lone: one of ours in a turn all the same.
+    """
+    lengths = [min(seconds(do) for _ in range(3)) for do, _ in (ours, peer)]
+    (do_ours, n_ours), (do_peer, n_peer) = (
+        _repeated(*each, 1 if is_lone else round(min(max(lengths), TURN) / length))
+        for each, length in zip((ours, peer), lengths, strict=True)
+    )
     times = [(seconds(do_ours) / n_ours, seconds(do_peer) / n_peer) for _ in range(rounds)]
     ratios = sorted(b / a for a, b in times)
     quartiles = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
     a, b = (statistics.median(column) for column in zip(*times, strict=True))
     return Row(subject, a, b, peer_name, goal, quartiles, note, statistics.median(ratios))
+
+
+def _repeated(do: Callable[[], object], units: float, times: int) -> tuple[Callable[[], object], float]:
+    if times <= 1:
+        return do, units
+    return lambda: [do() for _ in range(times)], units * times
 
 
 def fastest(builds: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> str:

@@ -68,11 +68,11 @@ def rows() -> Iterator[Row]:
             for compiler in peers.c_compilers():
                 for sines in task.sines:
                     out = task.arrays(peers.arm(name).n)
-                    loop = _ours(name, task, compiler, sines)
-                    _run(loop, state, out)
+                    run = _bound(_ours(name, task, compiler, sines), state, out)
+                    run()
                     check(name, task, state, out)
                     subject = f"{task.title}, C to C, {name}, {compiler}, {sines} sines"
-                    ours = (lambda loop=loop, state=state, out=out: _run(loop, state, out)), SAMPLES
+                    ours = run, SAMPLES
                     if not others:
                         yield Row(subject, median_time(ours[0]) / SAMPLES, note=task.notes[arm])
                     for peer_name, goal, peer in others:
@@ -136,7 +136,7 @@ def _peers(
         loop = _casadi(name, task, compiler)
         if loop is not None:
             out = task.arrays(n)
-            found["CasADi C"][compiler] = lambda loop=loop, out=out: _run(loop, state, out)
+            found["CasADi C"][compiler] = _bound(loop, state, out)
             found["CasADi C"][compiler]()
             check(name, task, state, out)
     for title, builds in found.items():
@@ -149,8 +149,15 @@ def _casadi_goal(task: Task) -> float | None:
     return CASADI_GOAL if task.program == "inverse_dynamics" else None
 
 
-def _run(loop: Any, state: Arrays, out: Arrays) -> None:
-    loop(ctypes.c_long(SAMPLES), *(ctypes.c_void_p(a.ctypes.data) for a in (*state, *out)))
+def _bound(loop: Any, state: Arrays, out: Arrays) -> Callable[[], None]:
+    """The loop on these arrays; what Python needs to find them takes as long as some samples, so it is done once."""
+    arguments = ctypes.c_long(SAMPLES), *(ctypes.c_void_p(a.ctypes.data) for a in (*state, *out))
+
+    def run() -> None:
+        assert out  # keeps the arrays alive
+        loop(*arguments)
+
+    return run
 
 
 def _driver(task: Task, n: int, call: str) -> str:

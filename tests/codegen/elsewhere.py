@@ -201,6 +201,7 @@ class Elsewhere(runners._NativeRunner):
     """A runner whose tasks are carried out on another machine, by compiled code or by the interpreter."""
 
     path = "elsewhere"
+    rows = None
 
     def __init__(self, schedule: Schedule, machine: Machine, folder: Path, interpreted: bool, level: str) -> None:
         super().__init__(schedule, "a test says so")
@@ -212,8 +213,8 @@ class Elsewhere(runners._NativeRunner):
         self.program = _task_program(machine, text + main, folder, level)
         self.samples = int(machine.run(self.program))
 
-    def _task(self, work: tasks.Work) -> Task:
-        task = super()._task(work)
+    def _frame(self, mode: int, n_outputs: int) -> Task:
+        task = super()._frame(mode, n_outputs)
         if self.interpreted:
             slots = self.schedule.slots
             task.code, task.constants = self._address(slots.code), self._address(slots.constants)
@@ -224,7 +225,7 @@ class Elsewhere(runners._NativeRunner):
         """As in `Runner.piece`; remembers which array stands where while a task is put together."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tasks, "address", self._address)
-            whole = self._task(work)
+            whole = self.tables.fill(self._frame(work.mode, len(work.outputs)), work)
 
         def part(first: int, count: int, result: Any) -> None:
             task = Task.from_buffer_copy(whole)
