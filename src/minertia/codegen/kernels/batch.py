@@ -191,7 +191,9 @@ class _BatchWriter:
         operands = {letter: f"{{{letter}}}" for letter in "abck"}
         self.text = {operation: text.format(**operands, **names) for operation, text in TEXT.items()}
         self.parts: list[tuple[list[KernelStep], list[KernelStep]]] = []
+        inputs = {step.results[0]: step.operands for step in schedule.steps if step.operation == "load"}
         for plain, trig in schedule.stages():
+            trig.sort(key=lambda step: inputs.get(step.operands[0], (len(schedule.inputs), 0)))  # side by side
             pieces = [plain[k : k + PART] for k in range(0, len(plain), PART)] or [[]]
             pieces = [interleaved(piece) for piece in pieces]
             self.parts += [(piece, []) for piece in pieces[:-1]] + [(pieces[-1], trig)]

@@ -279,7 +279,10 @@ class Renderer:
         return f"  const {self.real} {names[node]} = {text};"
 
     def _angles(self, order: Sequence[int]) -> list[list[int]]:
-        """Arguments of sines and cosines that are taken together: of inputs, then of what comes from their sines ..."""
+        """Arguments of sines and cosines that are taken together: of inputs, then of what comes from their sines ...
+
+        Inputs that stand side by side come so, because a compiler may load them one by one and at a cost where not.
+        """
         graph = self.program.graph
         if self.style.sincos != "own":
             return []
@@ -292,7 +295,15 @@ class Renderer:
                 levels += [{} for _ in range(depth[node] + 1 - len(levels))]
                 levels[depth[node]][rest[0]] = None
                 depth[node] += 1
-        return [list(level) for level in levels]
+        return [sorted(level, key=self._place_of_input) for level in levels]
+
+    def _place_of_input(self, node: int) -> tuple[int, str, int]:
+        """What inputs are sorted by, before all else."""
+        operation, *rest = self.program.graph.nodes[node]
+        if operation != "var":
+            return 1, "", 0
+        name, _, number = rest[0].partition("[")
+        return 0, name, int(number.rstrip("]") or 0)
 
     def _angle_block(
         self, names: dict[int, str], angles: Sequence[int], sines: dict[int, str], suffix: str

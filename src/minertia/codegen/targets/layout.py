@@ -116,7 +116,7 @@ static inline void ${prefix}_put($real *x, $real a, $real b, $real c, $real d)
    angle 0.  Adding a large number rounds x / (pi/2) to the whole number w and leaves w in the last bits of the sum.
    The quarter turns are taken off with pi/2 in parts, of which the first has a product with w that is exact.  The
    arrays are as long as n rounded up to a multiple of 4. */
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__)
 __attribute__((noinline)) /* its constants would crowd out the registers of the caller */
 #endif
 static void ${prefix}_sincos(int n, const $real *MINERTIA_RESTRICT x, $real *MINERTIA_RESTRICT s,
