@@ -142,12 +142,20 @@ static PyObject *input(const Function *f, int p, PyObject *given)
     return array;
 }
 
+/* Whether an array is one of C-contiguous doubles that can be written to, of the shape of an output. */
+static int has_output_shape(const Function *f, int p, PyObject *array)
+{
+    if (PyArray_TYPE(ARRAY(array)) != NPY_DOUBLE || !PyArray_ISCARRAY(ARRAY(array)) ||
+        PyArray_NDIM(ARRAY(array)) != f->output_rank[p])
+        return 0;
+    for (int d = 0; d < f->output_rank[p]; d++)
+        if (PyArray_DIMS(ARRAY(array))[d] != f->output_shape[p][d]) return 0;
+    return 1;
+}
+
 static int is_output(const Function *f, int p, PyObject *given)
 {
-    if (PyArray_Check(given) && PyArray_TYPE(ARRAY(given)) == NPY_DOUBLE && PyArray_ISCARRAY(ARRAY(given)) &&
-        PyArray_NDIM(ARRAY(given)) == f->output_rank[p] &&
-        PyArray_CompareLists(PyArray_DIMS(ARRAY(given)), f->output_shape[p], f->output_rank[p]))
-        return 1;
+    if (PyArray_Check(given) && has_output_shape(f, p, given)) return 1;
     PyErr_Format(f->error, "out must be a writeable C-contiguous float64 array of %zd entries",
                  (Py_ssize_t)f->output_size[p]);
     return 0;
@@ -156,9 +164,7 @@ static int is_output(const Function *f, int p, PyObject *given)
 /* Whether nobody else holds an array, or could see it change, and it is still as it was made. */
 static int is_free(const Function *f, int p, PyObject *array)
 {
-    return Py_REFCNT(array) == 1 && !((PyArrayObject_fields *)array)->weakreflist && PyArray_ISCARRAY(ARRAY(array)) &&
-           PyArray_TYPE(ARRAY(array)) == NPY_DOUBLE && PyArray_NDIM(ARRAY(array)) == f->output_rank[p] &&
-           PyArray_CompareLists(PyArray_DIMS(ARRAY(array)), f->output_shape[p], f->output_rank[p]);
+    return Py_REFCNT(array) == 1 && !((PyArrayObject_fields *)array)->weakreflist && has_output_shape(f, p, array);
 }
 
 /* An array for an output.  Making one takes NumPy longer than many a function takes to fill it, so the arrays of the last
@@ -241,7 +247,7 @@ static PyObject *result(const int n, PyObject *const *out)
 
 static PyObject *call_function(PyObject *capsule, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
+    Function *f = PyCapsule_GetPointer(capsule, NULL);
     if (!f) return NULL;
     const Py_ssize_t n_names = names ? PyTuple_Size(names) : 0;
     PyObject *given = n + n_names > f->n_inputs ? args[f->n_inputs] : NULL;
@@ -275,7 +281,7 @@ end:
 
 static void forget(PyObject *capsule)
 {
-    Function *f = PyCapsule_GetPointer(capsule, "minertia.function");
+    Function *f = PyCapsule_GetPointer(capsule, NULL);
     Py_XDECREF(f->keep);
     Py_XDECREF(f->error);
     for (int p = 0; p < PORTS; p++)
@@ -329,7 +335,7 @@ static PyObject *function(PyObject *module, PyObject *args)
     Py_INCREF(error);
     f->keep = keep;
     f->error = error;
-    PyObject *capsule = PyCapsule_New(f, "minertia.function", forget);
+    PyObject *capsule = PyCapsule_New(f, NULL, forget);
     if (!capsule) return NULL;
     PyObject *made = PyCFunction_NewEx(&CALL, capsule, NULL);
     Py_DECREF(capsule);
