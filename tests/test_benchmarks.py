@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import repeat
 from xml.etree import ElementTree
 
 import pytest
@@ -80,13 +81,43 @@ def test_a_run_on_a_device_keeps_other_programs(folder):
     assert "| a | joint-major | 1.22 G/s |  |" in page.files()[page.PAGE].splitlines()
 
 
-def test_the_ratio_is_that_of_the_rounds():
+class _Clock:
+    """Time that passes only in what is timed."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.calls = 0.0, []
+        monkeypatch.setattr("benchmarks.measure.seconds", self.seconds)
+
+    def seconds(self, do):
+        start = self.now
+        do()
+        return self.now - start
+
+    def work(self, name, lengths):
+        def do():
+            self.calls.append(name)
+            self.now += next(lengths)
+
+        return do, 1.0
+
+
+def test_the_ratio_is_that_of_the_rounds(monkeypatch):
     """A slow spell of the machine that hits ours and the peer of one round leaves the ratio as it is."""
-    clock = iter([0.0, 1.0, 0.0, 10.0, 0.0, 9.0, 0.0, 90.0, 0.0, 1.0, 0.0, 10.0])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmarks.measure.seconds", lambda do: -next(clock) + next(clock))
-        row = compare("work", (lambda: None, 1.0), (lambda: None, 1.0), "peer", rounds=3)
+    clock = _Clock(monkeypatch)
+    ours = clock.work("ours", iter([1.0] * 3 + [1.0, 9.0, 1.0]))
+    peer = clock.work("peer", iter([10.0] * 3 + [10.0, 90.0, 10.0]))
+    row = compare("work", ours, peer, "peer", rounds=3, is_lone=True)
     assert row.ratio == 10.0 and row.spread == (10.0, 10.0)
+    assert clock.calls[-6:] == ["ours", "peer"] * 3
+
+
+def test_turns_are_of_equal_length(monkeypatch):
+    """The shorter one is done again until it lasts as long as the other, or 20 ms."""
+    for length, times in ((0.004, 4), (0.5, 20)):
+        clock = _Clock(monkeypatch)
+        row = compare("work", clock.work("ours", repeat(0.001)), clock.work("peer", repeat(length)), "peer", rounds=2)
+        assert clock.calls[-2 * times - 2 :] == [*["ours"] * times, "peer"] * 2
+        assert row.ratio == pytest.approx(length / 0.001)
 
 
 def test_sets_stand_side_by_side(folder, monkeypatch):
