@@ -27,7 +27,7 @@ other code" show; turns before 2026-11-17 were one batch or loop each), processo
 brackets the quartiles of the ratio.  Every result is first held against Pinocchio's (torques 1e-12 of the largest).
 Our regressor has the base columns, Pinocchio's all 10 n; "in cache" means computed, not written to memory.  Of peers in
 C and C++ the build of the faster compiler counts.  Goals are for machines with AVX-512 (8 lanes); half of those for
-batches where there is only AVX2 (4 lanes).  NEON has 2 lanes. The pictures show the rows that have a goal.  RobCoGen
+batches where there is only AVX2 (4 lanes).  NEON has 2 lanes.  The pictures show the rows that have a goal.  RobCoGen
 (pip install robcogen2) takes no part: what it generates needs the Lua module template-text and the C++ headers iit-rbd,
 which PyPI does not have."""
 ROOT = Path(__file__).parents[1]

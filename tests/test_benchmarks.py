@@ -104,8 +104,8 @@ class _Clock:
 def test_the_ratio_is_that_of_the_rounds(monkeypatch):
     """A slow spell of the machine that hits ours and the peer of one round leaves the ratio as it is."""
     clock = _Clock(monkeypatch)
-    ours = clock.work("ours", iter([1.0] * 3 + [1.0, 9.0, 1.0]))
-    peer = clock.work("peer", iter([10.0] * 3 + [10.0, 90.0, 10.0]))
+    ours = clock.work("ours", iter([1.0, 1.0, 9.0, 1.0]))
+    peer = clock.work("peer", iter([10.0, 10.0, 90.0, 10.0]))
     row = compare("work", ours, peer, "peer", rounds=3, is_lone=True)
     assert row.ratio == 10.0 and row.spread == (10.0, 10.0)
     assert clock.calls[-6:] == ["ours", "peer"] * 3

@@ -248,6 +248,29 @@ def test_one_call(path):
         f(*state, out=np.empty((2, 3)))
 
 
+def test_arrays_as_they_should_be_go_straight_to_the_kernel(path):
+    """Anything else is handed back unread, so that Python can copy it or say what is wrong."""
+    g = Graph()
+    x, (k,) = g.variables("x", 2), g.variables("k", 1)
+    inputs, ports = (Port("x", (2,)), Port("k", (1,))), (Port("a", (2,)), Port("b", (1,)))
+    kernel = BatchKernel(Program("two", g, inputs, ports, (x[0] * k, x[1], x[0] + x[1]), parameters=("k",)))
+    rows, given = kernel._runner.rows, (np.arange(10.0).reshape(5, 2), np.array([3.0]))
+    if path == "numpy":
+        assert rows is None
+        return
+    out = np.zeros((5, 2)), np.zeros((5, 1))
+    for found in (rows(*given, None), rows(*given, out), out):
+        assert np.array_equal(found[0], given[0] * [3, 1]) and np.array_equal(found[1][:, 0], given[0].sum(axis=1))
+    fixed = np.zeros((5, 1))
+    fixed.flags.writeable = False
+    memory = np.zeros(11)
+    overlapping = memory[:10].reshape(5, 2), memory[6:].reshape(5, 1)
+    for wrong in (out[0], out[::-1], (out[0], fixed), (out[0], np.zeros((4, 1))), overlapping, (given[0], out[1])):
+        assert rows(*given, wrong) is NotImplemented
+    for odd in ((given[0].tolist(), given[1]), (given[0], given[1][:0]), given[:1], (given[0].astype("f4"), given[1])):
+        assert rows(*odd, None) is NotImplemented
+
+
 def test_outputs_that_overlap_inputs(path):
     """The result is what it would be in memory of its own, wherever the output stands."""
     robot = ROBOTS["puma560"]

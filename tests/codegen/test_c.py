@@ -79,6 +79,15 @@ def test_sanitizers_are_quiet(tmp_path, compiler):
         _selftest(folder, identifier(robot.name), compiler, flags)
 
 
+def test_angles_stand_as_among_the_inputs(tmp_path):
+    """Whatever the recursion needs first: inputs side by side are loaded at once."""
+    generate(robots.puma560(), tmp_path, programs=("inverse_dynamics",), arithmetic=Arithmetic(sincos="own"))
+    text = (tmp_path / "puma560.c").read_text()
+    taken = [k for k in range(6) if f"q[{k}]" in text.partition("_put(&angle[0]")[2].partition("_sincos(")[0]]
+    assert len(taken) > 4
+    assert f"_put(&angle[0], {', '.join(f'q[{k}]' for k in taken[:4])});" in text
+
+
 def test_own_sines_keep_their_stated_error_and_never_fail(tmp_path):
     robot = robots.puma560()
     for precision, dtype, reach, error in (("double", np.float64, 1.6e6, 3e-16), ("float", np.float32, 3000.0, 2e-7)):

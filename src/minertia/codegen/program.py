@@ -32,6 +32,12 @@ class Port:
         return size
 
 
+def input_place(variable: str) -> tuple[str, int]:
+    """Port and number of an entry that the graph calls name[k]; a name alone is its first."""
+    name, _, number = variable.partition("[")
+    return name, int(number.removesuffix("]") or 0)
+
+
 @dataclass(frozen=True)
 class Program:
     """A function from input arrays to output arrays.

@@ -41,7 +41,6 @@ class Runner(abc.ABC):
     path: str
     reason: str
     samples: int  # in one block
-    rows: Callable[..., Any] | None = None  # (*inputs, outputs or None) at once where arrays are as they should be
 
     def __init__(self, schedule: Schedule, reason: str) -> None:
         self.schedule, self.reason = schedule, reason
@@ -49,6 +48,14 @@ class Runner(abc.ABC):
     def surroundings(self) -> AbstractContextManager[object]:
         """What must hold while pieces run."""
         return nullcontext()
+
+    @cached_property
+    def rows(self) -> Callable[..., Any] | None:
+        """A whole batch (*inputs, outputs or None) at once, NotImplemented where arrays must be looked at first.
+
+        None where there is no such way.
+        """
+        return None
 
     @abc.abstractmethod
     def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
@@ -81,14 +88,13 @@ class _NativeRunner(Runner):
         return self.tables.frame(mode, n_outputs)
 
     @cached_property
-    def rows(self) -> Callable[..., Any] | None:  # type: ignore[override]
-        """A whole batch without Python on the way; it answers NotImplemented where arrays must be looked at first."""
+    def rows(self) -> Callable[..., Any] | None:
+        """As `Runner.rows`, without Python on the way."""
         module, s = build.native(), self.schedule
         if module is None:
             return None
         shapes = tuple(port.shape for port in s.inputs), tuple(port.shape for port in s.ports)
-        kept = self.tables, s.slots if self.path == "interpreter" else None
-        made = module.batch(self.function, self._frame(ROWS, len(s.ports)), *shapes, kept)
+        made = module.batch(self.function, self._frame(ROWS, len(s.ports)), *shapes, self.tables)
         return made  # type: ignore[no-any-return]
 
     @cached_property

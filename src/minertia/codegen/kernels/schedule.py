@@ -7,7 +7,6 @@ a copy.  Outputs that are the number 0 are no entries: they are known before any
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr, Graph
 from minertia.codegen.kernels.signs import absorb
 from minertia.codegen.kernels.steps import CODES, KernelStep
-from minertia.codegen.program import Port, Program
+from minertia.codegen.program import Port, Program, input_place
 
 # operation -> operation with the opposite sign, operands as they are; with a constant its sign changes too
 _NEGATED = {
@@ -39,7 +38,6 @@ _NEGATED = {
     "fmak": "fmsk",
     "fmsk": "fmak",
 }
-_VARIABLE = re.compile(r"(.*)\[(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -205,8 +203,7 @@ class _Scheduler:
         return self._binary(node, operation, *arguments)
 
     def _input(self, name: str) -> tuple[int, int]:
-        match = _VARIABLE.fullmatch(name)
-        port, entry = (match[1], int(match[2])) if match else (name, 0)
+        port, entry = input_place(name)
         return self.ports[port], entry
 
     def _sincos(self, node: int, operation: str, argument: int) -> KernelStep:

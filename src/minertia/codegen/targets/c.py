@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.codegen.options import Arithmetic
-from minertia.codegen.program import Port, Program
+from minertia.codegen.program import Port, Program, input_place
 from minertia.codegen.targets.names import comment
 from minertia.codegen.targets.turns import in_turns
 from minertia.errors import MinertiaError
@@ -300,10 +300,7 @@ class Renderer:
     def _place_of_input(self, node: int) -> tuple[int, str, int]:
         """What inputs are sorted by, before all else."""
         operation, *rest = self.program.graph.nodes[node]
-        if operation != "var":
-            return 1, "", 0
-        name, _, number = rest[0].partition("[")
-        return 0, name, int(number.rstrip("]") or 0)
+        return (0, *input_place(rest[0])) if operation == "var" else (1, "", 0)
 
     def _angle_block(
         self, names: dict[int, str], angles: Sequence[int], sines: dict[int, str], suffix: str

@@ -46,6 +46,9 @@ static FoldRows fold_rows = fold_rows_base;
 static FoldPacked fold_packed = fold_packed_base;
 static PackedScores packed_scores = packed_scores_base;
 
+/* Callables hold what they need in a capsule without a name: nobody else can reach it, and names are compared at each
+   call. */
+
 static Kernel kernel_at(PyObject *address)
 {
     Kernel kernel = (Kernel)PyLong_AsVoidPtr(address);
@@ -142,20 +145,30 @@ static PyObject *input(const Function *f, int p, PyObject *given)
     return array;
 }
 
-/* Whether an array is one of C-contiguous doubles that can be written to, of the shape of an output. */
-static int has_output_shape(const Function *f, int p, PyObject *array)
+/* Whether an object is an array of C-contiguous doubles of this shape.  Where `samples` is given the shape is that of one
+   sample, and there are as many as those before it had: any number while that is -1. */
+static int has_shape(PyObject *array, int rank, const npy_intp *shape, npy_intp *samples)
 {
-    if (PyArray_TYPE(ARRAY(array)) != NPY_DOUBLE || !PyArray_ISCARRAY(ARRAY(array)) ||
-        PyArray_NDIM(ARRAY(array)) != f->output_rank[p])
+    if (!PyArray_Check(array) || PyArray_TYPE(ARRAY(array)) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(ARRAY(array)) ||
+        PyArray_NDIM(ARRAY(array)) != rank + (samples != NULL))
         return 0;
-    for (int d = 0; d < f->output_rank[p]; d++)
-        if (PyArray_DIMS(ARRAY(array))[d] != f->output_shape[p][d]) return 0;
+    const npy_intp *lengths = PyArray_DIMS(ARRAY(array));
+    if (samples && *samples < 0) *samples = *lengths;
+    if (samples && *lengths++ != *samples) return 0;
+    for (int d = 0; d < rank; d++)
+        if (lengths[d] != shape[d]) return 0;
     return 1;
+}
+
+/* Whether it can be written to as well. */
+static int can_take(PyObject *array, int rank, const npy_intp *shape, npy_intp *samples)
+{
+    return has_shape(array, rank, shape, samples) && PyArray_ISWRITEABLE(ARRAY(array));
 }
 
 static int is_output(const Function *f, int p, PyObject *given)
 {
-    if (PyArray_Check(given) && has_output_shape(f, p, given)) return 1;
+    if (can_take(given, f->output_rank[p], f->output_shape[p], NULL)) return 1;
     PyErr_Format(f->error, "out must be a writeable C-contiguous float64 array of %zd entries",
                  (Py_ssize_t)f->output_size[p]);
     return 0;
@@ -164,7 +177,8 @@ static int is_output(const Function *f, int p, PyObject *given)
 /* Whether nobody else holds an array, or could see it change, and it is still as it was made. */
 static int is_free(const Function *f, int p, PyObject *array)
 {
-    return Py_REFCNT(array) == 1 && !((PyArrayObject_fields *)array)->weakreflist && has_output_shape(f, p, array);
+    return Py_REFCNT(array) == 1 && !((PyArrayObject_fields *)array)->weakreflist &&
+           can_take(array, f->output_rank[p], f->output_shape[p], NULL);
 }
 
 /* An array for an output.  Making one takes NumPy longer than many a function takes to fill it, so the arrays of the last
@@ -354,24 +368,6 @@ typedef struct {
     npy_intp input_shape[PORTS][4], output_shape[PORTS][4];
 } Batch;
 
-/* Whether an array is one of C-contiguous doubles (samples, *shape), of as many samples as those before it if any. */
-static int has_samples(PyObject *array, int rank, npy_intp *shape, npy_intp *samples)
-{
-    if (!PyArray_Check(array) || PyArray_TYPE(ARRAY(array)) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(ARRAY(array)) ||
-        PyArray_NDIM(ARRAY(array)) != rank + 1)
-        return 0;
-    npy_intp *lengths = PyArray_DIMS(ARRAY(array));
-    if (*samples < 0) *samples = lengths[0];
-    return lengths[0] == *samples && PyArray_CompareLists(lengths + 1, shape, rank);
-}
-
-/* Whether an array is one of C-contiguous doubles of this shape. */
-static int has_shape(PyObject *array, int rank, npy_intp *shape)
-{
-    return PyArray_Check(array) && PyArray_TYPE(ARRAY(array)) == NPY_DOUBLE && PyArray_ISCARRAY_RO(ARRAY(array)) &&
-           PyArray_NDIM(ARRAY(array)) == rank && PyArray_CompareLists(PyArray_DIMS(ARRAY(array)), shape, rank);
-}
-
 static PyObject *new_rows(const Batch *b, int p, npy_intp samples)
 {
     npy_intp lengths[5] = {samples};
@@ -405,9 +401,7 @@ static int rows_to_write(const Batch *b, PyObject *given, PyObject *const *in, n
         }
         out[p] = b->n_outputs == 1 ? given : PyTuple_GetItem(given, p);
         Py_INCREF(out[p]);
-        if (!has_samples(out[p], b->output_rank[p], (npy_intp *)b->output_shape[p], &samples) ||
-            !PyArray_ISWRITEABLE(ARRAY(out[p])))
-            return 0;
+        if (!can_take(out[p], b->output_rank[p], b->output_shape[p], &samples)) return 0;
     }
     return !given || are_apart(b, in, out, samples);
 }
@@ -416,13 +410,12 @@ static int rows_to_write(const Batch *b, PyObject *given, PyObject *const *in, n
    not said here: NotImplemented tells the caller to look, to copy, or to complain. */
 static PyObject *call_batch(PyObject *capsule, PyObject *const *args, Py_ssize_t n)
 {
-    Batch *b = PyCapsule_GetPointer(capsule, "minertia.batch");
+    Batch *b = PyCapsule_GetPointer(capsule, NULL);
     if (!b) return NULL;
     if (n != b->n_inputs + 1) Py_RETURN_NOTIMPLEMENTED;
     npy_intp samples = -1;
     for (int p = 0; p < b->n_inputs; p++)
-        if (b->task.stride[p] ? !has_samples(args[p], b->input_rank[p], b->input_shape[p], &samples)
-                              : !has_shape(args[p], b->input_rank[p], b->input_shape[p]))
+        if (!has_shape(args[p], b->input_rank[p], b->input_shape[p], b->task.stride[p] ? &samples : NULL))
             Py_RETURN_NOTIMPLEMENTED;
     if (samples < 0) samples = 1; /* nothing varies */
     PyObject *out[PORTS] = {NULL}, *answer = NULL;
@@ -443,7 +436,7 @@ static PyObject *call_batch(PyObject *capsule, PyObject *const *args, Py_ssize_t
 
 static void forget_batch(PyObject *capsule)
 {
-    Batch *b = PyCapsule_GetPointer(capsule, "minertia.batch");
+    Batch *b = PyCapsule_GetPointer(capsule, NULL);
     Py_XDECREF(b->keep);
     PyMem_Free(b);
 }
@@ -469,7 +462,7 @@ static PyObject *batch(PyObject *module, PyObject *args)
         PyMem_Free(b);
         return NULL;
     }
-    PyObject *capsule = PyCapsule_New(b, "minertia.batch", forget_batch);
+    PyObject *capsule = PyCapsule_New(b, NULL, forget_batch);
     if (!capsule) {
         PyMem_Free(b);
         return NULL;

@@ -208,10 +208,12 @@ INLINE vd looked_up(const double *table, vi index)
 #define AT_ONCE 3 /* angles whose operations take turns: one alone is a long chain of dependent operations */
 #if defined(__clang__)
 #define MOST_AT_ONCE 5 /* the angles of many an arm: a tenth faster than three and two, but not with GCC */
+#else
+#define MOST_AT_ONCE AT_ONCE
 #endif
 #define EACH_ANGLE UNROLL for (int i = 0; i < count; i++)
 
-/* sin and cos of some vectors together; the return value is as below, and so is the reduction, but x = k pi/8 + r: sine
+/* sin and cos of up to MOST_AT_ONCE vectors; the return value is as below, and so is the reduction, but x = k pi/8 + r: sine
    and cosine of k pi/8 come from tables of 16, each in two vectors, which leaves short polynomials for r.  The first
    difference is exact because products are fused with it, which goes with vectors of 8. */
 INLINE vi sincos_reduced(const int count, const vd *x, vd *sine, vd *cosine)
@@ -224,8 +226,8 @@ INLINE vi sincos_reduced(const int count, const vd *x, vd *sine, vd *cosine)
 #undef S1
 #undef S2
 #undef S3
-    enum { MOST = 8 };
-    vd shifted[MOST], k[MOST], r[MOST], y[MOST], s[MOST], c[MOST], a[MOST], b[MOST], u[MOST], v[MOST];
+    vd shifted[MOST_AT_ONCE], k[MOST_AT_ONCE], r[MOST_AT_ONCE], y[MOST_AT_ONCE], s[MOST_AT_ONCE], c[MOST_AT_ONCE];
+    vd a[MOST_AT_ONCE], b[MOST_AT_ONCE], u[MOST_AT_ONCE], v[MOST_AT_ONCE];
     vi bits = {0};
     EACH_ANGLE shifted[i] = x[i] * 0x1.45f306dc9c883p+1 + TO_INTEGER;
     EACH_ANGLE k[i] = shifted[i] - TO_INTEGER;
@@ -254,6 +256,7 @@ INLINE vi sincos_reduced(const int count, const vd *x, vd *sine, vd *cosine)
 }
 #else
 #define AT_ONCE 2
+#define MOST_AT_ONCE AT_ONCE
 
 /* sin and cos for |x| <= SINCOS_LIMIT, at most 2 ulp off.  The return value has bits above REDUCED_BITS set in the lanes
    where |x| is larger, infinite or not a number.
@@ -334,9 +337,7 @@ INLINE void sincos_many(const int count, const vd *x, vd *sine, vd *cosine)
 {
     vi bits = {0};
     int i = 0;
-#if defined(MOST_AT_ONCE)
     if (count == MOST_AT_ONCE) bits = sincos_reduced(MOST_AT_ONCE, x, sine, cosine), i = count;
-#endif
     UNROLL for (; i + AT_ONCE <= count; i += AT_ONCE) bits |= sincos_reduced(AT_ONCE, x + i, sine + i, cosine + i);
     switch (count - i) {
     case 1: bits |= sincos_reduced(1, x + i, sine + i, cosine + i); break;
