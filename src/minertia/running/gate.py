@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 POSITION_SLACK = 1e-3  # of half a range
 RATE_SLACK = {"velocity": 0.01, "acceleration": 0.01, "jerk": 0.05}  # parts of the limits
 EFFORT_SLACK = 0.02
+LOOP_SLACK = 0.02  # of the room of closed loops
 DISTANCE_SLACK = 0.1  # of the distance to keep; what is left of it still keeps things apart
 ORDERS = {"position": 0, "velocity": 1, "acceleration": 2, "jerk": 3}
 INSIDE = np.linspace(0.0, 1.0, 33)  # parts of an interval at which one that may be beyond a limit is looked at
@@ -144,16 +145,17 @@ class Gate:
         return self.space.states(q, qd, np.zeros_like(q))
 
     def _refuse(self, name: str, checker: Checker, margins: Margins) -> None:
-        margin = (1 - DISTANCE_SLACK) * margins.clearance_margin
         joints = (0.0,) * len(self.limits.names)  # were looked at before
-        boxes = tuple((frame, d + DISTANCE_SLACK * margins.clearance_margin) for frame, d in margins.boxes)
-        passive = None if margins.passive is None else margins.passive + DISTANCE_SLACK * (margins.passive > -1)
+        found = replace(margins, position=joints, velocity=joints, acceleration=joints, jerk=None)
+        room = DISTANCE_SLACK * margins.clearance_margin
         eased = replace(
-            margins, position=joints, velocity=joints, acceleration=joints, jerk=None, boxes=boxes, passive=passive,
-            clearance_margin=margin,
-        )  # fmt: skip
+            found,
+            boxes=tuple((frame, distance + room) for frame, distance in margins.boxes),
+            passive=None if margins.passive is None else margins.passive + LOOP_SLACK * (margins.passive > -1),
+            clearance_margin=margins.clearance_margin - room,
+        )
         if not eased.is_feasible:
-            raise Infeasible(f"'{name}' must not be run: {checker.explain(eased)}")
+            raise Infeasible(f"'{name}' must not be run: {checker.explain(found)}")
 
 
 def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:

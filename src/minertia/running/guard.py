@@ -105,7 +105,7 @@ class Guard:
 
     def place(self, q: Array, first: Array) -> str | None:
         """Why a motion must not begin here; None where the robot stands in its first posture."""
-        off = np.abs(q - first) / (NEAR * self.error)
+        off = np.abs(q - first) / (NEAR * np.minimum(self.error, ERROR))  # the first command is a step of that size
         if not off.max() <= 1:
             j = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
             return (
