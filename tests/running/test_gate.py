@@ -295,8 +295,8 @@ def folder_with(place: Path, name: str, rows: np.ndarray, **asked: object) -> Pa
     limits = motion_limits(robot, **asked)  # type: ignore[arg-type]
     place.mkdir()
     saved(place / "excitation.csv", rows)
-    write_file(place / "limits.toml", limits_toml(robot, limits if jerk is None else limits.with_jerk(jerk)))
-    (place / "excitation.json").write_text(json.dumps({"format": 1, "limits": "limits.toml"}))
+    write_file(place / "excitation-limits.toml", limits_toml(robot, limits if jerk is None else limits.with_jerk(jerk)))
+    (place / "excitation.json").write_text(json.dumps({"format": 1, "limits": "excitation-limits.toml"}))
     return place
 
 
@@ -350,7 +350,7 @@ def test_limits_beside_a_motion_cannot_be_changed_lost_or_lent(tmp_path: Path) -
     folder = folder_with(tmp_path / "motion", HEAVY, reaching(HEAVY, 0, 0.2))
     robot = robot_of(HEAVY)
     read_route(folder, robot)
-    file = folder / "limits.toml"
+    file = folder / "excitation-limits.toml"
     whole = file.read_text()
     for change, said in (
         (lambda text: text.replace('floor = "base"', "floor = false"), "was changed since"),
@@ -363,7 +363,7 @@ def test_limits_beside_a_motion_cannot_be_changed_lost_or_lent(tmp_path: Path) -
             read_route(folder, robot)
     file.unlink()
     for path in (folder, folder / "excitation.csv"):
-        with pytest.raises(MinertiaError, match="has lost its limits.toml"):
+        with pytest.raises(MinertiaError, match="has lost its excitation-limits.toml"):
             read_route(path, robot)
     for other, said in (
         (replace(robot, gravity=(0.0, 0.0, 0.0)), "made for gravity 0 0 0"),

@@ -92,7 +92,7 @@ class LogFolder:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _RunTask:
     """What is to be run: speeds as parts, rate [Hz] of the commands, digest of the limits it was held against."""
 
     robot: Robot
@@ -151,7 +151,7 @@ def run(
     way = read_route(motion, given, held.limits)
     often = _rate(driver, rate, rehearsed)
     _check_rate(way, guard, often)
-    task = _Task(given, way, driver, parts, guard, often, held.digest(given))
+    task = _RunTask(given, way, driver, parts, guard, often, held.digest(given))
     _say_unwatched(guard)
     diagnose(held.sentence)
     if not task.is_simulated:
@@ -167,7 +167,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _climbed(task: _Task, host: str | None, levels: Path | None) -> tuple[list[RungLog], str, str]:
+def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[list[RungLog], str, str]:
     """Logs of the ladder, the template of their columns of efforts, and why the driver could not be closed or ""."""
     from minertia.running.identity import check_identity
     from minertia.running.ladder import climb
@@ -277,7 +277,7 @@ def _per_joint(name: str, text: str | None) -> float | list[float] | None:
 
 
 @contextmanager
-def _driver(task: _Task, host: str | None) -> Iterator[Driver]:
+def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
     """The driver of the task; the simulated robot lives as long as it."""
     robot, rate = task.robot, task.rate
     if task.is_simulated:
@@ -325,7 +325,7 @@ def _say_rung(log: RungLog) -> None:
     diagnose(f"{100 * log.speed:g} %: {end}")
 
 
-def _deliver(task: _Task, column: str, logs: Sequence[RungLog], place: LogFolder) -> None:
+def _deliver(task: _RunTask, column: str, logs: Sequence[RungLog], place: LogFolder) -> None:
     """Write the logs, whole up to the last row, and the record; say what came of it."""
     from minertia.files import folder_at_once, write_file
     from minertia.running.record import FILE, log_csv, log_name, record_of

@@ -1,4 +1,4 @@
-"""`limits.toml`: what a motion was held against, beside its files, in the words that `--limits FILE` takes."""
+"""`excitation-limits.toml`: what a motion was held against, beside its files, as `--limits FILE` takes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minertia.excitation.shapes import Shape
 from minertia.robot.robot import Robot
 
 FORMAT = 1
-FILE = "limits.toml"
+FILE = "excitation-limits.toml"
 HEAD = "# What the motion in this folder keeps.  `minertia run` holds it against this again, before a robot moves.\n"
 
 

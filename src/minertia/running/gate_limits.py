@@ -1,7 +1,7 @@
 """Limits that a motion is held against before it is run: of the robot's file, of the motion's folder, of options.
 
-What the folder of a motion says (`limits.toml`, which `excite` writes) can be narrower than the robot's file, and never
-wider.  What it switches off, a floor or the distance between links, is named whenever the motion is run.
+What the folder of a motion says (`excitation-limits.toml`, which `excite` writes) can be narrower than the robot's
+file, and never wider.  What it switches off, a floor or the distance between links, is named whenever the motion runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from minertia.documents import DocumentError, json_document
 from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.claims import claims, listed
-from minertia.excitation.limits import MotionLimits
+from minertia.excitation.limits import SMALLEST, MotionLimits
 from minertia.excitation.limits_file import FILE, FORMAT, limits_dict
 from minertia.excitation.limits_table import LimitsTable, limits_from_tables
 from minertia.files import is_file, reading
@@ -76,13 +76,18 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
 
 def _known(robot: Robot) -> dict[str, Array]:
     """{what: numbers of the file}, position (n, 2), nan where it says nothing."""
+    position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
+    return {"position": position, **{what: _positive(_of(robot, what)) for what in RATES}}
 
-    def of(name: str) -> list[float]:
-        values = [getattr(robot.joints[j].limits, name) for j in robot.independent]
-        return [np.nan if value is None else float(value) for value in values]
 
-    position = np.column_stack([of("lower"), of("upper")]).reshape(-1, 2)
-    return {"position": position, **{what: np.array(of(what)) for what in RATES}}
+def _of(robot: Robot, name: str) -> Array:
+    values = [getattr(robot.joints[j].limits, name) for j in robot.independent]
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def _positive(values: Array) -> Array:
+    """Limits with which a joint can move: a zero stands in many files for what nobody knows."""
+    return np.where(values > SMALLEST, values, np.nan)
 
 
 def _where_known(robot: Robot, what: str, values: Array) -> Any:
@@ -103,8 +108,7 @@ def _names(robot: Robot, values: Array) -> list[str]:
 def _within_file(robot: Robot, limits: MotionLimits, known: dict[str, Array]) -> MotionLimits:
     """No limit is wider than that of the robot's file."""
     narrowed = {what: np.fmin(getattr(limits, what), known[what]) for what in RATES}
-    own = [robot.joints[j].limits.effort for j in robot.independent]
-    efforts = np.array([np.nan if value is None else float(value) for value in own])
+    efforts = _positive(_of(robot, "effort"))
     if limits.effort is not None:
         narrowed["effort"] = np.fmin(limits.effort, efforts)
     elif not np.isnan(efforts).any() and robot.has_parameters:  # switched off by hand; the motors' limits still are

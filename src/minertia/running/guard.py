@@ -59,7 +59,7 @@ class Guard:
         """
         joints = [robot.joints[j] for j in robot.independent]
         slides = np.array([joint.kind == "prismatic" for joint in joints])
-        own = np.array([np.inf if joint.limits.effort is None else joint.limits.effort for joint in joints])
+        own = np.array([joint.limits.effort or np.inf for joint in joints])  # a zero is what nobody knows
         own = np.full(robot.n, np.inf) if in_amperes else own
         known = own if np.isfinite(own).any() else None
         found = Guard(
