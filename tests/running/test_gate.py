@@ -206,6 +206,9 @@ TAMPERED: list[tuple[Callable[[np.ndarray], np.ndarray], str]] = [
     (lambda rows: np.delete(rows, 3, axis=1)[:, :-2], "moves 6 joints and 'Panda' has 7"),
     (lambda rows: np.delete(rows, 3, axis=1), "columns must be|line 3"),
     (lambda rows: rows * np.r_[1e-9, np.ones(21)], "lasts 2e-09 s|beyond the limit"),
+    (cell(MIDDLE, 1, 1e300), "'j1' beyond the limit of position"),
+    (cell(MIDDLE, 8, 1e300), "'j1' beyond the limit of"),
+    (cell(MIDDLE, 15, 1e308), "'j1' beyond the limit of"),
     (lambda rows: rows + np.r_[0.0, 9.0, np.zeros(20)], "'j1' beyond the limit of position: 9"),
 ]
 

@@ -280,6 +280,14 @@ def test_a_real_robot_begins_slowly(speeds):
     check_first([0.1, 1.0])
 
 
+@pytest.mark.parametrize("period", [0.0, -0.01, 1.0, float("nan"), float("inf")])
+def test_a_driver_whose_commands_would_be_far_apart(wall, period):
+    driver = Real(wall)
+    driver.period = period
+    with pytest.raises(InputError, match="robots take a command every"):
+        climb(driver, motion(), GUARD, speeds=[0.1])
+
+
 # ---------------------------------------------------------------------- another robot
 
 

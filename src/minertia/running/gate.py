@@ -160,8 +160,13 @@ class Gate:
 
 def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
     """(time of the file, joint, value) where a derivative is farthest beyond its bounds; None where it never is."""
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers without end are beyond every limit
+        return _farthest(motion, order, low, high)
+
+
+def _farthest(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
     least, most = motion.hulls(order)
-    suspects = np.flatnonzero(((least < low) | (most > high)).any(axis=1))
+    suspects = np.flatnonzero(~((least >= low) & (most <= high)).all(axis=1))
     if not len(suspects):
         return None
     t = motion.path.t
@@ -170,7 +175,7 @@ def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple
     for part in np.array_split(suspects, max(1, len(suspects) // 2000)):
         times = (t[part, None] + INSIDE * (t[part + 1] - t[part])[:, None]).ravel()
         values = _derivative(motion, order, times - t[0])
-        over = np.maximum(low - values, values - high)
+        over = np.nan_to_num(np.maximum(low - values, values - high), nan=np.inf)
         k, j = np.unravel_index(int(np.argmax(over)), over.shape)
         if over[k, j] > largest:
             largest, worst = float(over[k, j]), (float(times[k]), int(j), float(values[k, j]))

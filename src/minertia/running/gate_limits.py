@@ -30,7 +30,7 @@ from minertia.tables import parse_table
 Array = NDArray[np.float64]
 FAR = 1e6  # rad or m: a joint whose range nobody knows
 FAST, SLIDING_FAST = 10.0, 3.0  # rad/s, m/s: where no limit is known; hardly any arm's joint is as fast
-HARD = 1e6  # rad/s2 or m/s2: where no limit is known
+HARD, STRONG = 1e6, 1e12  # rad/s2 or m/s2, N m or N: where no limit is known
 RATES = ("velocity", "acceleration")
 SAME = 1e-6  # m/s2 between gravities that are the same
 NUMBERS = "excitation.json"  # beside a motion; says whether limits were written with it
@@ -63,6 +63,8 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
     start = LimitsTable({what: _where_known(robot, what, values) for what, values in known.items()})
     limits = _within_file(robot, limits_from_tables(robot, [start, *given]), known)
     stated = {what for what in known for table in given if what in table}
+    if limits.effort is not None and "effort" not in stated:
+        known["effort"] = _positive(_of(robot, "effort"))
     unknown = [
         f"limits of {what} of {listed(_names(robot, values))} (the file has none; give --limits {what}=...)"
         for what, values in known.items()
@@ -111,8 +113,8 @@ def _within_file(robot: Robot, limits: MotionLimits, known: dict[str, Array]) ->
     efforts = _positive(_of(robot, "effort"))
     if limits.effort is not None:
         narrowed["effort"] = np.fmin(limits.effort, efforts)
-    elif not np.isnan(efforts).any() and robot.has_parameters:  # switched off by hand; the motors' limits still are
-        narrowed["effort"] = efforts
+    elif not np.isnan(efforts).all() and robot.has_parameters:  # switched off by hand; the motors' limits still are
+        narrowed["effort"] = np.where(np.isnan(efforts), STRONG, efforts)
     return replace(limits, **narrowed)  # type: ignore[arg-type]
 
 

@@ -25,6 +25,7 @@ WATCHDOG = 5  # periods without news from the robot after which it is stopped
 AHEAD = 2.0  # periods that a motion may be ahead of this computer's clock: messages come early now and then
 LATE = 0.1  # s by which stamps and this computer's clock may differ, or the silence that is allowed, if longer
 DRIFT = 0.02  # part of the time by which they may differ besides
+PERIODS = 5e-4, 0.1  # s: a command leads on by one of them
 FIRST = 0.1  # part of its speed at which a motion begins on a real robot
 SETTLE = 0.2  # s for which the last posture is held
 LOOK, LOOKS_A_SECOND, MOST_LOOKS = 500, 50, 100_000  # times at which the largest velocities of a motion are taken
@@ -111,6 +112,10 @@ def climb(
     listen: told every state that was judged good, after its command was sent.  say: told what is not watched.
     """
     check_speeds(speeds)
+    if not PERIODS[0] <= driver.period <= PERIODS[1] * (1 + 1e-9):
+        raise InputError(
+            f"robots take a command every {PERIODS[0]:g} to {PERIODS[1]:g} s, not every {driver.period:g} s"
+        )
     logs: list[RungLog] = []
     for speed in speeds:
         rung = _Rung(driver, motion, guard, speed, stop, listen, _mute if logs else say)

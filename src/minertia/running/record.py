@@ -182,9 +182,12 @@ def require_rehearsed(
     speed: float,
     *,
     rate: float = USUAL_RATE,
-    limits: str = "",
+    limits: str | None = None,
 ) -> None:
-    """Refuse a motion that has not been run on the simulated robot, whole and unchanged, at this speed and rate."""
+    """Refuse a motion that has not been run on the simulated robot, whole and unchanged, at this speed and rate.
+
+    limits: digest of those that the motion was held against; None where the caller knows none.
+    """
     how = f"run it with --driver {SIMULATED} first and give its {FILE} with --rehearsed"
     if path is None:
         raise MinertiaError(f"this motion was not rehearsed on a simulated robot: {how}")
@@ -197,7 +200,7 @@ def require_rehearsed(
         ("description", robot_digest(robot), "is of another robot, or its file was changed since"),
         ("limits", limits, "was held against other limits"),
     ):
-        if record.get(key) != own:
+        if own is not None and record.get(key) != own:
             raise MinertiaError(f"the rehearsal in '{path}' {said}: {how}")
     told = _number(record.get("rate"))
     if told is None or abs(told - rate) > SAME_RATE * rate:
