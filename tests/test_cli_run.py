@@ -307,9 +307,9 @@ def test_the_digest_is_of_the_numbers_of_the_file(folder: Path) -> None:
 
 
 class Broken:
-    """A real robot in this process, which does not keep time by the commands; what fails is told by its host."""
+    """A real robot in this process; what fails is told by its host.  now: this computer's clock, which it moves on."""
 
-    effort, is_simulated, period = "tau{j}", False, 0.008
+    effort, is_simulated, period, now = "tau{j}", False, 0.008, 0.0
 
     def __init__(self, host: str) -> None:
         self.host, self.q, self.t = host, HERE.copy(), 0.0
@@ -327,12 +327,10 @@ class Broken:
         return RobotIdentity(joints=("a", "b")) if self.host == "other" else RobotIdentity()
 
     def read(self) -> object:
-        import time
-
         from minertia.running.driver import JointReading
 
-        self.t += 0.05 if self.host == "fast" else 0.008
-        time.sleep(0.008)
+        Broken.now += 0.008
+        self.t += 0.064 if self.host == "fast" else 0.008
         effort = None if self.host == "silent" else np.zeros(6)
         return JointReading(self.t, self.q, effort)
 
@@ -360,6 +358,7 @@ def test_a_robot_that_breaks_leaves_its_log(
     run: Run, folder: Path, rehearsed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     host: str, args: tuple[str, ...], code: int, sentence: str,
 ) -> None:  # fmt: skip
+    monkeypatch.setattr("minertia.running.ladder.monotonic", lambda: Broken.now)
     monkeypatch.setattr("minertia.cli.run._remote", lambda name, robot, host, rate: Broken(host))
     ask = ("run", ROBOT, folder, "--driver", "ros2", "--host", host, "--rehearsed", rehearsed)
     found, out, err = run(*ask, *args, "--out", tmp_path / "out")
