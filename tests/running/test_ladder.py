@@ -89,6 +89,23 @@ def test_a_joint_that_sticks_is_seen_in_the_next_period(speed, lag):
     assert log.largest_error.max() < 0.1
 
 
+def test_states_that_are_told_twice_are_no_standstill_and_a_robot_that_stands_is():
+    """A robot that publishes on its own tells a state again before the next command comes; not twice."""
+    told = {}
+
+    def again(k, reading):
+        told[k] = reading.q if k % 7 else told.get(k - 1, reading.q)
+        return reading._replace(q=told[k])
+
+    (log,) = climb(Follower(again), motion(), GUARD, speeds=[1.0])
+    assert not log.aborted
+    driver = Follower(
+        lambda k, reading: reading._replace(q=told.setdefault("held", reading.q)) if k >= BAD else reading
+    )
+    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert "stands still" in log.aborted and driver.stopped_at <= BAD + 2
+
+
 def test_coarse_encoders_and_standstill_are_no_faults():
     """Steps of 3 mrad, and a motion that rests in the middle."""
     step = 3e-3

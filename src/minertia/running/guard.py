@@ -175,7 +175,8 @@ class Following:
     """Whether joints move while they are told to: one that sticks is seen in the first period, before it is far off.
 
     It is said to stick when it stands still though every command of the last `LAG` led on, and when it came to a stop
-    more suddenly than its encoder's steps and noise can explain; where they can, its error tells, later.
+    more suddenly than its encoder's steps and noise can explain; where they can, its error tells, later.  One state in
+    which no joint at all has moved is the last one told again: robots that publish on their own do that.
     """
 
     guard: Guard
@@ -183,6 +184,7 @@ class Following:
     commands: deque[Array] = field(init=False)  # ways from command to command
     ways: deque[Array] = field(init=False)  # ways that were gone
     step: Array = field(init=False)  # smallest way that each joint was seen to go: its encoder tells no less
+    is_repeated: bool = False  # whether the last state was one told again
 
     def __post_init__(self) -> None:
         recent = max(2, round(LAG / self.period))
@@ -198,6 +200,9 @@ class Following:
         if before is None:
             return None
         way = now.q - before.q
+        self.is_repeated = len(way) > 1 and not way.any() and not self.is_repeated
+        if self.is_repeated:
+            return None
         stuck = (np.abs(way) < STANDS * self._led_on()) & self._is_sudden(way)
         self.ways.append(way)
         self.step = np.where(way != 0, np.minimum(self.step, np.abs(way)), self.step)
