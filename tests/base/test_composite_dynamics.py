@@ -98,7 +98,7 @@ def cross(v: np.ndarray) -> np.ndarray:
 
 
 class Reference:
-    """Joint wrenches by plain Newton-Euler of the links, and constants of composite bodies by (10), (12), (14), (38)."""
+    """Joint wrenches by Newton-Euler of the links, and constants of composite bodies by (10), (12), (14), (38)."""
 
     def __init__(self, robot: Robot, chi: np.ndarray, lin: CompositeBodies) -> None:
         self.robot, self.lin, n = robot, lin, robot.n_joints

@@ -11,8 +11,8 @@ parameters of its own.  With a the acceleration of a frame's origin less gravity
 
 with E(D) = D wd + w x D w, and efforts tau = u . N at a turning joint, tau = u . (MH a + W k + P of the children) at a
 slide.  Before the second direction of turning joints w keeps its direction, and two numbers a slide do for k (eq. 20).
-The scan has lost (60) to (70) and (82) to (90) but for fragments; they are derived anew here and carry Lin's numbers where
-the text around them tells which they are.
+The copy at hand has lost (60) to (70) and (82) to (90) but for fragments; they are derived anew here and carry Lin's
+numbers where the text around them tells which they are.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ NO_INERTIA: Mat = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 class BodyWrench(NamedTuple):
     """What composite body j adds to the two sums, in its frame, with the quantities of Lin's equations.
 
-    h: acceleration relative to the parent's frame at this place, (69) to (71), of slides.  rho (64) and zeta (65): terms of
-    force and moment.  D (38), (91): inertia that a turning joint's moment is made of.  P (66), N (67): the sums.
+    h: acceleration relative to the parent's frame at this place, (69) to (71), of slides.  rho (64), zeta (65): terms
+    of force and moment.  D (38), (91): inertia that a turning joint's moment is made of.  P (66), N (67): the sums.
     """
 
     motion: LinkMotion

@@ -78,9 +78,7 @@ class Draft:
         closed = self.closed(qd, qdd)
         return closed.efforts(nf.torques(closed.tree, chi, closed.state, g, self.formulation, outside))
 
-    def composite_torques(
-        self, combinations: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def composite_torques(self, combinations: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
         """Efforts of the links from minimal linear combinations of composite bodies."""
         return composite_torques(self.robot, combinations, State(self.read(self.q_port), qd, qdd))
 

@@ -387,7 +387,7 @@ def _with_equal_sizes(values: Array) -> Array:
 def _mixed(row: Array, inputs: Sequence[Scalar]) -> Scalar:
     total: Scalar = 0
     for k in np.flatnonzero(row):
-        total = add(total, mul(_structural(float(row[k])), inputs[k]))
+        total = add(total, mul(_structural(float(row[k])), inputs[int(k)]))
     return total
 
 
