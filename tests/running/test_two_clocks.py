@@ -314,6 +314,7 @@ def test_another_robot_is_refused(wall, found, name, said):
     [
         (RobotIdentity(), "planar2r", "cannot tell which robot it moves"),
         (RobotIdentity(joints=("gripper", "j2", "j1"), order=("j1", "j2")), "planar2r", "commands in their order"),
+        (RobotIdentity(joints=("j1", "j2")), "planar2r", "joints 'j1', 'j2', not in which order it takes commands"),
         (RobotIdentity(model="UR10", serial="20195500001"), "ur10e", "model UR10, serial number 20195500001$"),
         (RobotIdentity(model="UR10"), "planar2r", "see to it that it is 'planar"),
     ],

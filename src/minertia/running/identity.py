@@ -48,6 +48,7 @@ def _sentence(found: RobotIdentity, robot: Robot) -> str:
     told += [f"serial number {found.serial}"] * (found.serial is not None)
     told += [f"joints {listed(list(found.joints or ()))}"] * (found.joints is not None)
     told += ["commands in their order"] * (found.order is not None)
+    told += ["not in which order it takes commands"] * (found.joints is not None and found.order is None)
     if not told:
         return f"this driver cannot tell which robot it moves: see to it that it is '{robot.name}'"
     unsure = "" if found.joints is not None or _is_known(found, robot) else f"; see to it that it is '{robot.name}'"
