@@ -343,6 +343,12 @@ def test_what_stands_around_the_robot_is_looked_at_again(
             read_route(path, robot_of(name))
 
 
+def test_a_robot_that_stands_on_nothing_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "motion.csv", table(swing()))
+    with pytest.raises(MinertiaError, match="its base floats"):
+        read_route(path, read_robot(ARM, letters=False, base="floating"))
+
+
 def test_speeds_that_nobody_limits_have_a_bound(tmp_path: Path) -> None:
     path = saved(tmp_path / "motion.csv", reaching(SLIDE, 0, 0.3, 0.1))
     with pytest.raises(MinertiaError, match="'j1' beyond the limit of velocity: .* 3 is allowed"):

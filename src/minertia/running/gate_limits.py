@@ -57,6 +57,9 @@ class GateLimits:
 
 def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = ()) -> GateLimits:
     """Limits for the motion in a file or folder; tables: those of options, of which the last counts."""
+    if robot.is_floating or not robot.n:
+        why = "its base floats" if robot.is_floating else "it has no joint that can move"
+        raise Infeasible(f"'{robot.name}' cannot be run through a motion: {why}")
     beside = _beside(Path(path), robot)
     given = [table for table in (beside, *tables) if table is not None]
     known = _known(robot)
