@@ -234,6 +234,14 @@ def test_nothing_that_fails_loses_the_log(wall, error, call):
     assert len(log.aborted) < 400 and "\n" not in log.aborted
 
 
+def test_a_listener_that_fails_between_two_speeds_keeps_the_logs(wall):
+    def gone(log):
+        raise BrokenPipeError("stderr")
+
+    logs = climb(Real(wall), motion(), GUARD, progress=gone)
+    assert len(logs) == 1 and "BrokenPipeError" in logs[0].aborted and len(logs[0].t) > 100
+
+
 def test_a_second_ctrl_c_does_not_get_between_the_robot_and_its_stop(wall):
     driver, presses = Real(wall), []
 

@@ -125,6 +125,8 @@ def climb(
                 progress(logs[-1])
         except KeyboardInterrupt:  # between two speeds, where the robot stands; its logs are kept
             logs[-1] = rung.left(BY_HAND)
+        except Exception as err:  # a terminal that is gone, for instance
+            logs[-1] = rung.left(f"the run failed ({_first_line(err)})")
         if logs[-1].aborted:
             break
     return logs
