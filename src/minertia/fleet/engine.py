@@ -32,7 +32,7 @@ UNKNOWN = 8  # workers of an executor that does not say
 WAITING = 2  # batches for each process of this machine
 REACHED = 20.0  # s in which a scheduler must answer, at first and after it was lost
 FOUND_AGAIN = REACHED + 5.0  # s after which a client must have found it or given up
-CLOSED = 5.0  # s to say goodbye
+CLOSED = 2.0  # s to say goodbye
 Job = TypeVar("Job")
 
 
@@ -233,10 +233,8 @@ def engine(executor: Any = None, *, workers: int | None = None, scheduler: str |
 def _client(address: str) -> Iterator[Any]:
     """A client of a Dask scheduler."""
     distributed = load("distributed", "cluster")
-    log, client = logging.getLogger("distributed"), distributed.Client.__new__(distributed.Client)
-    level = log.level
-    log.setLevel(logging.CRITICAL)  # what it says of an outage we say, in one sentence
-    try:
+    client = distributed.Client.__new__(distributed.Client)
+    with _silent("distributed"):  # what it says of an outage we say, in one sentence
         try:
             client.__init__(address, timeout=REACHED)
         except (OSError, ValueError, TimeoutError, RuntimeError, ImportError) as err:
@@ -245,8 +243,22 @@ def _client(address: str) -> Iterator[Any]:
                 f"there is no Dask scheduler at '{address}' ({(str(err).splitlines() or [''])[0][:160]}); is it "
                 "running, and the address right? Without --scheduler this machine does the work"
             ) from None
-        yield client
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(Exception):  # a scheduler that is gone cannot be told
+                client.close(timeout=CLOSED)
+
+
+@contextlib.contextmanager
+def _silent(package: str) -> Iterator[None]:
+    """Within, a package logs nothing."""
+    names = [package, *(name for name in logging.root.manager.loggerDict if name.startswith(f"{package}."))]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
     finally:
-        with contextlib.suppress(Exception):  # a scheduler that is gone cannot be told
-            client.close(timeout=CLOSED)
-        log.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
