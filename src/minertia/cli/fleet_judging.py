@@ -58,8 +58,11 @@ def fit(
                      show_default=False),
     ] = None,
     physical: Annotated[bool, typer.Option("--physical", help="Also the physical robot that fits best.")] = False,
+    models: Annotated[
+        bool, typer.Option("--models", help="Also model-ROBOT.toml of each robot, as identify writes them.")
+    ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json.", show_default=False)
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json, models.", show_default=False)
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -68,15 +71,19 @@ def fit(
 
     Ends with 1 where records are damaged, which are named; all others are fitted.
     """
+    from minertia.errors import InputError
     from minertia.fleet.fit import FitOptions
     from minertia.fleet.fleet import Fleet
 
+    if models and out is None:
+        raise InputError("models are files: name the folder for them with --out DIR")
     own = Fleet.open(store)
     chosen = None if columns is None else tuple(part.strip() for part in columns.split(",") if part.strip())
     options = FitOptions(chosen, half_life, physical=physical)
     fits = {name: own.fit(name, options, robot=robot, days=days) for name in _types(own, type, robot)}
     if out is not None:
-        _write(out, {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}, force)
+        files = {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}
+        _write(out, files | (_model_files(own, fits) if models else {}), force)
     if as_json:
         say_json({"format": FORMAT, "store": store, "types": [found.to_json() for found in fits.values()]})
     else:
@@ -193,6 +200,18 @@ def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) 
 
     faults = [str(fault) for fault in own.conflicts()]
     return fleet_page(found, fits, store=store, faults=faults, arithmetic=_arithmetic(own))
+
+
+def _model_files(own: Fleet, fits: dict[str, FleetFit]) -> dict[str, str]:
+    """The model of each robot as text."""
+    from minertia.fleet.robot_model import robot_model
+    from minertia.identification.model_file import model_text
+
+    return {
+        f"model-{robot}.toml": model_text(robot_model(own.stored_type(name), found, robot))
+        for name, found in fits.items()
+        for robot in found.robots
+    }
 
 
 def _text(data: dict[str, Any]) -> str:
