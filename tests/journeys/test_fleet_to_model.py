@@ -133,6 +133,6 @@ def test_a_worn_joint_is_named_and_models_predict_its_robot(plant: Plant, run: R
     for which in ("before", "since"):
         code, out, err = run("validate", tmp_path / which / f"model-{WORN}.toml", kept, "--json")
         assert code == 0, err
-        left[which] = {own["joint"]: own["rms"] for own in json.loads(out)["validation"][0]["joints"]}
+        left[which] = {own["joint"]: own["rmse"] for own in json.loads(out)["validation"][0]["per_joint"]}
     assert left["since"][JOINT] < 1.2 * noise
     assert left["before"][JOINT] > 0.8 * WEAR * friction(WORN, None)["FC2"]

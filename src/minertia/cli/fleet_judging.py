@@ -204,13 +204,10 @@ def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) 
 
 def _model_files(own: Fleet, fits: dict[str, FleetFit]) -> dict[str, str]:
     """The model of each robot as text."""
-    from minertia.fleet.robot_model import robot_model
     from minertia.identification.model_file import model_text
 
     return {
-        f"model-{robot}.toml": model_text(robot_model(own.stored_type(name), found, robot))
-        for name, found in fits.items()
-        for robot in found.robots
+        f"model-{robot}.toml": model_text(own.model(found, robot)) for found in fits.values() for robot in found.robots
     }
 
 

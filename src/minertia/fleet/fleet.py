@@ -24,11 +24,13 @@ from minertia.fleet.places import StoreError
 from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
 from minertia.fleet.robot_day import RobotDay
+from minertia.fleet.robot_model import robot_model
 from minertia.fleet.robot_type import KINDS
 from minertia.fleet.sources import LogSource, find_logs
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.store_check import StoreCheck, check_store
 from minertia.fleet.stored_types import StoredType
+from minertia.identification.model import IdentifiedModel
 
 Days = str | tuple[str | date | None, str | date | None] | None
 Tell = Callable[[str], None]
@@ -174,6 +176,10 @@ class Fleet:
     ) -> FleetFit:
         """Values of a type and its robots with their deviations; the only type where none is named."""
         return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
+
+    def model(self, fit: FleetFit, robot: str) -> IdentifiedModel:
+        """The model of one robot of a fit: its type's values, what it carries beyond the mean, its own friction."""
+        return robot_model(self.stored_type(fit.type.name), fit, robot)
 
     def drift(
         self,
