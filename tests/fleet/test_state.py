@@ -258,6 +258,27 @@ def test_a_robot_of_another_type_than_before_is_judged_by_that_alone(store) -> N
     assert [own.robot for own in drift(store).no_longer] == ["r001"]
 
 
+def test_a_robot_of_other_units_takes_nobody_with_it(made, tmp_path) -> None:
+    """In mN m, and first by name: its noise weighed the efforts of all, which were all taken for unclear."""
+    store = Path(shutil.copytree(made, tmp_path / "store"))
+    same = verdicts(drift(store))
+    fleet = Fleet.open(store)
+    odd = SimulatedFleet(1, DAYS, 21, programs=3).robot(0)
+    for day, own in odd.items():
+        factor = np.full(6, 1e6)
+        assert own.evidence.stretches is not None
+        triangles = []
+        for R in own.evidence.triangles:
+            triangles.append(np.concatenate([R[:, :-1], 1e3 * R[:, -1:]], axis=1))
+        stretches = replace(own.evidence.stretches.scaled(np.ones(6)), rest=own.evidence.stretches.rest * factor)
+        scores = tuple(1e3 * score for score in stretches.scores)
+        evidence = replace(own.evidence, triangles=tuple(triangles), stretches=replace(stretches, scores=scores))
+        more(store, "r", day, replace(own, evidence=evidence), content=f"{day:x}odd".ljust(64, "0"))
+    found = drift(store)
+    assert "units and gains" in next(n.reason for n in found.not_judged if n.robot == "r")
+    assert verdicts(found) == same and fleet.robots[0] == "r"
+
+
 # ---------------------------------------------------------------------- files of the store
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from minertia.memory import keep_freed_memory
 BATCH_BYTES, BATCH_LOGS = 400_000_000, 100  # in one task, at most
 SHARES = 4  # tasks for each worker, at least, where the logs are few
 SAVED = 30.0  # s after which the index is written again
+YEAR = 366  # days
 FEW = 64  # rows that are read to know the day
 SHORT = 16  # characters of a hash by which a content is known
 NEW, KNOWN, EARLY, FAULT = "new", "known", "early", "fault"
@@ -155,6 +157,7 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
             return AddedLog(url, robot, KNOWN, content.digest, replaces=content.starts)
         columns = _with_marks(content.path, type.columns)
         day = day_of(_first_stamp(content, type, columns, url), type.zone, task.day)
+        _refuse_other_year(day, task.day)
         if task.since is not None and day < task.since:
             return AddedLog(url, robot, EARLY, content.digest)
         there = store.row(day_name(robot, day, content.digest, key))
@@ -175,6 +178,14 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
     name = store.put(record)
     row = IndexRow.of(record, name, url, task.log.stamp)
     return AddedLog(url, robot, NEW, content.digest, row, content.starts)
+
+
+def _refuse_other_year(day: str, told: str | None) -> None:
+    """Refuse a log whose stamps and path are more than a year apart: after a power cut clocks begin in 2000 or 1980."""
+    if told is not None and abs(date.fromisoformat(day) - date.fromisoformat(told)).days > YEAR:
+        raise MinertiaError(
+            f"its stamps are of {day}, its path says {told}: set the robot's clock, and mend the stamps"
+        )
 
 
 def _with_marks(path: Path, columns: ColumnMap) -> ColumnMap:

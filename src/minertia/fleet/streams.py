@@ -7,7 +7,7 @@ The columns of a day are families: viscous and dry friction, each scaled as a wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 LEARNING = 30  # days with logs
 FEWEST_LEARNT = 10  # of them from which on a robot tells others what is usual
+FEWEST_ALIKE = 3  # robots of a type from which on one can be unlike the others
+ODD = 10.0  # times the efforts of others, of all joints: then the unit is another
 PAUSE, STRAY = 30, 3  # days without logs beyond which fewer days with logs than these are of a clock that was wrong
 NO_WARMTH = "temperatures are missing"
 UNCLEAR = 0.25  # deviation of a day's level, over the level, from which a program does not show it
@@ -142,7 +144,7 @@ def learn(
 ) -> Learnt:
     """Fit type and robots on the days that each robot is learnt from; known: those of robots judged before."""
     sums: dict[str, RobotSums] = {}
-    windows, newest, reasons = {}, {}, {}
+    windows, newest, reasons, efforts = {}, {}, {}, {}
     levels: Levels | None = None
     sigma = np.zeros(0)
     for robot in sorted(fleet):
@@ -163,11 +165,55 @@ def learn(
             levels = Levels.of(stack.layout, kind.symbols, kind.load)
             sigma = noise_levels(own.noise() for own in _some_stacks(fleet, robot, stack))
         sums[robot] = robot_sums(stack, levels, sigma)
+        efforts[robot] = _efforts(stack)
+    odd = _odd_efforts(efforts)
+    if odd:  # their values, and weights by their noise, would be those of all robots
+        found = learn(_Without(fleet, odd), kind, learning, known)
+        return replace(found, newest=newest, reasons={**found.reasons, **odd})
     if levels is None:
         return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)
     of_type = type_values(list(sums.values())).by_name()
     robots = {robot: robot_values(own, of_type) for robot, own in sums.items()}
     return Learnt(levels, sigma, of_type, robots, windows, newest, reasons)
+
+
+class _Without(Mapping[str, Mapping[int, RobotDay]]):
+    """Robots without some of them, whose days are not read."""
+
+    def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]], left_out: Iterable[str]) -> None:
+        self._robots, self._left_out = robots, set(left_out)
+
+    def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
+        return self._robots[robot]
+
+    def __iter__(self) -> Iterator[str]:
+        return (robot for robot in self._robots if robot not in self._left_out)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _efforts(stack: DayStack) -> Array:
+    """Size (rms) of each effort while its joint moves."""
+    squares = np.array([float(np.sum(R[:, :, -1] ** 2)) for R in stack.rows])
+    return np.sqrt(squares / np.maximum(stack.samples.sum(axis=0), 1.0))
+
+
+def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
+    """Robots all of whose efforts are far larger or far smaller than those of others of their type: of another unit."""
+    if len(efforts) < FEWEST_ALIKE:
+        return {}
+    usual = np.median(list(efforts.values()), axis=0)
+    found = {}
+    for robot, own in efforts.items():
+        shown = (own > 0) & (usual > 0)
+        ratio = own[shown] / usual[shown]
+        if ratio.size and (ratio.min() > ODD or ratio.max() < 1 / ODD):
+            size = float(np.median(ratio))
+            found[robot] = (
+                f"its efforts are {size:.2g} times those of other robots of its type: are units and gains right?"
+            )
+    return found
 
 
 def _not_learnt(days: int, learning: int, before: bool) -> str:
