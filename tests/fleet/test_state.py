@@ -109,7 +109,7 @@ def test_few_days_far_from_all_others_are_stray(days, stray: tuple[int, ...]) ->
     assert stray_days(days) == stray
 
 
-@pytest.mark.parametrize("before", [45, 5])
+@pytest.mark.parametrize("before", [45, pytest.param(5, marks=pytest.mark.slow)])
 def test_an_older_log_is_named_and_changes_no_verdict(store, spare, run: Run, before: int) -> None:
     """Learning counted from the first day: one log of 45 days before made a robot learn for ever, with exit code 0."""
     same = verdicts(drift(store))
@@ -205,7 +205,9 @@ def test_temperatures_that_stop_are_missed(store) -> None:
 # ---------------------------------------------------------------------- clocks and names
 
 
-@pytest.mark.parametrize("day", [START + 900, START + 30 * 365], ids=["far ahead", "in the future"])
+@pytest.mark.parametrize(
+    "day", [START + 30 * 365, pytest.param(START + 900, marks=pytest.mark.slow)], ids=["in the future", "far ahead"]
+)
 def test_a_log_of_a_clock_that_is_ahead_silences_nobody(store, spare, day: int) -> None:
     """The page was that of the newest day: all other robots had no logs since."""
     same = verdicts(drift(store))
@@ -293,7 +295,9 @@ def spoil(path: Path, how: str) -> None:
         path.write_bytes(data[: len(data) // 2] if how == "cut" else b"" if how == "empty" else data)
 
 
-@pytest.mark.parametrize("how", ["a bit", "cut", "empty", "gone"])
+@pytest.mark.parametrize(
+    "how", ["a bit", "gone", *(pytest.param(how, marks=pytest.mark.slow) for how in ("cut", "empty"))]
+)
 def test_a_damaged_record_is_named_and_the_others_are_judged(store, run: Run, how: str) -> None:
     (row,) = [row for row in Fleet.open(store).rows("r001") if row.day == day_name(START + 13)]
     same = verdicts(drift(store))

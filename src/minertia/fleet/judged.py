@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from minertia.documents import json_document
 from minertia.extras import load
 from minertia.fleet.calendar import day_name, day_number
 from minertia.fleet.drift import FleetDrift, NoLongerJudged
@@ -55,7 +56,7 @@ class JudgedBefore:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedRows:
     """Rows that are judged; left_out: those that came when their days were learnt; notes: those that came late."""
 
     rows: list[IndexRow]
@@ -68,7 +69,7 @@ def record_of(row: IndexRow) -> Record:
     return row.robot, row.content[:SHORT], row.key[:SHORT]
 
 
-def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: JudgedBefore) -> Counted:
+def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: JudgedBefore) -> CountedRows:
     """The rows that count: those that were judged, and new ones of days after the learnt ones.
 
     doubted: in conflict with others; those that were judged before the others came go on counting.
@@ -92,7 +93,7 @@ def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: 
         + ", ".join(sorted(set(days)))
         for robot, days in sorted(late.items())
     ]
-    return Counted(kept, left_out, notes)
+    return CountedRows(kept, left_out, notes)
 
 
 def _why_not(row: IndexRow, day: int, known: JudgedRobot) -> str:
@@ -172,7 +173,7 @@ def read_judged(store: EvidenceStore, learning: int) -> tuple[JudgedBefore, list
     parquet = load("pyarrow.parquet", "logs")
     try:
         table = parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
-        said = json.loads(table.schema.metadata[ROBOTS])
+        said = json_document(table.schema.metadata[ROBOTS].decode())
         robots = {robot: _robot(own) for robot, own in said.items()}
         cells = zip(*(table.column(c).to_pylist() for c in ("robot", "content", "key", "learnt")), strict=True)
         return JudgedBefore(robots, {(robot, content, key): learnt for robot, content, key, learnt in cells}), []

@@ -20,7 +20,7 @@ from minertia.fleet.fit import FitOptions, fit_fleet
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.index import IndexRow, LogFault
 from minertia.fleet.judged import (
-    Counted,
+    CountedRows,
     JudgedBefore,
     counted_rows,
     judged_after,
@@ -116,7 +116,7 @@ def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:
 
 
 def _uncounted(
-    found: FleetDrift, rows: Sequence[IndexRow], doubted: Sequence[IndexRow], counted: Counted
+    found: FleetDrift, rows: Sequence[IndexRow], doubted: Sequence[IndexRow], counted: CountedRows
 ) -> list[NotJudged]:
     """Robots that have logs of which none counts: they would be missing from the page without a word."""
     there = {row.robot for row in counted.rows} | {own.robot for own in found.not_judged}
