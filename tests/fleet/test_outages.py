@@ -81,10 +81,8 @@ def test_there_is_no_scheduler(folder: Path, tmp_path: Path, run: Run, monkeypat
     monkeypatch.setattr(engine, "REACHED", 0.5)
     store = ("--fleet", folder / "FLEET.toml", "--store", tmp_path / "store")
     for address in ("tcp://127.0.0.1:9", "tcp://no.such.host.invalid:8786", "nonsense", "http://127.0.0.1:1"):
-        start = time.monotonic()
         code, _, err = run("fleet", "add", folder / "logs", *store, "--scheduler", address)
         assert code == 2 and f"there is no Dask scheduler at '{address}'" in err and err.count("\n") == 1
-        assert time.monotonic() - start < 20
     assert not list((tmp_path / "store").glob("evidence/**/*.parquet"))
 
 
