@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ import pytest
 from minertia import files
 from minertia.errors import MissingExtra
 from minertia.excitation.trajectory import Trajectory
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.identify import identify
+from minertia.report.folders import write_identification
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot
 from minertia.validation import rehearsal
@@ -420,6 +425,61 @@ def test_whatever_is_read_is_known_as_an_input(
     assert code == 0, err
     read = {str(Path(name).resolve()) for name in found if str(arm) in name and "/.minertia-" not in name}
     assert read and read <= {name for inputs in known for name in inputs.names}
+
+
+# ---------------------------------------------------------------------- killed
+
+
+def killed_at(moment: int, out: Path, write: Callable[[], object]) -> bool:
+    """Whether a process of its own was killed in the moment before a file or folder changes in a place for this time."""
+    child = os.fork()
+    if child:
+        status = os.waitpid(child, 0)[1]
+        assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+        return os.WIFSIGNALED(status)
+    try:
+        left = moment
+
+        def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: object, **options: object) -> Any:
+                nonlocal left
+                left -= any(str(out.parent) in str(arg) for arg in args)
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*args, **options)
+
+            return run
+
+        for name in ("replace", "rename", "link", "unlink", "mkdir", "rmdir", "open"):
+            setattr(os, name, dying(getattr(os, name)))
+        write()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="folders are replaced at once on Linux")
+def test_a_result_that_is_killed_is_of_one_run(arm: Path, tmp_path: Path) -> None:
+    """Over an older result, at every moment at which a file or folder changes: all of the old run, or of the new."""
+    robot = read_robot(arm / "arm.urdf")
+    found = [identify(Campaign(robot, [arm / f"{name}.csv"])) for name in "ab"]
+    trees = []
+    for one, name in zip(found, ("old", "new"), strict=True):
+        write_identification(tmp_path / name, one)
+        trees.append(tree(tmp_path / name))
+    assert set(trees[0]) == set(trees[1]) and all(trees[0][name] != trees[1][name] for name in trees[0])
+    out, seen = tmp_path / "results" / "out", []
+    for moment in range(1, 1000):
+        shutil.rmtree(out.parent, ignore_errors=True)
+        shutil.copytree(tmp_path / "old", out)
+        is_killed = killed_at(moment, out, lambda: write_identification(out, found[1]))
+        now = {name: data for name, data in tree(out).items() if not name.startswith(".minertia-")}
+        assert now in trees, (moment, {name: now.get(name) == data for name, data in trees[1].items()})
+        seen.append(trees.index(now))
+        if not is_killed:
+            break
+    assert seen == sorted(seen) and seen.count(0) > 10 and seen.count(1) > 1
 
 
 # ---------------------------------------------------------------------- Python

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from minertia.exchange import can_exchange, exchange, fill, rescue
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover  (Windows: drafts of killed processes stay)
@@ -59,20 +61,58 @@ def draft_folder(parent: Path) -> AbstractContextManager[Path]:
 
 
 def put_in_place(draft: Path, names: Sequence[str], folder: Path) -> None:
-    """Move finished files from a draft into a folder that is there; if one cannot be moved, all is as it was.
+    """Move finished files from a draft in a folder into that folder; if one cannot be moved, all is as it was.
 
-    A file of that name keeps its permissions, and a link keeps pointing to it.  Interrupts wait meanwhile.
+    Files of one result never stand beside those of another, even after a kill: the folder is replaced as a whole where
+    that can be, and else loses the old files before it gets the new ones.  A file of that name keeps its permissions,
+    and a link keeps pointing to it.  Interrupts wait meanwhile.
     """
-    with undisturbed(), draft_folder(folder) as kept:
-        undo: list[tuple[Path, Path | None]] = []  # where a file was put, and what was there
+    with undisturbed():
+        if len(names) < 2 or not _put_at_once(draft, names, folder):
+            _put_one_by_one(draft, names, folder)
+
+
+def _put_at_once(draft: Path, names: Sequence[str], folder: Path) -> bool:
+    """Whether the folder could be replaced as a whole; nothing has changed where it could not."""
+    if not can_exchange(folder, names, draft) or _is_claimed(folder):
+        return False
+    moved: list[str] = []
+    try:
+        with draft_folder(folder.parent) as new:
+            known = fill(new, folder, names, draft)
+            try:
+                for name in names:
+                    (new / name).parent.mkdir(parents=True, exist_ok=True)
+                    if (folder / name).exists():
+                        _copy_mode(folder / name, draft / name)
+                    os.replace(draft / name, new / name)
+                    moved.append(name)
+                exchange(new, folder)  # `new` is the old folder from here on, and goes as a draft
+            except BaseException:
+                for name in moved:
+                    os.replace(new / name, draft / name)
+                raise
+            with contextlib.suppress(OSError):
+                rescue(new, folder, known, draft.name)
+            return True
+    except OSError:
+        return False
+
+
+def _put_one_by_one(draft: Path, names: Sequence[str], folder: Path) -> None:
+    with draft_folder(folder) as kept:
+        undo: list[tuple[Path, Path | None]] = []  # where a file is to be put, and what was there
         made: list[Path] = []
         try:
             for number, name in enumerate(names):
-                place = folder / name
-                made += _made(place.parent)
-                target = Path(os.path.realpath(place))
-                old = _kept(target, kept / str(number))
-                undo.append((target, old))
+                target = Path(os.path.realpath(folder / name))
+                undo.append((target, _kept(target, kept / str(number))))
+            for (target, old), name in zip(undo, names, strict=True):
+                if old is not None:
+                    _copy_mode(target, draft / name)
+                    target.unlink()
+            for (target, _), name in zip(undo, names, strict=True):
+                made += _made(folder / name)
                 _move(draft / name, target)
         except BaseException:
             for target, old in reversed(undo):
@@ -148,6 +188,15 @@ def claimed(folder: Path) -> Callable[[], None]:
     return partial(os.close, descriptor)
 
 
+def _is_claimed(folder: Path) -> bool:
+    """Whether somebody holds the folder, who would go on holding one that is gone."""
+    try:
+        claimed(folder)()
+    except BlockingIOError:
+        return True
+    return False
+
+
 # ---------------------------------------------------------------------- drafts and their locks
 
 
@@ -220,10 +269,10 @@ def _remove_if_abandoned(draft: Path) -> None:
 # ---------------------------------------------------------------------- moving, and taking it back
 
 
-def _made(folder: Path) -> list[Path]:
-    """Make a folder; those that were missing, from above to below."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+def _made(place: Path) -> list[Path]:
+    """Make the folder of a place; those that were missing, from above to below."""
+    missing = [path for path in place.parents if not path.exists()]
+    place.parent.mkdir(parents=True, exist_ok=True)
     return missing[::-1]
 
 
