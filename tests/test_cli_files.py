@@ -431,7 +431,7 @@ def test_whatever_is_read_is_known_as_an_input(
 
 
 def killed_at(moment: int, out: Path, write: Callable[[], object]) -> bool:
-    """Whether a process of its own was killed in the moment before a file or folder changes in a place for this time."""
+    """Whether a process of its own was killed in the moment before a file or folder changes for the so manieth time."""
     child = os.fork()
     if child:
         status = os.waitpid(child, 0)[1]
