@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import numbers
-from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, Hold, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
@@ -94,6 +94,7 @@ def run(
     rate: Rate = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
+    hold: Hold = None,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -106,7 +107,7 @@ def run(
 
     if driver not in DRIVERS:
         raise UnknownName("driver", driver, DRIVERS)
-    given = read_given(robot, snap=snap, numbers=True)
+    given = read_given(robot, snap=snap, numbers=True, hold=hold)
     way = read_route(motion, given)
     parts = [value / 100 for value in numbers("--speeds", speeds)]
     if len({log_name(part) for part in parts}) < len(parts):
