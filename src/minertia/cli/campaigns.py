@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, complete_robot, finite, option, read_given
+from minertia.cli.options import Gravity, Hold, complete_robot, finite, option, read_given, with_held
 from minertia.cli.terminal import say_notes
 from minertia.errors import InputError
 
@@ -163,6 +163,7 @@ def _prior(campaign: Campaign, name: str) -> Campaign:
 # in the order in which they change a campaign; each is one row here and one field of `Campaign` or of a value that it
 # has: `Filter`, `Repairs`, `Evaluation`, `ColumnMap`
 CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
+    "hold": CampaignOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
     "validate": CampaignOption(
         Annotated[list[str] | None, option("validate", "LOG...", "Logs that are only predicted.")],
         lambda campaign, logs: replace(campaign, validate=logs),

@@ -11,7 +11,7 @@ import typer
 from minertia.cli.campaigns import Columns, DropTorn
 from minertia.cli.limits import Floor, Limits, SelfCollision, numbers, read_limits, read_posture
 from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, deliver_sweeps
-from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose
 from minertia.errors import MinertiaError, UnknownName
@@ -82,6 +82,7 @@ def excite(
     starts: Starts = 3,
     friction: Friction = True,
     rotors: Rotors = True,
+    hold: Hold = None,
     snap: Snap = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -92,7 +93,7 @@ def excite(
     from minertia.excitation.options import MotionSearch, Optimality, Recorded
 
     check_pages(None, pdf, force=force, is_plain=True)
-    given = _moving_robot(robot, snap, gravity)
+    given = _moving_robot(robot, snap, gravity, hold)
     chosen = _family(family, duration, harmonics, pieces)
     optimality = Optimality(criterion, rotors, friction)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
@@ -123,8 +124,10 @@ def excite(
         raise KeyboardInterrupt
 
 
-def _moving_robot(name: str, snap: float | None, gravity: tuple[float, float, float] | None) -> Robot:
-    given = read_given(name, snap=snap, numbers=True)
+def _moving_robot(
+    name: str, snap: float | None, gravity: tuple[float, float, float] | None, hold: Sequence[str] | None
+) -> Robot:
+    given = read_given(name, snap=snap, numbers=True, hold=hold)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
     return given if gravity is None else given.with_gravity(gravity)

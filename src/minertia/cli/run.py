@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables, numbers
-from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
@@ -125,6 +125,7 @@ def run(
     rate: Rate = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
+    hold: Hold = None,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -139,7 +140,7 @@ def run(
 
     if driver not in DRIVERS:
         raise UnknownName("driver", driver, DRIVERS)
-    given = read_given(robot, snap=snap, numbers=True)
+    given = read_given(robot, snap=snap, numbers=True, hold=hold)
     given = given if gravity is None else given.with_gravity(gravity)
     parts = _parts(speeds)
     check_speeds(parts)
