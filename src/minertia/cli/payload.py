@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
+from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, Topic, map_for, read_map, say_findings
 from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, option, read_given
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
@@ -62,6 +62,7 @@ def payload(
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     at: AtFrame = None,
     flange: AtFlange = None,
@@ -77,8 +78,9 @@ def payload(
     from minertia.robot.flange import load_frame
 
     known = _unloaded(unloaded, robot, campaign, data, columns)
-    if drop_torn and isinstance(known, Campaign):
-        known = known.without_torn_rows()
+    if isinstance(known, Campaign):
+        known = known.without_torn_rows() if drop_torn else known
+        known = known if topic is None else known.on_topic(topic)
     if mass is None and com is not None:
         raise InputError("--com goes with the --mass of a known load")
     if mass is not None and flange is not None:
@@ -88,7 +90,7 @@ def payload(
     check_pages(html, pdf, force=force)
     with progress(2 * (len(loaded) + 1)) as tell:
         if mass is None:
-            found: Any = _load(known, loaded, (at, _flange(flange)), columns, drop_torn, tell)
+            found: Any = _load(known, loaded, (at, _flange(flange)), (columns, topic), drop_torn, tell)
         elif isinstance(known, Campaign):
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
@@ -139,18 +141,19 @@ def _load(
     known: Campaign | IdentifiedModel,
     loaded: list[str],
     where: tuple[str | None, str | list[float] | None],
-    columns: Path | None,
+    how: tuple[Path | None, str | None],
     drop_torn: bool,
     tell: Any,
 ) -> Payload:
-    """The load; where: the frame it is given in, and the flange, where they are named."""
+    """The load; where: its frame and the flange, as they are named; how: the map of columns, and the topic."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.payload import identify_payload
     from minertia.identification.validate import campaign_like
 
-    mapping: Any = columns
-    if drop_torn and not isinstance(known, Campaign):
-        mapping = campaign_like(known, (), columns).without_torn_rows().map
+    mapping: Any = None
+    if not isinstance(known, Campaign):
+        mapping = map_for(known, *how)
+        mapping = campaign_like(known, (), mapping).without_torn_rows().map if drop_torn else mapping
     return identify_payload(known, loaded, at=where[0], flange=where[1], columns=mapping, tell=tell)
 
 
