@@ -155,11 +155,11 @@ def _named(robot: Robot, joint: int | None) -> list[tuple[int, str]]:
 
 
 def _fits(robot: Robot, name: str, match: re.Match[str]) -> bool:
-    """Whether a link with a number has no joint of its own and is counted on from the link of the last joint."""
+    """Whether a link with a number is counted on from the link of the last joint: panda_link8 from panda_link7."""
     joint = robot.frames[name].joint
     if match.re is not NUMBERED or joint is None:
         return match.re is not NUMBERED
-    return name != robot.joints[joint].link and int(match[1]) == len(robot.ancestors(joint)) + 1
+    return robot.joints[joint].link == f"{name[: match.start(1)]}{int(match[1]) - 1}"
 
 
 def _is_same(pose: Pose, other: Pose) -> bool:
