@@ -191,7 +191,7 @@ def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, flo
         "the right efforts, but no real robot has them; look at fixed values, at signs and units and at the order of "
         "the joints"
     )
-    nothing = {"excess": None, "slack": None, "at_boundary": [], "smallest_margin": None}
+    nothing: dict[str, object] = {"excess": None, "slack": None, "at_boundary": [], "smallest_margin": None}
     verdict: dict[str, object] = {"status": NOT_FOUND, "sentence": sentence, **nothing}
     return Fit(values, covariance, sigma, verdict=verdict)
 
