@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.prepare import PreparedLog
     from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.model import IdentifiedModel
 
 # options that take all values up to the next option
 GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion", "--normal")
@@ -108,6 +109,12 @@ Columns = Annotated[
 DropTorn = Annotated[
     bool,
     typer.Option("--drop-torn", help="Leave out rows of logs that are cut short or no numbers; counted."),
+]
+
+
+Topic = Annotated[
+    str | None,
+    option("topic", "TOPIC", "Topic of a bag's joint states; default: the one that has the robot's joints."),
 ]
 
 
@@ -237,6 +244,7 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "drop_torn": CampaignOption(
         DropTorn, lambda campaign, wanted: campaign.without_torn_rows() if wanted else campaign, False
     ),
+    "topic": CampaignOption(Topic, lambda campaign, topic: campaign.on_topic(topic)),
 }
 ESTIMATION = ("estimator", "physical", "prior")  # options that only a fit has a use for
 GIVEN = {"robot_and_logs": RobotAndLogs, "campaign": CampaignFile, "data": Data, "columns": Columns}
@@ -317,6 +325,16 @@ def read_map(path: Path) -> ColumnMap:
     from minertia.identification.logs.columns_file import read_columns
 
     return read_columns(path)
+
+
+def map_for(model: IdentifiedModel, columns: Path | None, topic: str | None) -> ColumnMap | None:
+    """How logs are read for a model: as a file says, or as its own were (None), in both with another topic."""
+    from minertia.identification.validate import campaign_like
+
+    found = None if columns is None else read_map(columns)
+    if topic is None:
+        return found
+    return campaign_like(model, (), found).on_topic(topic).map
 
 
 def say_findings(logs: tuple[PreparedLog, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.campaigns import Columns, DropTorn, Topic
 from minertia.cli.limits import Floor, Limits, SelfCollision, numbers, read_limits, read_posture
 from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, deliver_sweeps
 from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
@@ -75,6 +75,7 @@ def excite(
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     sweeps: Sweeps = False,
     samples: Samples = 200,
@@ -106,7 +107,7 @@ def excite(
         deliver_sweeps(given, bounds, (duration, harmonics, samples, seed), posture, delivery)
         print_page(out / "sweeps.html", pdf, force=force)
         return
-    recorded = _recorded(given, after or (), after_motion or (), columns, drop_torn)
+    recorded = _recorded(given, after or (), after_motion or (), (columns, topic), drop_torn)
     delivery.check(given)
     found = search.excite(
         given,
@@ -169,9 +170,16 @@ def _family(name: str, duration: float, harmonics: int, pieces: int) -> Family:
 
 
 def _recorded(
-    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None, drop_torn: bool
+    robot: Robot,
+    logs: Sequence[str],
+    motions: Sequence[Path],
+    how: tuple[Path | None, str | None],
+    drop_torn: bool,
 ) -> tuple[Trajectory, ...]:
-    """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
+    """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote.
+
+    how: the map of columns of the logs, and their topic.
+    """
     from minertia.excitation.trajectory import Trajectory
 
     found = [Trajectory.load(path) for path in motions]
@@ -180,11 +188,13 @@ def _recorded(
         from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        campaign = Campaign(robot, list(logs), columns=columns)
+        campaign = Campaign(robot, list(logs), columns=how[0])
+        campaign = campaign if how[1] is None else campaign.on_topic(how[1])
         for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
-    elif columns is not None:
-        raise MinertiaError("--columns says how to read the logs of --after; there are none")
+    elif how != (None, None):
+        option = "--columns" if how[0] is not None else "--topic"
+        raise MinertiaError(f"{option} says how to read the logs of --after; there are none")
     return tuple(found)

@@ -73,7 +73,7 @@ class Delivery:
             still.at_rate(self.rate)
         for name in self.exports:
             export(robot, still, name, self.rate)
-        names = [name for form in self.exports for name in EXPORTS[form].files]
+        names = [name for form in self.exports for name in (*EXPORTS[form].files, *EXPORTS[form].programs)]
         check_folder(self.out, (*MOTION_FILES, *self._ways(), *names), force=self.force)
 
     def _ways(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Delivery:
 
     def texts(self, found: Excitation, way: Route) -> dict[str, str]:
         """{name: text} of all files with samples."""
-        from minertia.excitation.exports.table import export
+        from minertia.excitation.exports.table import EXPORTS, export
 
         motion = found.trajectory if self.rate is None else found.motion.at_rate(self.rate)
         texts = {MOTION_FILES[0]: motion.to_csv()}
@@ -89,7 +89,7 @@ class Delivery:
             part = dict(way.parts)[name.removesuffix(".csv")]
             texts[name] = part.at_rate(WAY_RATE if self.rate is None else self.rate).to_csv()
         for form in self.exports:
-            texts |= export(found.base.robot, way, form, self.rate)
+            texts |= {**export(found.base.robot, way, form, self.rate), **EXPORTS[form].programs}
         return texts
 
 

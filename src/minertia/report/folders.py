@@ -22,6 +22,7 @@ from minertia.identification.identify import Identification
 from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import write_model
+from minertia.identification.physical.fit import NOT_FOUND
 from minertia.report.commanded_page import commanded_page
 from minertia.report.pages import written_fit, written_motion
 from minertia.robot.identified import taken_notes
@@ -140,7 +141,8 @@ def _write_robot(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, 
     name, *beside = _robot_files(source)
     older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
     if not model.is_physical:
-        text = f"not written: no real robot can have these values; try --physical{older}"
+        advice = "" if model.evidence.get("physical", {}).get("status") == NOT_FOUND else "; try --physical"
+        text = f"not written: no real robot can have these values{advice}{older}"
         return (Note("warning", source.name, text),)
     robot = model.robot
     try:

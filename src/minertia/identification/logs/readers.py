@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import RecordingError, expect_path
 from minertia.files import is_file, reading, why_no_file
-from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
+from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose, has_positions
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
@@ -95,9 +95,9 @@ def iter_blocks(
     return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
 
 
-def column_names(path: str | Path, columns: ColumnMap | None = None) -> tuple[str, ...]:
-    """Names of all columns of a log."""
-    return open_log(path, columns or ColumnMap()).names()
+def column_names(path: str | Path, columns: ColumnMap | None = None, robot: Robot | None = None) -> tuple[str, ...]:
+    """Names of all columns of a log; robot: see `open_log`."""
+    return open_log(path, columns or ColumnMap(), robot).names()
 
 
 def is_bag(path: str | Path) -> bool:
@@ -115,8 +115,15 @@ def is_there(path: str | Path) -> bool:
     return is_file(path) or is_folder(path)
 
 
-def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
-    """The log file with the reader of its format."""
+def open_log(path: str | Path, columns: ColumnMap, robot: Robot | None = None) -> LogFile:
+    """The log file with the reader of its format; robot: whose joints are looked for, where a file holds several."""
+    log = _opened(path, columns)
+    if robot is not None:
+        log.look_for(lambda names: has_positions(names, columns, robot))
+    return log
+
+
+def _opened(path: str | Path, columns: ColumnMap) -> LogFile:
     path = Path(path)
     reading(*log_files(path))
     if is_bag(path):
@@ -155,7 +162,7 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
         raise RecordingError(
             f"the robot '{robot.name}' has a floating base, which logs of joints do not show", file=path
         )
-    log = open_log(path, columns)
+    log = open_log(path, columns, robot)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)
     count, torn = 0, 0
