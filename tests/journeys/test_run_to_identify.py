@@ -47,7 +47,7 @@ def journey(run: Run, folder: Path, robot: Robot, seed: int = 0) -> Identificati
     search = ("--duration", 6, "--harmonics", 5, "--starts", 1, "--samples", 100, "--seed", seed)
     code, _, err = run("excite", file, *asked, *search, "--out", folder / "motion")
     assert code == 0, err
-    code, _, err = run("run", file, folder / "motion", "--speeds", "100", "--effort", "1e5", "--out", folder / "run")
+    code, _, err = run("run", file, folder / "motion", "--speeds", "100", "--out", folder / "run")
     assert code == 0, err
     return identify(Campaign(robot, folder / "run" / "run-100.csv"))
 
@@ -96,6 +96,8 @@ def test_the_commands_of_the_how_to_find_its_mass(run: Run, tmp_path: Path, monk
 
 class Direct(Driver):
     """The simulated robot without its socket; hush: it is not told velocities."""
+
+    is_simulated = True  # its time goes on with the commands
 
     def __init__(self, robot: SimulatedRobot, *, hush: bool = False) -> None:
         self.robot, self.period, self.hush = robot, robot.period, hush
