@@ -40,8 +40,10 @@ def journey(run: Run, folder: Path, robot: Robot, seed: int = 0) -> Identificati
     """`excite`, `run` on the simulated robot, `identify`, on the files that the commands leave."""
     file = folder / "robot.toml"
     write_robot(robot, file)
-    asked = ["--limits", "velocity=2", "--limits", "acceleration=8"]
-    if any(robot.joints[j].limits.lower is None for j in robot.independent):
+    limits = [robot.joints[j].limits for j in robot.independent]
+    fastest = ",".join(str(min(2.0, own.velocity or 2.0)) for own in limits)
+    asked = ["--limits", f"velocity={fastest}", "--limits", "acceleration=8"]
+    if any(own.lower is None for own in limits):
         reach = [0.3 if robot.joints[j].kind == "prismatic" else 2.0 for j in robot.independent]
         asked += ["--limits", "position=" + ",".join(map(str, reach))]
     search = ("--duration", 6, "--harmonics", 5, "--starts", 1, "--samples", 100, "--seed", seed)
