@@ -68,11 +68,11 @@ _commands: list[_Inputs] = []  # of the command that runs; a list, as commands a
 
 
 @contextmanager
-def inputs_protected() -> Iterator[None]:
-    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced."""
+def inputs_protected() -> Iterator[set[str]]:
+    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced; yields their names."""
     _commands.append(_Inputs())
     try:
-        yield
+        yield _commands[-1].names
     finally:
         _commands.pop()
 

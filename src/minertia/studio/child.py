@@ -29,14 +29,14 @@ class JobLimits:
 
 
 def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: JobLimits, pipe: Connection) -> None:
-    """Run a job and send ("step", ...), then ("done", sentence) or ("failed", sentence)."""
+    """Run a job and send ("step", ...), then ("done", sentence, files that it read) or ("failed", sentence)."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
     try:
         _warm()
         _restrict(limits)
-        pipe.send(("done", _done(kind, folder, out, settings, pipe)))
+        pipe.send(("done", *_done(kind, folder, out, settings, pipe)))
     except KeyboardInterrupt:
         sys.exit(1)
     except MinertiaError as err:
@@ -48,15 +48,19 @@ def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: Job
         pipe.send(("failed", one_line(f"this should not have happened ({_without_folder(told, folder)}); report it")))
 
 
-def _done(kind: str, folder: str, out: str, settings: dict[str, Any], pipe: Connection) -> str:
+def _done(
+    kind: str, folder: str, out: str, settings: dict[str, Any], pipe: Connection
+) -> tuple[str, list[dict[str, str]]]:
     from minertia.files import inputs_protected
+    from minertia.studio.bindings import files_read
     from minertia.studio.job_work import JobWork
     from minertia.studio.project import Project
     from minertia.studio.work import run
     from minertia.threads import one_thread
 
-    with one_thread(), inputs_protected():
-        return run(kind, JobWork(Project(folder), Path(out), settings, _Teller(pipe)))
+    with one_thread(), inputs_protected() as names:
+        sentence = run(kind, JobWork(Project(folder), Path(out), settings, _Teller(pipe)))
+    return sentence, files_read(names, Path(folder), Path(out))
 
 
 class _Teller:
