@@ -30,7 +30,7 @@ def studio(
     """
     from minertia.extras import load
 
-    for package in ("uvicorn", "fastapi"):
+    for package in ("uvicorn", "fastapi", "tomlkit"):
         load(package, "studio")
     from minertia.studio.serve import place, require_page, serve
 

@@ -53,8 +53,12 @@ def _kept(old: Any, value: Any) -> Any:
     """A new value, with every part that equals its old one as that is written."""
     if _is_equal(old, value):
         return old
+    if isinstance(old, dict) and isinstance(value, Mapping):
+        return {k: _kept(old[k], v) if k in old else _plain(v) for k, v in value.items() if v is not None}
     if not isinstance(old, list) or not isinstance(value, list | tuple):
         return _plain(value)
+    if len(old) == len(value):
+        return [_kept(item, one) for item, one in zip(old, value, strict=True)]
     return [next((item for item in old if _is_equal(item, one)), _plain(one)) for one in value]
 
 
@@ -112,7 +116,9 @@ def _change_list(array: Any, wanted: Any) -> bool:
         return False
     if len(own) == len(wanted):
         for k, value in enumerate(wanted):
-            if not _is_equal(own[k], value):
+            if isinstance(own[k], dict) and isinstance(value, Mapping):
+                _change(array[k], {**dict.fromkeys(own[k]), **value})
+            elif not _is_equal(own[k], value):
                 array[k] = _plain(value)
         return True
     kept = [item for item in own if any(_is_equal(item, value) for value in wanted)]
