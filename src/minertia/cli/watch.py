@@ -59,9 +59,12 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
+    from minertia.files import check_folder
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log
 
+    if out is not None:
+        check_folder(out, (LEVELS, HEADER), force=force)
     known = read_model(model)
     mapping = None if columns is None else read_map(columns)
     with progress(len(normal or ()) + len(logs or ()) + 1) as tell:

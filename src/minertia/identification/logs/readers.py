@@ -118,7 +118,7 @@ def is_there(path: str | Path) -> bool:
 def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     """The log file with the reader of its format."""
     path = Path(path)
-    reading(path, *_bag_files(path))
+    reading(*log_files(path))
     if is_bag(path):
         suffix = ".mcap"
     elif is_sage(path):
@@ -135,10 +135,11 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     return log
 
 
-def _bag_files(path: Path) -> list[Path]:
-    """All files of the bag that this is, or belongs to."""
-    folders = [folder for folder in (path, path.parent) if is_bag(folder)] + ([path] if is_sage(path) else [])
-    return [file for folder in folders for file in folder.iterdir()]
+def log_files(path: str | Path) -> list[Path]:
+    """A log with all files of the bag or folder that it is, or belongs to."""
+    log = Path(path)
+    folders = [folder for folder in (log, log.parent) if is_bag(folder)] + ([log] if is_sage(log) else [])
+    return [log, *(file for folder in folders for file in folder.iterdir())]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
