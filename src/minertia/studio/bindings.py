@@ -97,7 +97,7 @@ def reasons(
         found.append("made before the campaign changed")
     if made_of.get("changed"):
         found.append("made while the robot, the campaign or a file changed")
-    found += _of_files(now, files)
+    found += [why for why in _of_files(now, files) if why not in found]
     for run in dict.fromkeys(name for file in files if (name := _run_of(file["name"]))):
         found += [f"made of the model of {run}, {why}" for why in of_run(run)[:1]]
     return found

@@ -599,8 +599,9 @@ def _listed(logs: Any) -> list[tuple[str, Any]]:
 
 
 def _sorted(value: Any) -> Any:
+    """Keys in their order, without tables that are empty and say nothing."""
     if isinstance(value, Mapping):
-        return {key: _sorted(value[key]) for key in sorted(value)}
+        return {key: _sorted(value[key]) for key in sorted(value) if value[key] != {}}
     return [_sorted(one) for one in value] if isinstance(value, list) else value
 
 
