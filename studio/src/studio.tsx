@@ -203,8 +203,9 @@ export function useRobotView(): [RobotView | null, Job | undefined] {
   const version = project.robot?.version;
   const own = project.jobs.filter((job) => job.kind === "robot" && job.settings.robot === version);
   const last = own[0];
-  const done = own.find((job) => job.state === "done");
-  const isMissing = !!version && (!last || last.state === "interrupted" || last.state === "cancelled");
+  const done = own.find((job) => job.state === "done" && !job.stale.length);
+  const isOver = !last || last.state === "interrupted" || last.state === "cancelled" || last.state === "done";
+  const isMissing = !!version && !done && isOver;
   useEffect(() => {
     if (isMissing) void run("robot", { rotors: true, friction: false });
   }, [isMissing, version, run]);

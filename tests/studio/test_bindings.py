@@ -17,13 +17,15 @@ import httpx
 import numpy as np
 import pytest
 
+from minertia.errors import InputError
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.logs.readers import FORMATS
+from minertia.studio.bindings import ProjectNow, refuse_changed
 from minertia.studio.jobs import INTERRUPTED, RECORD, began, end_orphan
 from minertia.studio.project import Project
 from tests.arm import recorded_arm
 from tests.identification.test_commands import ARM, GAINS, recorded
-from tests.studio.running import client, done, running
+from tests.studio.running import client, done, followed, running
 
 CAMPAIGN = """\
 # by hand
@@ -125,6 +127,24 @@ def test_a_fit_is_of_its_campaign_robot_and_logs(by_hand):
         assert any("b.csv, which is gone" in why for why in stale(c, fit["name"]))
 
 
+def test_a_job_is_of_the_robot_that_it_was_asked_for(tmp_path):
+    """Even where another one is chosen before its process begins; a campaign that changes before it is refused."""
+    with running(tmp_path) as at, client(at) as c:
+        c.put("/api/robot", json={"bundled": "planar2r"}).raise_for_status()
+        job = c.post("/api/jobs", json={"kind": "robot"}).json()["name"]
+        c.put("/api/robot", json={"bundled": "emps"}).raise_for_status()
+        assert followed(c, job)[-1]["sentence"].startswith("planar 2R")
+        assert stale(c, job) == ["made for the robot planar2r"]
+        c.put("/api/robot", json={"bundled": "planar2r"}).raise_for_status()
+        assert stale(c, job) == []
+    project = Project(tmp_path)
+    made_of = ProjectNow(project).made_of("check")
+    refuse_changed(project, made_of)
+    (tmp_path / "campaign.toml").write_text('robot = "planar2r"\n')
+    with pytest.raises(InputError, match="the campaign was changed before this began"):
+        refuse_changed(project, made_of)
+
+
 def test_what_an_older_version_wrote_is_not_current(tmp_path):
     record = tmp_path / "runs" / "0001-excite" / RECORD
     record.parent.mkdir(parents=True)
@@ -167,9 +187,9 @@ def test_a_change_on_an_older_revision_is_refused(by_hand):
 # ---------------------------------------------------------------------- a server that is killed
 
 
-def served(folder: Path) -> tuple[subprocess.Popen[str], str]:
+def served(folder: Path, port: int = 0) -> tuple[subprocess.Popen[str], str]:
     """`minertia studio` in a process of its own, and the address that it printed."""
-    command = [sys.executable, "-m", "minertia.cli", "studio", str(folder), "--no-open", "--port", "0"]
+    command = [sys.executable, "-m", "minertia.cli", "studio", str(folder), "--no-open", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     assert process.stdout is not None
     for line in process.stdout:

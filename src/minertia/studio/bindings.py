@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from minertia.errors import InputError
 from minertia.studio.digests import file_digest, stamp
 from minertia.studio.project import CAMPAIGN, RUNS, STATE, Project
 
@@ -27,9 +28,9 @@ class ProjectNow:
 
     @cached_property
     def robot(self) -> dict[str, str] | None:
-        """Title and version of the robot."""
+        """Name, title and version of the robot."""
         found = self.project.robot
-        return None if found is None else {"title": found["title"], "version": found["version"]}
+        return None if found is None else {key: found[key] for key in ("name", "title", "version")}
 
     @cached_property
     def campaign(self) -> str:
@@ -75,10 +76,15 @@ def files_read(names: Iterable[str], folder: Path, out: Path) -> list[dict[str, 
     return found
 
 
-def bound(begun: Mapping[str, Any], now: Mapping[str, Any], files: Any, started: float) -> dict[str, Any]:
-    """What a result is bound to: the files that were read, and whether something changed while it was made."""
-    changed = any(begun.get(key) != value for key, value in now.items())
-    return {"files": files, "changed": changed or any(_changed_at(file["stamp"]) > started for file in files)}
+def refuse_changed(project: Project, made_of: Mapping[str, Any]) -> None:
+    """Refuse to begin on another campaign than a job was asked for; its robot a job knows by name."""
+    if "campaign" in made_of and made_of["campaign"] != project.campaign_digest():
+        raise InputError("the campaign was changed before this began; start it again for what is there now")
+
+
+def bound(files: Sequence[Mapping[str, str]], started: float) -> dict[str, Any]:
+    """What a result is bound to besides: the files that were read, and whether one changed while it was made."""
+    return {"files": list(files), "changed": any(_changed_at(file["stamp"]) > started for file in files)}
 
 
 def reasons(
@@ -96,7 +102,7 @@ def reasons(
     if made_of.get("campaign") != wanted.get("campaign") and not found:
         found.append("made before the campaign changed")
     if made_of.get("changed"):
-        found.append("made while the robot, the campaign or a file changed")
+        found.append("made while a file that it read changed")
     found += [why for why in _of_files(now, files) if why not in found]
     for run in dict.fromkeys(name for file in files if (name := _run_of(file["name"]))):
         found += [f"made of the model of {run}, {why}" for why in of_run(run)[:1]]

@@ -27,8 +27,8 @@ from minertia.documents import DocumentError, json_document
 from minertia.drafts import claimed
 from minertia.errors import InputError, MinertiaError, visible
 from minertia.files import make_folder, write_file
-from minertia.studio.bindings import ProjectNow, bound
-from minertia.studio.child import JobLimits, main
+from minertia.studio.bindings import bound
+from minertia.studio.child import JobLimits, JobTask, main
 from minertia.studio.project import RUNS, Project
 
 FORMAT = 1
@@ -181,8 +181,8 @@ class Jobs:
         context = _processes()
         ours, theirs = context.Pipe(duplex=False)
         folder = self.project.folder
-        given = (job.kind, str(folder), str(folder / RUNS / job.name), job.settings, self.limits, theirs)
-        process = context.Process(target=main, args=given, daemon=True, name=job.name)
+        task = JobTask(job.kind, str(folder), str(folder / RUNS / job.name), job.settings, job.made_of)
+        process = context.Process(target=main, args=(task, self.limits, theirs), daemon=True, name=job.name)
         process.start()
         theirs.close()
         self._processes[job.name] = process
@@ -220,8 +220,7 @@ class Jobs:
                 self.news.notify_all()
             return
         if message[0] == "done":
-            now = ProjectNow(self.project).made_of(job.kind)
-            job.made_of = {**job.made_of, **bound(job.made_of, now, message[2], job.started)}
+            job.made_of = {**job.made_of, **bound(message[2], job.started)}
         self._finish(job, DONE if message[0] == "done" else FAILED, str(message[1]))
 
     def _finish(self, job: Job, state: str, sentence: str) -> None:

@@ -170,19 +170,20 @@ class Project:
     def robot(self) -> dict[str, str] | None:
         """The robot of the campaign; the one that was chosen where there is no campaign yet.
 
-        {"bundled": name} or {"file": key}, with a title for people, and a version that changes with the content.
+        {"bundled": name} or {"file": key}, with a title for people, and a version that changes with the content; name:
+        as a campaign has it.
         """
         name = self._robot_entry()
         if name is None:
             return None
         if name in bundled_robots():
-            return {"bundled": name, "title": name, "version": bundled_digest(name)}
+            return {"bundled": name, "name": name, "title": name, "version": bundled_digest(name)}
         found = next((file for file in self.files() if file.key == _key(name)), None)
         if found is None and self._is_robot(name):
             found = _project_file(name, "robot", self.folder / name, visible(name))
         if found is None:
             return None
-        return {"file": found.key, "title": found.title, "version": file_digest(found.path)}
+        return {"file": found.key, "name": name, "title": found.title, "version": file_digest(found.path)}
 
     def _robot_entry(self) -> str | None:
         """The robot as a campaign names it: a bundled name, or a file from the folder on."""
@@ -221,9 +222,12 @@ class Project:
 
     def robot_name(self) -> str:
         """How the robot is read: a bundled name, or a path."""
-        name = self._robot_entry()
-        if name is None or self.robot is None:
+        if (chosen := self.robot) is None:
             raise InputError("no robot is chosen yet; choose one in the step Robot")
+        return self.robot_place(chosen["name"])
+
+    def robot_place(self, name: str) -> str:
+        """How a robot is read that a campaign names so."""
         return name if name in bundled_robots() else str(self.folder / name)
 
     # ------------------------------------------------------------------ the campaign

@@ -293,11 +293,9 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
         if kind not in ROBOTLESS:
             project.robot_name()  # says that none is chosen
-        if kind == "robot":
-            settings["robot"] = (project.robot or {})[
-                "version"
-            ]  # a result of another robot, or of an older file, is none
         made_of = ProjectNow(project).made_of(kind)
+        if kind == "robot":
+            settings["robot"] = made_of["robot"]["version"]  # a result of another robot, or of an older file, is none
         digest = project.digest() if kind in OF_CAMPAIGN else str(made_of.get("robot", {}).get("version", ""))
         return {**jobs.start(kind, settings, digest, made_of).to_dict(), "stale": []}
 

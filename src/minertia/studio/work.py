@@ -39,7 +39,7 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.robot.read import read_robot
 
     work.tell("reading the robot", 0.1)
-    robot = read_robot(work.project.robot_name())
+    robot = read_robot(work.robot_name)
     work.tell("deriving base parameters", 0.3)
     s = work.settings
     view = robot_view(robot, rotors=bool(s.get("rotors")), friction=bool(s.get("friction")))
@@ -66,7 +66,7 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     readable = [file for file in files if file.key in columns]
     if not readable:
         raise InputError(next(iter(unread.values())))
-    text = new_campaign(project.robot_name(), [file.path for file in readable], given)
+    text = new_campaign(work.robot_name, [file.path for file in readable], given)
     try:
         document = toml_document(text)
     except DocumentError as err:
@@ -214,7 +214,7 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.robot.read import read_robot
 
     s = work.settings
-    robot = read_robot(work.project.robot_name(), letters=False)
+    robot = read_robot(work.robot_name, letters=False)
     limits = limits_from_tables(robot, [LimitsTable(dict(s.get("limits") or {}))])
     starts = int(s.get("starts", 1))
 
@@ -304,7 +304,7 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
         done += 1
         work.tell(f"{step.name}: {step.text}", min(done / 9, 0.95))
 
-    robot = read_robot(work.project.robot_name(), letters=False)
+    robot = read_robot(work.robot_name, letters=False)
     options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
     work.tell("looking for motions", 0.02)
     found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)

@@ -148,7 +148,7 @@ function expanded(value: unknown, joints: string[]): string[] {
 }
 
 function Mapping({ proposal }: { proposal: ProposeView | null }) {
-  const { campaign, change, saving } = useCampaign();
+  const { campaign, change, saving, conflict } = useCampaign();
   const [robot] = useRobotView();
   const joints = useMemo(() => robot?.robot.coordinates ?? [], [robot]);
   const names = useMemo(() => [...new Set(Object.values(proposal?.columns ?? {}).flat())], [proposal]);
@@ -171,7 +171,7 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
     setColumns({ [signal]: next.every((n) => !n) ? null : next });
   };
   return (
-    <Panel title="Columns" tools={<span className="soft">{saving ? "writing campaign.toml …" : "in campaign.toml"}</span>}>
+    <Panel title="Columns" tools={<span className="soft">{conflict ? "not written" : saving ? "writing campaign.toml …" : "in campaign.toml"}</span>}>
       <div className="fields">
         {columns.rate_hz !== undefined || !columns.t ? (
           <NumberField label="rate" unit="Hz" value={typeof columns.rate_hz === "number" ? columns.rate_hz : null} onChange={(v) => setColumns({ rate_hz: v })} />

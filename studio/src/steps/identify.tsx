@@ -21,7 +21,7 @@ const kindOf = (effect: string | Table) => (typeof effect === "string" ? effect 
 
 export default function IdentifyStep() {
   const { project, run, go } = useStudio();
-  const { campaign, change, saving } = useCampaign();
+  const { campaign, change, saving, conflict } = useCampaign();
   const job = latest(project, "identify");
   const check = latest(project, "check");
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
@@ -94,7 +94,7 @@ export default function IdentifyStep() {
               Run
             </button>
             <span className="soft">
-              {saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
+              {conflict ? "not written" : saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
             </span>
           </div>
         </Panel>
