@@ -25,8 +25,13 @@ from minertia.robot.robot import Robot
 
 
 def _inverse_dynamics(d: Draft) -> Built:
-    chi, qd, qdd = d.chi(), d.read(d.qd_port), d.read(d.qdd_port)
-    rigid = d.torques(chi, qd, qdd)
+    qd, qdd = d.read(d.qd_port), d.read(d.qdd_port)
+    if d.setting.is_composite:
+        combinations, chi = d.setting.enter_combinations(d.graph)
+        rigid = d.composite_torques(combinations, qd, qdd)
+    else:
+        chi = d.chi()
+        rigid = d.torques(chi, qd, qdd)
     tau = d.at_motors(summed(rigid, d.effects(chi, qd, qdd, rigid)))
     return [d.q_port, d.qd_port, d.qdd_port, *d.warmth_ports], [Port("tau", (len(tau),), EFFORT)], tau
 

@@ -49,8 +49,10 @@ def representative(
     setting: Setting, name: str, *, effort: float = 0.0, seed: int = 0, start: Representative | None = None
 ) -> Representative | None:
     """The cheapest representative found for a program; None where there is nothing to choose."""
-    if name in WITHOUT_CHOICE:
+    if name in WITHOUT_CHOICE or (setting.is_composite and name == "inverse_dynamics"):
         return None
+    if setting.is_composite:  # of one program alone
+        setting = replace(setting, formulation="newton-euler")
     counted = LIKE.get(name, name)
     if start is None and effort <= 0:  # nothing is drawn
         if counted not in setting.found_choices:

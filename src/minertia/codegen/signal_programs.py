@@ -50,7 +50,7 @@ def momentum_and_rate(d: Draft, chi: Any, tau: Sequence[Scalar]) -> tuple[list[S
 
 def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
     """Momenta p and dL/dq; of a floating base, in whose frame they are, what its turning adds to their rates."""
-    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
+    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd, rotors=False)  # theirs is constant in q: added below
     adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
     rotors = drive_inertia(d.robot, chi)
     p = [add(_by(adjoints, rate), _product(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
