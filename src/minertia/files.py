@@ -154,6 +154,12 @@ def write_text_atomic(path: AnyPath, text: str) -> None:
         write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
 
 
+def edit_file(path: AnyPath, text: str) -> None:
+    """Change a file of the user's own at their request: whole or not at all, and without a mark of ours."""
+    with _as_sentence(path, "the file cannot be written"):
+        write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
+
+
 @contextmanager
 def new_file(path: AnyPath) -> Iterator[BinaryIO]:
     """A file to write into that appears whole at the end, and not at all if anything fails; none must be there."""

@@ -25,7 +25,7 @@ import tomli_w
 from minertia.documents import DocumentError, json_document, toml_document
 from minertia.drafts import one_at_a_time
 from minertia.errors import DescriptionError, InputError, MinertiaError, visible
-from minertia.files import make_folder, new_file, write_file, write_text_atomic
+from minertia.files import edit_file, make_folder, new_file, write_file
 from minertia.identification.logs.readers import FORMATS, is_folder, is_there
 from minertia.robot.read import bundled_robots, is_model_text
 from minertia.robot.xml_input import parse_xml
@@ -328,7 +328,7 @@ class Project:
         before = path.read_bytes()
         if hashlib.sha256(before).hexdigest() != self._state().get("wrote"):
             write_file(self.folder / BEFORE, before, force=True, seal=False)
-        write_text_atomic(path, text)
+        edit_file(path, text)
         self._remember_now(lambda state: {**state, "wrote": hashlib.sha256(path.read_bytes()).hexdigest()})
 
     def _named(self, key: str, *kinds: str) -> str:

@@ -22,6 +22,7 @@ from pydantic import FiniteFloat
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError, MinertiaError, one_line
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
 from minertia.identification.estimators import ESTIMATORS
@@ -183,7 +184,7 @@ def _add_campaign(app: FastAPI, project: Project, jobs: Jobs) -> None:
         job = _known(jobs, asked.job)
         folder = jobs.folder(job.name)
         if job.kind == "propose":
-            text = str(json.loads(_present(folder / VIEW).read_text(encoding="utf-8")).get("text", ""))
+            text = _proposed(_present(folder / VIEW))
         else:
             text = _present(folder / CAMPAIGN).read_bytes().decode("utf-8", errors="replace")
         project.take_campaign(text, asked.revision, is_proposal=job.kind == "propose")
@@ -440,6 +441,14 @@ def _archive(folder: Path, names: list[str], top: str, warning: str = "") -> byt
         for name in names:
             archive.write(folder / name, f"{top}/{name}")
     return buffer.getvalue()
+
+
+def _proposed(view: Path) -> str:
+    """The campaign that a job proposed."""
+    try:
+        return str(json_document(view.read_text(encoding="utf-8"))["text"])
+    except (DocumentError, KeyError, TypeError):
+        raise InputError("this proposal is of an earlier version; propose columns again") from None
 
 
 def _present(path: Path) -> Path:
