@@ -201,9 +201,11 @@ function StepPage({ step }: { step: Step }) {
     <div className="message warn" role="status">
       <b>{step.title} is not loaded</b>
       <span>its files did not come from the studio; this page tries again by itself</span>
-      <button type="button" onClick={() => window.location.reload()}>
-        Load the page again
-      </button>
+      {!trouble && (
+        <button type="button" onClick={() => window.location.reload()}>
+          Load the page again
+        </button>
+      )}
     </div>
   );
 }

@@ -182,8 +182,8 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
         <SelectField label="angles" value={String(columns.angle ?? "rad")} options={["rad", "deg"]} onChange={(angle) => setColumns({ angle })} />
         <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={UNITS} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
         <SelectField label="positions of" value={String(drive.position ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
-        <SelectField label="decimal sign" value={String(columns.decimal ?? ".")} options={[".", ","]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setColumns({ decimal: v === "." ? null : v })} />
         <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />
+        <SelectField label="decimal sign" value={String(columns.decimal ?? ".")} options={[".", ","]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setColumns({ decimal: v === "." ? null : v })} />
       </div>
       <details open={!names.length ? undefined : SIGNALS.some(([s]) => s !== "qd" && expanded(columns[s], joints).some((n) => !n)) || isMotor || needsGains}>
         <summary>Columns of each joint</summary>
