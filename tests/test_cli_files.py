@@ -39,9 +39,9 @@ WRITES: dict[str, tuple[tuple[object, ...], tuple[object, ...], tuple[str, ...]]
     "identify": (("identify", "ARM/arm.urdf", "ARM/a.csv", "--out", "OUT"), ("--physical",),
                  ("model.toml", "report.html", "result.json", "robot.mjcf", "robot.urdf")),
     "excite": (("excite", "planar2r", *QUICK, "--out", "OUT"), ("--seed", 3),
-               ("excitation.csv", "excitation.html", "excitation.json")),
+               ("excitation.csv", "excitation.html", "excitation.json", "excitation-limits.toml")),
     "excite --sweeps": (("excite", "planar2r", "--sweeps", *QUICK[2:], "--out", "OUT"), ("--seed", 3),
-                        ("sweeps.html", "sweeps.json")),
+                        ("sweeps.html", "sweeps.json", "excitation-limits.toml")),
     "rehearse": (("rehearse", "ARM/arm.urdf", "--duration", 4, "--harmonics", 2, *QUICK[-6:], "--out", "OUT"), 
                  ("--seed", 3), ("rehearsal.html", "rehearsal.json", "training-motion.csv", "code/README.md")),
 }  # fmt: skip

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import MinertiaError
+from minertia.excitation.limits_file import FILE as LIMITS_FILE
+from minertia.excitation.limits_file import limits_toml
 from minertia.excitation.result import Excitation
 from minertia.files import FileError, check_folder, folder_at_once, reading, write_file
 from minertia.identification.actuators import isaac_lab_text, position_mjcf
@@ -27,7 +29,7 @@ from minertia.robot.robot import Note, Robot
 from minertia.robot.write import write_robot
 
 IDENTIFICATION_FILES = ("model.toml", "result.json", "report.html")
-MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
+MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json", LIMITS_FILE)
 LOOP_FILES = ("actuators.mjcf", "isaac_lab.py")  # position loops for simulators
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
@@ -47,12 +49,14 @@ def write_excitation(
 
     texts: files for controllers by name, the motion among them (by default the motion alone).  data: its numbers.
     """
-    motion, page, numbers = MOTION_FILES
+    motion, page, numbers, limits = MOTION_FILES
     with folder_at_once(out, force=force) as draft:
         for name, text in (texts or {motion: found.trajectory.to_csv()}).items():
             write_file(draft / name, text)
         write_file(draft / page, written_motion(found))
-        write_file(draft / numbers, json.dumps(data or found.to_dict(), indent=1, allow_nan=False) + "\n")
+        content = {**(data or found.to_dict()), "limits": limits}
+        write_file(draft / numbers, json.dumps(content, indent=1, allow_nan=False) + "\n")
+        write_file(draft / limits, limits_toml(found.base.robot, found.limits))
 
 
 # ---------------------------------------------------------------------- identifications
