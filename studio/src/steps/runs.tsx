@@ -4,7 +4,7 @@ import { duration, Empty, Panel, percent, Scroll, SelectField, shown, units } fr
 import { EffortsOfTwo, LogChoice, useLogs } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { useStudio, useView } from "../studio";
-import type { CampaignDocument, FitView, Job, JudgedLog } from "../types";
+import type { FitView, Job, JudgedLog } from "../types";
 
 const SHOWN = ["identify", "excite", "control", "generate", "rehearse", "validate", "fleet"];
 const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
@@ -78,13 +78,16 @@ function Row({ job }: { job: Job }) {
       <td>{WORDS[job.kind]}</td>
       <td>
         <span className="state">
-          <i className={`dot ${job.state === "done" || job.state === "running" ? job.state : "failed"}`} aria-hidden="true" />
-          {job.state}
+          <i className={`dot ${job.stale.length ? "stale" : job.state === "done" || job.state === "running" ? job.state : "failed"}`} aria-hidden="true" />
+          {job.stale.length ? "not current" : job.state}
         </span>
       </td>
       <td className="whole">{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
       <td className="number">{duration(job)}</td>
-      <td className="sentence">{job.state === "running" ? job.step : job.sentence}</td>
+      <td className="sentence">
+        {job.state === "running" ? job.step : job.sentence}
+        {job.stale.length > 0 && <span className="soft"> ({job.stale.join("; ")})</span>}
+      </td>
     </tr>
   );
 }
@@ -129,9 +132,8 @@ function Compared({ a, b }: { a: string; b: string }) {
   };
   const differing = names.filter((name) => off(name) > 2);
   const shownNames = all ? names : differing;
-  const back = (document: CampaignDocument | null) => {
-    if (!document) return;
-    take(document);
+  const back = async (run: string) => {
+    await take(run);
     go("/identify");
   };
   const rows: [string, (view: FitView) => string][] = [
@@ -141,7 +143,7 @@ function Compared({ a, b }: { a: string; b: string }) {
     ["estimator", (v) => v.result.estimator],
     ["parameters", (v) => String(v.parameters.length)],
     ["condition number", (v) => shown(v.result.condition, 3)],
-    ["effects", (v) => v.campaign?.model?.effects?.map(String).join(", ") ?? "chosen"],
+    ["effects", (v) => v.campaign?.model?.effects?.map((e) => (typeof e === "string" ? e : String(e.kind))).join(", ") ?? "chosen"],
     ["low-pass", (v) => (typeof v.campaign?.filter?.cutoff_hz === "number" ? `${v.campaign.filter.cutoff_hz} Hz` : "chosen")],
     ...one.joints.map((joint, j) => [`fitted, ${joint}`, (v: FitView) => percent(v.result.training.per_joint[j]?.relative)] as [string, (view: FitView) => string]),
   ];
@@ -169,7 +171,7 @@ function Compared({ a, b }: { a: string; b: string }) {
               <th scope="row">go back to its choices</th>
               {[one, two].map((view, k) => (
                 <td key={k}>
-                  <button type="button" className="whole" onClick={() => back(view.campaign)} disabled={!view.campaign}>
+                  <button type="button" className="whole" onClick={() => void back([a, b][k])} disabled={!view.campaign}>
                     Use again
                   </button>
                 </td>
