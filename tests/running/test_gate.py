@@ -22,7 +22,7 @@ from minertia.excitation.transfer import Transfer
 from minertia.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running import gate
-from minertia.running.gate import check_rate
+from minertia.running.gate import STEP, Gate, check_rate
 from minertia.running.gate_limits import gate_limits
 from minertia.running.route_files import read_route
 
@@ -251,12 +251,26 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_is_never_looked_at_is_too_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "MOST", 220)
+    monkeypatch.setattr(gate, "MOST", 500)
     path = saved(tmp_path / "motion.csv", table(swing(by=0.3)))
     read_route(path, robot_of(ARM))
     monkeypatch.setattr(gate, "STEP", 1e-4)
     with pytest.raises(MinertiaError, match="too far to be held against floor and links"):
         read_route(path, robot_of(ARM))
+
+
+def test_ways_of_all_joints_add_up_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six joints that each go a little move the last link six times as far."""
+    robot = read_robot("puma560")
+    looked: list[np.ndarray] = []
+    held = Gate(robot, gate_limits("nowhere", robot).limits)
+    states = held.space.states
+    monkeypatch.setattr(held.space, "states", lambda q, *rest: (looked.append(q), states(q, *rest))[1])
+    x = np.linspace(0.0, 1.0, 101)[:, None]
+    way = np.full(6, 1.0)
+    q, qd, qdd = x**3 * (10 - 15 * x + 6 * x**2), 30 * x**2 * (1 - x) ** 2, 60 * x * (1 - x) * (1 - 2 * x)
+    held._space(SampledMotion(Trajectory(x[:, 0], q * way, qd * way, qdd * way)))
+    assert np.abs(np.diff(looked[0], axis=0)).sum(axis=1).max() <= STEP * 1.001
 
 
 def test_no_difference_of_commands_is_larger_than_what_was_bounded(tmp_path: Path) -> None:

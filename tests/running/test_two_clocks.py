@@ -142,6 +142,19 @@ def test_a_burst_of_old_states_is_no_reason_to_hurry(wall):
     assert bounded(driver, 1.0) and "clock runs faster" in log.aborted
 
 
+def test_what_was_lost_is_not_made_up_for_in_a_burst(wall):
+    """A clock that is a little slow, as clocks may be, falls behind; then states come at once, a period on each."""
+    slow, before, late = 0.985, 4000, 60
+    driver = Real(wall, wait=lambda k: 1e-6 if before <= k < before + late else PERIOD)
+    driver.stamps = lambda t: PERIOD * (slow * min(driver.k, before) + max(0, driver.k - before))
+    go = motion(2 * slow * before * PERIOD)  # the burst comes where it is fastest
+    (log,) = climb(driver, go, GUARD, speeds=[1.0])
+    fastest = np.abs(go.at(np.linspace(0, go.duration, 999))[1]).max(axis=0)
+    burst = [q for t, q in driver.sent if abs(t - driver.start - before * PERIOD) < PERIOD / 2]
+    assert not log.aborted and len(burst) > late, "the clocks agree"
+    assert (np.abs(burst[-1] - burst[0]) <= 5 * PERIOD * fastest).all(), "a few periods at most, though many came"
+
+
 @pytest.mark.parametrize(
     "stamp",
     [lambda t, k: t if k < BAD else 0.3, lambda t, k: t if k < BAD else t - 2.0, lambda t, k: -t if k >= BAD else t],

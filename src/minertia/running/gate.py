@@ -32,7 +32,9 @@ LOOP_SLACK = 0.02  # of the room of closed loops
 DISTANCE_SLACK = 0.1  # of the distance to keep; what is left of it still keeps things apart
 ORDERS = {"position": 0, "velocity": 1, "acceleration": 2, "jerk": 3}
 INSIDE = np.linspace(0.0, 1.0, 33)  # parts of an interval at which one that may be beyond a limit is looked at
-STEP = 0.01  # rad or m that the fastest joint goes between two looks: links move by less than the distance they keep
+STEP = (
+    0.01  # rad or m that all joints go between two looks, whose ways can add up: links move less than they keep apart
+)
 FEWEST, MOST = 200, 400_000  # looks
 MISFIT = 0.01  # of a joint's largest velocity: what quadrature and rounded numbers leave between positions and it
 BEND = 1 / 6  # of the change of velocity in an interval that the change of its acceleration may explain
@@ -128,10 +130,10 @@ class Gate:
                 )
 
     def _space(self, motion: SampledMotion) -> Margins:
-        """Margins of floor, obstacles, links, boxes and loops, at times between which no joint goes far."""
+        """Margins of floor, obstacles, links, boxes and loops, at times between which all joints go little."""
         low, high = motion.hulls(1)
         path = motion.path
-        ways = np.maximum(-low, high).max(axis=1) * np.diff(path.t)
+        ways = np.maximum(-low, high).sum(axis=1) * np.diff(path.t)
         gone = np.concatenate([[0.0], np.cumsum(ways)])
         count = max(FEWEST, int(np.ceil(gone[-1] / STEP))) + 1
         if count > MOST:

@@ -1,8 +1,8 @@
 """The ladder: a motion slowly, then faster, then as it is, watched in every period and stopped at the first fault.
 
 Two clocks count.  The motion goes on by what the robot's stamps say, so a slow computer makes a slow motion and no
-jump; but never by more than a period in a command, nor farther than this computer's clock has gone on.  A real robot
-whose stamps go on faster or slower than this clock is stopped.
+jump; but never by more than a period in a command, nor faster than this computer's clock goes on, whatever was lost
+before.  A real robot whose stamps go on faster or slower than this clock is stopped.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _Clocks:
     period: float
     stamp: float
     wall: float
-    spent: float = 0.0  # s of the motion that were commanded, at full speed
+    spent: float = 0.0  # s of the motion that were commanded, at full speed, and those that were lost
 
     def fault(self, stamp: float, wall: float) -> str:
         """Why stamps are not believed; "" while both clocks go on alike."""
@@ -154,8 +154,10 @@ class _Clocks:
         )
 
     def left(self, wall: float) -> float:
-        """Time [s] that the motion may go on at most."""
-        return max(0.0, wall - self.wall + AHEAD * self.period - self.spent)
+        """Time [s] that the motion may go on at most; what it fell behind is lost, and never made up for in a burst."""
+        due = wall - self.wall + AHEAD * self.period
+        self.spent = max(self.spent, due - 2 * AHEAD * self.period)
+        return max(0.0, due - self.spent)
 
 
 @dataclass
