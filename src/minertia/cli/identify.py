@@ -187,7 +187,7 @@ def _say_result(result: Identification) -> None:
         if note:
             say(note)
     say(verdict_sentence(result))
-    for reason in result.verdict.reasons:
+    for reason in (*result.verdict.lines, *result.verdict.reasons):
         say(f"- {reason}")
 
 

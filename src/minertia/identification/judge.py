@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
+from minertia.identification.evidence.log_noise import noise_floor
 from minertia.identification.evidence.overlap import SHARED, shared_part
 from minertia.identification.evidence.parameters import (
     ParameterEvidence,
@@ -36,8 +38,8 @@ from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.trial import trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.logs.recording import SI
-from minertia.identification.problem.linear import LinearModel
-from minertia.identification.problem.observation import observe
+from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
 from minertia.identification.result import Identification, correlated_covariance
@@ -46,6 +48,8 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
+LOOKED_AT = 2  # parts of a log whose noise is looked at
+OFFSET = "OFF"  # no friction
 
 
 def judge(problem: Problem, estimate: Estimate) -> Identification:
@@ -86,6 +90,7 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
         faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions else changes)),
         remarks=_remarks(problem, estimate, unseen),
         not_judged=found.not_judged,
+        friction=friction_part(problem.observation, estimate.beta),
     )
 
 
@@ -134,7 +139,16 @@ def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Res
     samples = states(log.motion)
     pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return residuals_of_arrays(log.name, model.row_names, measured, predicted), len(measured)
+    found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
+    return found.with_noise(noise_floor(list(islice(log.judged.parts(), LOOKED_AT)))), len(measured)
+
+
+def friction_part(observation: Observation, beta: Array) -> float:
+    """Part of the fitted effort that friction takes, offsets aside."""
+    model = observation.model
+    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
+    whole = float(np.linalg.norm(observation.totals[:, :, -1]))
+    return float(np.linalg.norm(observation.totals[:, :, own] @ beta[own])) / whole if own and whole > 0 else 0.0
 
 
 def _unseen(
