@@ -20,7 +20,7 @@ from minertia.identification.evidence.extrapolation import fitted_reach, remarks
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import noise_floor
-from minertia.identification.evidence.overlap import SHARED, shared_part
+from minertia.identification.evidence.overlap import Rows, copied_part, moves_alike, shared_part
 from minertia.identification.evidence.parameters import (
     ParameterEvidence,
     data_alone,
@@ -35,6 +35,7 @@ from minertia.identification.evidence.residuals import (
     training_residuals,
 )
 from minertia.identification.evidence.rivals import rivals
+from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.logs.recording import SI
@@ -207,13 +208,33 @@ def _overlaps(problem: Problem) -> Iterator[str]:
         for fitted in problem.logs:
             if log.prints is None or fitted.prints is None or log.motion is fitted.motion:
                 continue
-            part = shared_part(log.prints, fitted.prints)
-            if part > SHARED:
+            part, noise = shared_part(log.prints, fitted.prints), copied_part(_rows(log), _rows(fitted))
+            if part > SHARED or noise > COPIED_PART:
+                what = f"{part:.0%} of its rows" if part >= noise else f"the noise of {noise:.0%} of its rows"
                 yield (
-                    f"{log.name} shares {part:.0%} of its rows with {fitted.name}, which was fitted: it is not unseen "
-                    "and cannot judge the fit; name another log in validate"
+                    f"{log.name} shares {what} with {fitted.name}, which was fitted: it is a copy, not unseen, and "
+                    "cannot judge the fit; name another log in validate"
                 )
                 break
+
+
+def _repeats(problem: Problem) -> Iterator[str]:
+    """Logs that are unseen and move as a fitted one."""
+    for log in problem.unseen:
+        same = [f.name for f in problem.logs if f.motion is not log.motion and moves_alike(_rows(log), _rows(f))]
+        if same:
+            yield (
+                f"{log.name} is the same motion as {same[0]}, which was fitted: it shows that the robot repeats "
+                "itself, and little of how other motion is predicted"
+            )
+
+
+def _rows(log: PreparedLog) -> Rows:
+    """A log as it was written, or as its motion was given."""
+    if log.recording is not None:
+        return Rows(log.recording.t, log.recording.q, log.recording.efforts())
+    block = next(iter(blocks_of(log.motion)))
+    return Rows(*(np.asarray(a, float) for a in (block.t, block.q, block.tau)))
 
 
 def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
@@ -229,7 +250,7 @@ def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
 def _remarks(problem: Problem, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
     """What is odd about the logs that were only predicted."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
-    doubts = [_load_doubt(problem, estimate, log) for log in problem.unseen]
+    doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.novelty import ALONE, LARGEST, alike, of_motion, other_combinations
 from minertia.identification.evidence.setups import Suspicion, suspicions
 from minertia.identification.evidence.trial import Trial
 
-CONTRADICTS = 0.6  # of the efforts left by the file's masses, from which file and logs contradict each other
 BEYOND = 5.0  # largest effort over its limit in the file, from which its unit is doubted
 OFTEN = 99.0  # percentile of an effort that counts as its largest
 NOTHING_TRIED = (
@@ -74,7 +74,7 @@ def _unlike_its_weight(trial: Trial) -> str | None:
 def _contradiction(trial: Trial) -> str | None:
     """The file's masses are not those of this log, and no other set-up mends it."""
     left = trial.masses_left()[0] if trial.has_masses else 0.0
-    if left < CONTRADICTS:
+    if left < at.CONTRADICTS or trial.within_left() < at.CONTRADICTS_WITHIN:
         return None
     return (
         f"the file's masses with fitted friction leave {100 * left:.3g} % of the efforts, a right set-up less than 30 "

@@ -42,6 +42,12 @@ def _of_part(part: JudgedMotion) -> Array | None:
     return None if density is None else np.sqrt(density * PASSED * cutoff)
 
 
+def white_noise(tau: Array, rate_hz: float, cutoff_hz: float) -> Array:
+    """Noise of each column below a cut-off, root mean square; 0 where nothing tells."""
+    density = white_density(tau, rate_hz, ABOVE * cutoff_hz)
+    return np.zeros(tau.shape[1]) if density is None else np.asarray(np.sqrt(density * PASSED * cutoff_hz))
+
+
 def white_density(tau: Array, rate_hz: float, above_hz: float) -> Array | None:
     """Power of each column per hertz, well above some frequency; None where the rate leaves no room for it.
 

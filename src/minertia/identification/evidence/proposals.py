@@ -29,6 +29,11 @@ UNITS = {"revolute": ("degrees", math.pi / 180, 'angle = "deg"'), "prismatic": (
 FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
+GAIN = 1.1  # factor of one joint's effort from which it is named
+RATIOS, OTHER_RATIO = tuple(float(f) for f in np.geomspace(0.5, 2.0, 8)), 1.05  # of a joint's position; and from which
+ENDS = (-0.45, -0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3, 0.45)  # s by which clocks are apart at the end
+LATES = tuple(s * d for d in (0.05, 0.1, 0.16, 0.24, 0.32) for s in (-1, 1))  # s of one joint
+COUPLINGS = (-1.0, -0.5, 0.5, 1.0)
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
 
 
@@ -279,10 +284,81 @@ def _typical(factors: Array) -> float:
 
 def gains(trial: Trial) -> Iterator[Proposal]:
     """The effort of one joint of another size, which the other joints must confirm: they move the same masses."""
-    if trial.has_masses and len(trial.joints) > 1:
-        found, explained = trial.scales()
-        for k in np.flatnonzero((explained > EXPLAINED) & (found > 0)):
-            yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+    if len(trial.joints) < 2:
+        return
+    for j, factor in trial.fitted_gains().items():
+        if abs(math.log(factor)) > math.log(GAIN):
+            yield _sized(trial, np.array([factor if k == j else 1.0 for k in trial.joints]))
+
+
+def ratios(trial: Trial) -> Iterator[Proposal]:
+    """A joint whose position counts in another ratio, with its effort (a gear) or alone (an encoder)."""
+    for j in trial.tried:
+        for factor in RATIOS:
+            yield from (_ratio(trial, j, factor, with_effort) for with_effort in (True, False))
+
+
+def _ratio(trial: Trial, j: int, factor: float, with_effort: bool) -> Proposal:
+    every = tuple(factor if k == j else 1.0 for k in range(trial.robot.n))
+    scales = tuple(1 / f for f in every) if with_effort else None
+    and_effort = f" and its effort {1 / factor:.3g} times" if with_effort else ""
+    what = f"the ratio of {_name(trial, j)} seems wrong: its position is {factor:.3g} times what is logged{and_effort}"
+    change = "look at its entry in ratios of [drive], and at the counts of its encoder"
+    step = math.log(RATIOS[1] / RATIOS[0])
+    near = [f for part in NEARBY if abs(math.log(f := factor * math.exp(part * step))) > math.log(OTHER_RATIO)]
+    return Proposal(
+        Setup(units=every, scales=scales), what, change, lambda: (_ratio(trial, j, f, with_effort) for f in near)
+    )
+
+
+def drifts(trial: Trial) -> Iterator[Proposal]:
+    """Clocks of positions and efforts that drift apart: efforts later and later, from the start or about the middle."""
+    seconds = max(track.seconds for track in trial.tracks)
+    for end in ENDS:
+        yield from (_drift(trial, end / seconds, start) for start in (0.0, -end / 2))
+
+
+def _drift(trial: Trial, drift: float, start: float) -> Proposal:
+    what = (
+        f"the clocks of positions and efforts seem to drift apart by {abs(drift) * 1e3:.3g} ms in each second (efforts "
+        f"get {'later' if drift > 0 else 'earlier'})"
+    )
+    change = "log both with one clock, or mend the stamps of one of them"
+    near = [(1 + part) * drift for part in NEARBY]
+    share = start / drift
+    return Proposal(Setup(delay=start, drift=drift), what, change, lambda: (_drift(trial, d, share * d) for d in near))
+
+
+def lates(trial: Trial) -> Iterator[Proposal]:
+    """The effort of one joint that lags or leads those of the others."""
+    for j in trial.tried:
+        for delay in LATES:
+            yield _late(trial, j, delay)
+
+
+def _late(trial: Trial, j: int, delay: float) -> Proposal:
+    word = "lag" if delay > 0 else "lead"
+    what = f"the effort of {_name(trial, j)} alone seems to {word} its position by {abs(delay) * 1e3:.0f} ms (a delay)"
+    late = tuple(delay if k == j else 0.0 for k in range(trial.robot.n))
+    step, change = LATES[-1] - LATES[-2], "log all joints with one clock, or shift this effort in the log"
+    return Proposal(Setup(late=late), what, change, lambda: (_late(trial, j, delay + p * step) for p in NEARBY))
+
+
+def couplings(trial: Trial) -> Iterator[Proposal]:
+    """A motor that turns with two neighbouring joints, of which the robot's file knows nothing."""
+    if trial.robot.coupling is not None:
+        return
+    pairs = [(a, b) for a in trial.tried for b in (a - 1, a + 1) if b in trial.tried]
+    for c in COUPLINGS:
+        yield from (_coupling(trial, *pair, c) for pair in pairs)
+
+
+def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
+    first, second = _name(trial, a), _name(trial, b)
+    what = f"{first} and {second} seem coupled: the motor of the second turns {c:.2g} times with the first"
+    change = "state the coupling of the motors in the robot's file"
+    near = [c + part * 0.5 for part in NEARBY]
+    return Proposal(Setup(coupled=(a, b, c)), what, change, lambda: (_coupling(trial, a, b, v) for v in near))
 
 
 def _sized(trial: Trial, found: Array) -> Proposal:
@@ -313,4 +389,8 @@ CHECKS: dict[str, Proposing] = {
     "gravity": gravities,
     "clock": clocks,
     "delay": delays,
+    "ratio": ratios,
+    "drift": drifts,
+    "late": lates,
+    "coupling": couplings,
 }

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.evidence.thresholds import MASSES
+
 Array = NDArray[np.float64]
-MASSES = 0.3  # what a file's masses may be off, of them or of the true ones
 LEVEL = 0.1  # of the weight: a slide that is 6 degrees from where the file has it
 USUAL = 0.25  # of the varying effort: friction that depends on the direction, cables, sensors
 CONSTANT = 0.02  # of the weight: along a slide whose share of it varies more, gravity is seen beside an offset

@@ -18,10 +18,42 @@ OVERFIT = 1.5  # unseen over training error from which the difference is named: 
 POOR = 0.3  # relative deviation from which a value is known in sign at best
 
 # size of what is left beyond the noise of the log
-SMALL = 0.1  # right drawn set-ups leave at most 0.078, faults that no set-up explains 0.14 and more
+SMALL = 0.1  # right set-ups leave at most 0.08, faults that no set-up explains 0.14 and more: beyond, joints are limits
 FRICTION = 0.4  # part of friction that the usual effects may leave: Stribeck, temperature, memory at reversals
 LARGEST = 1 / 3  # whatever friction takes: a model that leaves a third predicts nothing
-LARGE_JOINT = 0.2  # of a joint's effort, from which the joint is a limit
+LARGE_JOINT = 0.25  # of a joint's effort, from which the joint is a limit: wrists of right set-ups leave up to a fifth
+
+# what a robot's file may be off
+MASSES = 0.3  # of its masses, or of the true ones: catalogues, CAD without cables, another variant
+CENTRES = 0.025  # m, each way: a centre of mass that CAD has wrong by 2 cm is no wrong set-up
+
+# other set-ups: what is left of the varying efforts, by the file's masses, by links within a file's errors (masses and
+# centres), and by masses fitted anew, under another set-up over what was left under the one that is stated
+SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right
+MASSES_FALL, MASSES_MORE = 0.5, 0.08  # masses that are 30 % off leave no other set-up half of what the right one leaves
+WITHIN_STAYS = 0.8  # links within a file's errors must say so, too: else a wrong centre of a wrist is a zero of a joint
+WITHIN_FALLS, WITHIN_MORE = 0.5, 0.05  # where these alone are enough
+SCALE_FALLS = 0.8  # by the file's masses, of the joints whose efforts a scale changes: others do not see it
+REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # masses fitted anew know nothing of the file's errors, and follow a lot
+BOTH_FALL, BOTH_MORE = 0.75, 0.02  # by the file's masses, and of the efforts, where both leave less: each says it anew
+REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
+# of set-ups that fits alone tell: no wrong one left right drawn set-ups, nor public logs, less than 0.76 of what the
+# right one left (a wrist of the Panda whose friction looks like a delay)
+CLEARLY, CLEARLY_MORE = 0.7, 0.008
+NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
+NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
+MENDED = 0.5  # a set-up that leaves more of the efforts mends nothing
+PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
+AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
+CONTRADICTS = 0.6  # left by the file's masses, from which file and logs contradict each other: right set-ups leave 0.3,
+CONTRADICTS_WITHIN = 0.45  # and by links within a file's errors: small wrists whose centres are off leave nothing here
+NOISY = 10.0  # a joint whose noise is a tenth of its effort counts 0.7: noise of wrists must hide no fault elsewhere
+
+# logs that are called unseen
+SHARED = 0.1  # of its rows, equal to fitted ones or with their noise: less is an overlap at the ends
+COPIED = 0.5  # noise of the difference over that of both logs: 1 of two runs, 0.3 of a copy to which as much was added
+COPIED_PART = 0.3  # of the rows: stretches of two runs of one programme agree by chance in up to a quarter
+SAME_MOTION = 1e-3  # squared difference of positions, over their variance: controllers repeat programmes better
 
 # fits of commands, of how the joints lag
 LAG_MOST = 1 / 3  # a model that leaves more on unseen motion is not good

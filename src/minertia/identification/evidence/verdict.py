@@ -146,6 +146,11 @@ def _mean(judged: Sequence[Residuals]) -> float:
     return float(np.mean([r.relative for r in judged])) if judged else float("nan")
 
 
+def _beyond(judged: Sequence[Residuals]) -> float:
+    """Part of the effort that is left beyond the noise of the logs."""
+    return float(np.mean([r.beyond_noise for r in judged])) if judged else float("inf")
+
+
 def _folds(training: Residuals, left_out: LeftOut) -> tuple[Residuals, ...]:
     """Cross-validation folds as a log; none where there are no folds."""
     if not np.isfinite(left_out.relative):
@@ -204,10 +209,10 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
     """Joints of which more is left, beyond the noise of the log, than a good model leaves."""
-    found = []
+    found, least = [], at.LARGE_JOINT if _beyond(judged) < at.SMALL else at.SMALL
     for k, joint in enumerate(e.training.joints):
         worst, log = max(((_beyond_noise(r, e.training, k), r.log) for r in judged), default=(0.0, ""))
-        if at.LARGE_JOINT < worst <= 1:
+        if least < worst <= 1:
             where = f" in {log}" if len(judged) > 1 else ""
             found.append(Limit(joint, f"{_percent(worst)} of its effort is not explained{where}, beyond noise", worst))
     return tuple(found)
@@ -221,8 +226,7 @@ def _beyond_noise(r: Residuals, training: Residuals, k: int) -> float:
 def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     """Whether what is left is small enough for a model that is any good, however the reference models do."""
     is_small, told, own = True, [], _mean(judged)
-    beyond = float(np.mean([r.beyond_noise for r in judged])) if judged else float("inf")
-    bound = at.bound(e.friction)
+    beyond, bound = _beyond(judged), at.bound(e.friction)
     if judged and beyond >= bound:
         is_small = False
         told.append(
