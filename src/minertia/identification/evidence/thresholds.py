@@ -49,6 +49,51 @@ CONTRADICTS = 0.6  # left by the file's masses, from which file and logs contrad
 CONTRADICTS_WITHIN = 0.45  # and by links within a file's errors: small wrists whose centres are off leave nothing here
 NOISY = 10.0  # a joint whose noise is a tenth of its effort counts 0.7: noise of wrists must hide no fault elsewhere
 
+# other set-ups: from which values on they are tried; masses that are 30 % off make up for smaller changes: a factor of
+# all inertia of 1.3 is a clock of 1.14
+EXPLAINED, EXPLAINED_CLEARLY = 0.5, 0.9  # of an effort's power, that the masses must explain to say its size
+SCALE, CLEAR_SCALE = 2.0, 1.7  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
+ELSEWHERE = math.radians(20)  # direction of gravity
+TURNED = math.radians(20)  # zero of a joint
+OTHER_CLOCK = 1.2  # clock, either way
+FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
+OTHER_GAIN = 1.1  # factor of one joint's effort from which it is named
+OTHER_RATIO = 1.05  # of a joint's position, either way
+
+# what a motion shows of the file's masses
+NOTICEABLE = 0.1  # of a joint's varying effort
+SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
+
+# weight on slides along which gravity is constant
+LEVEL = 0.1  # of the weight: a slide that is 6 degrees from where the file has it
+USUAL_OFFSET = 0.25  # of the varying effort: friction that depends on the direction, cables, sensors
+CONSTANT_WEIGHT = 0.02  # of the weight: along a slide whose share of it varies more, gravity is seen beside an offset
+REVERSES = 0.1  # of the samples each way: else an offset is friction as well
+
+# efforts beyond the limits in the file
+BEYOND_LIMITS = 5.0  # largest effort over its limit in the file, from which its unit is doubted
+OFTEN = 99.0  # percentile of an effort that counts as its largest
+
+# a robot that can exist
+IMPOSSIBLE_TIMES = 2.0  # residual of the best physical robot over that of the free fit: noise makes it 1.1
+IMPOSSIBLE_MORE, IMPOSSIBLE_AT_JOINT = 0.02, 0.1  # and how much more of the effort: of all joints, of one
+
+# motion that says something of other motion
+ALONE = 0.99  # of the motion on one line or plane, from which all joints follow one function of time
+OTHER_MOTION = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
+
+# what changed between the fitted logs and one that was only predicted
+CHANGED_TIMES = 4.0  # unseen residual over that of the training, beyond what values that are not known explain
+CHANGED_LEAST = 0.1  # of the effort: below, no such ratio says that something is wrong
+LOAD_TIMES = 3.0  # the same where a load would explain it, over the joints
+LOAD_FALLS = 0.4  # what a load must leave of the residual to be believed
+HIGHEST = 5.0  # a joint without effort may have any relative residual, which counts as this
+
+# motion that leaves what was fitted
+FASTER = 1.25  # speed over the highest of the fit from which it is told
+REFUTED = 2.0  # uncertain part of an effort over what was left of it, up to which the one is believed beside the other
+OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
+
 # logs that are called unseen
 SHARED = 0.1  # of its rows, equal to fitted ones or with their noise: less is an overlap at the ends
 COPIED = 0.5  # noise of the difference over that of both logs: 1 of two runs, 0.3 of a copy to which as much was added

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.errors import InputError
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
     beside_rigid,
@@ -28,7 +29,6 @@ from minertia.identification.evidence.remainders import (
     without,
 )
 from minertia.identification.evidence.slides import Slide, slide_of
-from minertia.identification.evidence.thresholds import NOISY
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.terms import Term
@@ -48,8 +48,6 @@ GAINS = np.geomspace(0.25, 4.0, 25)  # of one joint's effort that are tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
 SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
-NOTICEABLE = 0.1  # of a joint's varying effort
-SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,7 @@ class Trial:
     def _sizes(self, setup: Setup) -> Array:
         """Deviation of each effort from its mean, as it is read; what a coupling adds to one makes nothing smaller."""
         share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
-        noisy = np.hypot(1.0, NOISY * share)
+        noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
             noisy = noisy if order is None else noisy[list(order)]
         return np.asarray(np.std(self.state(replace(setup, coupled=None))[3], axis=0) * noisy)
@@ -271,7 +269,7 @@ class Trial:
     def shows_gravity(self) -> bool:
         """Whether gravity on the file's masses varies with this motion, noticeably beside all that varies."""
         varying = np.std(self._under_gravity() @ np.array(self.robot.gravity), axis=0)
-        return any(varying[j] > NOTICEABLE * self.sizes[j] for j in self.joints)
+        return any(varying[j] > at.NOTICEABLE * self.sizes[j] for j in self.joints)
 
     def offsets(self) -> dict[int, tuple[float, float]]:
         """Of each slide the constant effort of the log without friction, and that of the file's masses [N]."""
@@ -425,7 +423,7 @@ class Trial:
         They could where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
         """
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
-        return any(np.ptp(without(self._own(j), rigid[:, [j]])) > SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
+        return any(np.ptp(without(self._own(j), rigid[:, [j]])) > at.SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
 
     def inertia_and_gravity(self) -> tuple[float, Array]:
         """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
