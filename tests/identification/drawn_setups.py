@@ -150,6 +150,11 @@ def _slow(rng: np.random.Generator, shape: tuple[int, int], rate: float) -> Arra
     return np.column_stack([np.interp(x, np.arange(len(knots)), k) for k in knots.T])
 
 
+def small_robots() -> list[Robot]:
+    """Small ones that are always there."""
+    return [_bare(shaped(random_robot(seed, tree=True, n=n))) for seed, n in ((3, 4), (18, 3), (249, 3))]
+
+
 def drawn_robots() -> list[Robot]:
     """Those that are here, nominal, with links that can be."""
     found = [read_robot(name) for name in BUNDLED]
@@ -701,12 +706,3 @@ def is_judged_right(drawn: Drawn, result: Identification) -> bool:
         return named <= set(drawn.joints)
     told = " ".join(limit.sentence for limit in verdict.limits)
     return bool(named & set(drawn.joints)) or any(word in told for word in drawn.words)
-
-
-def setups(robots: Sequence[Robot], seeds: Sequence[int]) -> list[Drawn]:
-    """Of each seed every kind that there is for the robot whose turn it is; robots alternate with kinds."""
-    found: list[Drawn] = []
-    for seed in seeds:
-        found += [right_setup(robots, kind, seed + k) for k, kind in enumerate(RIGHT)]
-        found += [d for k, kind in enumerate(WRONG) if (d := wrong_setup(robots, kind, seed + k)) is not None]
-    return found

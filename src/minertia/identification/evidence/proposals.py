@@ -23,10 +23,10 @@ SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
 UNITS = {"revolute": ("degrees", math.pi / 180, 'angle = "deg"'), "prismatic": ("millimetres", 1e-3, 'length = "mm"')}
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
-RATIOS = tuple(float(f) for f in np.geomspace(0.5, 2.0, 8))  # of a joint's position
+RATIOS = tuple(float(f) for f in np.geomspace(0.5, 2.0, 6))  # of a joint's position
 ENDS = (-0.45, -0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3, 0.45)  # s by which clocks are apart at the end
 LATES = tuple(s * d for d in (0.05, 0.1, 0.16, 0.24, 0.32) for s in (-1, 1))  # s of one joint
-COUPLINGS = (-1.0, -0.5, 0.5, 1.0)
+COUPLINGS = (-0.7, 0.7)  # turns of a motor with another joint
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
 
 
@@ -350,7 +350,7 @@ def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
     first, second = _name(trial, a), _name(trial, b)
     what = f"{first} and {second} seem coupled: the motor of the second turns {c:.2g} times with the first"
     change = "state the coupling of the motors in the robot's file"
-    near = [c + part * 0.5 for part in NEARBY]
+    near = [c + part for part in NEARBY]
     return Proposal(Setup(coupled=(a, b, c)), what, change, lambda: (_coupling(trial, a, b, v) for v in near))
 
 

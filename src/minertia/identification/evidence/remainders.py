@@ -24,6 +24,11 @@ def beside_rigid(effects: Array, tau: Array, rigid: Array) -> tuple[float, float
     return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
 
 
+def basis(effects: Array) -> Array:
+    """Orthonormal columns of what the effects can explain beside an offset."""
+    return _orthogonal(effects)[0]
+
+
 def without(effects: Array, columns: Array) -> Array:
     """Columns with whatever the effects and an offset can explain taken off."""
     Q, _ = _orthogonal(effects)

@@ -21,6 +21,7 @@ from minertia.errors import InputError
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
+    basis,
     beside_rigid,
     constant,
     least_left,
@@ -138,6 +139,7 @@ class Trial:
     springs: tuple[Term, ...] = ()
     in_newtons: bool = True
     made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
+    cleared: dict[Setup, dict[int, tuple[Array, Array, Array]]] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
@@ -192,7 +194,7 @@ class Trial:
     @cached_property
     def coarse(self) -> Trial:
         """A third of the rows, on which a first choice is made."""
-        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={})
+        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={})
 
     @cached_property
     def has_masses(self) -> bool:
@@ -224,7 +226,8 @@ class Trial:
         noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
             noisy = noisy if order is None else noisy[list(order)]
-        return np.asarray(np.std(self.state(replace(setup, coupled=None))[3], axis=0) * noisy)
+        plain = setup if setup.coupled is None else replace(setup, coupled=None)
+        return np.asarray(np.std(self.state(plain)[3], axis=0) * noisy)
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
         """Columns of a coordinate's rotors, friction and springs."""
@@ -326,13 +329,29 @@ class Trial:
 
     def _products(self, setup: Setup) -> dict[int, Array]:
         """Products of the columns of each joint and its effort, beside its effects, in parts of the varying effort."""
-        q, qd, qdd, tau = self.state(setup)
-        Y, found, sizes = self._columns(setup), {}, self._sizes(setup)
-        for j in self.joints:
-            part = without(self.effects(j, q, qd, qdd), np.column_stack([Y[:, j], tau[:, j]]))
+        tau, sizes, found = self.state(setup)[3], self._sizes(setup), {}
+        for j, (Q, Y, squares) in self._beside_effects(setup).items():
             size = float(sizes[j] * np.sqrt(len(tau)))
-            found[j] = part.T @ part / size**2 if size > 0 else np.zeros((part.shape[1],) * 2)
+            rest = tau[:, j] - tau[:, j].mean()
+            rest = rest - Q @ (Q.T @ rest)
+            mixed = Y.T @ rest
+            G = np.block([[squares, mixed[:, None]], [mixed[None, :], np.array([[rest @ rest]])]])
+            found[j] = G / size**2 if size > 0 else np.zeros_like(G)
         return found
+
+    def _beside_effects(self, setup: Setup) -> dict[int, tuple[Array, Array, Array]]:
+        """Of each joint a basis of its effects, its columns without these, and their products: all by motion alone."""
+        key = _of_motion(setup)
+        if key not in self.cleared:
+            Y, (q, qd, qdd, _) = self._columns(setup), self.state(key)
+            found = {}
+            for j in self.joints:
+                Q = basis(self.effects(j, q, qd, qdd))
+                rest = Y[:, j] - Y[:, j].mean(axis=0)
+                rest = rest - Q @ (Q.T @ rest)
+                found[j] = (Q, rest, rest.T @ rest)
+            self.cleared[key] = found
+        return self.cleared[key]
 
     def fitted_gains(self) -> dict[int, float]:
         """Factor of each joint's effort with which masses fitted anew leave least of all joints."""
@@ -382,7 +401,10 @@ class Trial:
     def make_columns(self, setups: Sequence[Setup]) -> None:
         """Make the columns of some set-ups together, and forget those of others."""
         keys = dict.fromkeys(map(_of_motion, setups))
+        if all(key in self.made for key in keys):
+            return
         self.made.clear()
+        self.cleared.clear()
         for gravity in {key.gravity for key in keys}:
             same = [key for key in keys if key.gravity == gravity]
             states = [self.state(key) for key in same]
