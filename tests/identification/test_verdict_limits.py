@@ -12,7 +12,7 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.evidence.verdict import Verdict, grade_of, verdict
+from minertia.identification.evidence.verdict import Verdict, grade_of, grade_sentence, verdict
 
 
 def residuals(
@@ -133,6 +133,15 @@ def test_two_lines_say_what_a_model_predicts_and_what_it_knows():
     assert verdict(replace(evidence, parameters=())).knows == "knows values: none was fitted"
     limited = replace(evidence, unseen=(residuals(0.06, (0.06, 0.5), (0.06, 0.5)),))
     assert verdict(limited).predicts == "predicts efforts: with limits, 6 % is left of unseen motion; limits at j2"
+
+
+def test_what_stands_against_a_model_is_said_wherever_it_is_used():
+    limited = Evidence(residuals(0.05), (), (), NOTHING_LEFT_OUT, (residuals(0.06, (0.06, 0.5), (0.06, 0.5)),), {})
+    assert grade_sentence(verdict(limited).to_dict()) == (
+        "the model is usable with limits: joint j2: 50 % of its effort is not explained, beyond noise"
+    )
+    assert grade_sentence({"good": False, "reasons": ["a wrong unit"]}) == "the model is not good: a wrong unit"
+    assert grade_sentence({"good": True}) == grade_sentence({}) == ""
 
 
 def test_a_verdict_of_two_grades_is_read():

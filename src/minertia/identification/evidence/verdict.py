@@ -98,6 +98,15 @@ def grade_of(verdict: Mapping[str, Any]) -> str:
     return str(verdict.get("grade") or ("good" if verdict.get("good") else "not good"))
 
 
+def grade_sentence(verdict: Mapping[str, Any]) -> str:
+    """What a verdict as plain data says against a model, in a sentence; empty for a good one and for none."""
+    if not verdict or grade_of(verdict) == "good":
+        return ""
+    told = [f"joint {limit['joint']}: {limit['what']}" for limit in verdict.get("limits") or ()]
+    told = told or list(verdict.get("reasons") or ())[:1]
+    return f"the model is {graded(grade_of(verdict))}" + (f": {'; '.join(map(str, told))}" if told else "")
+
+
 def verdict(evidence: Evidence) -> Verdict:
     """As good as the reference models and small enough on motion it has not seen, with limits, or not."""
     e = evidence
