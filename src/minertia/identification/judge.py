@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import expected
 from minertia.identification.build import Problem
+from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
@@ -19,8 +20,8 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
-from minertia.identification.evidence.log_noise import noise_floor
-from minertia.identification.evidence.overlap import Rows, copied_part, moves_alike, shared_part
+from minertia.identification.evidence.log_noise import white_noise
+from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, shared_part
 from minertia.identification.evidence.parameters import (
     ParameterEvidence,
     data_alone,
@@ -141,7 +142,16 @@ def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Res
     pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
     found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
-    return found.with_noise(noise_floor(list(islice(log.judged.parts(), LOOKED_AT)))), len(measured)
+    noise = [_noise_of(part) for part in islice(log.judged.parts(), LOOKED_AT)]
+    return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
+
+
+def _noise_of(part: JudgedMotion) -> Array:
+    """Noise of each effort of a part of a log, in the unit and the band in which it is judged."""
+    tau, t = np.asarray(part.tau, float), part.t
+    tau = part.recording.in_log_unit(tau) if part.evaluation.log_unit else tau
+    rate = (len(t) - 1) / max(float(t[-1] - t[0]), 1e-9)
+    return white_noise(tau[:, list(part.rows)], rate, part.evaluation.cutoff_hz)
 
 
 def friction_part(observation: Observation, beta: Array) -> float:
@@ -229,12 +239,12 @@ def _repeats(problem: Problem) -> Iterator[str]:
             )
 
 
-def _rows(log: PreparedLog) -> Rows:
+def _rows(log: PreparedLog) -> LoggedRows:
     """A log as it was written, or as its motion was given."""
     if log.recording is not None:
-        return Rows(log.recording.t, log.recording.q, log.recording.efforts())
+        return LoggedRows(log.recording.t, log.recording.q, log.recording.efforts())
     block = next(iter(blocks_of(log.motion)))
-    return Rows(*(np.asarray(a, float) for a in (block.t, block.q, block.tau)))
+    return LoggedRows(*(np.asarray(a, float) for a in (block.t, block.q, block.tau)))
 
 
 def wrong_units(logs: Sequence[PreparedLog]) -> str | None:

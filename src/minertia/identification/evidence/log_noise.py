@@ -7,39 +7,15 @@ is not seen this way: what is taken off is never too much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-
-if TYPE_CHECKING:
-    from minertia.identification.campaigns.judged import JudgedMotion
 
 Array = NDArray[np.float64]
 ABOVE = 1.5  # times the cut-off of the evaluation from which there is no motion
 UPPER = (0.25, 0.48)  # of the rate: frequencies that are looked at
 PASSED = 0.9  # of its cut-off: width of the noise that the evaluation filter lets pass
 FEWEST = 16  # frequencies below which nothing is said
-
-
-def noise_floor(parts: Sequence[JudgedMotion]) -> tuple[float, ...]:
-    """Noise of each joint's effort in the band of the evaluation, root mean square; empty where nothing tells.
-
-    The quietest of some parts of a log counts.
-    """
-    found = [_of_part(part) for part in parts]
-    known = [levels for levels in found if levels is not None]
-    return tuple(np.min(known, axis=0).tolist()) if known else ()
-
-
-def _of_part(part: JudgedMotion) -> Array | None:
-    tau, t, cutoff = np.asarray(part.tau, float), part.t, part.evaluation.cutoff_hz
-    if part.evaluation.log_unit:
-        tau = part.recording.in_log_unit(tau)
-    density = white_density(tau[:, list(part.rows)], (len(t) - 1) / float(t[-1] - t[0]), ABOVE * cutoff)
-    return None if density is None else np.sqrt(density * PASSED * cutoff)
 
 
 def white_noise(tau: Array, rate_hz: float, cutoff_hz: float) -> Array:

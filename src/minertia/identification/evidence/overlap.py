@@ -41,7 +41,7 @@ def shared_part(prints: Prints, fitted: Prints) -> float:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LoggedRows:
     """A log as it was written: times [s], positions and efforts (N, n)."""
 
     t: Array
@@ -50,11 +50,11 @@ class Rows:
 
     @property
     def rate_hz(self) -> float:
-        """Rows per second."""
+        """LoggedRows per second."""
         return (len(self.t) - 1) / max(float(self.t[-1] - self.t[0]), 1e-9)
 
 
-def copied_part(log: Rows, fitted: Rows) -> float:
+def copied_part(log: LoggedRows, fitted: LoggedRows) -> float:
     """Part of a log whose noise is that of a fitted one, whatever was done to stamps, digits and rate."""
     if min(len(log.tau), len(fitted.tau)) < BLOCK or log.tau.shape[1] != fitted.tau.shape[1]:
         return 0.0
@@ -112,7 +112,7 @@ def _is_copy(a: Array, b: Array) -> bool:
     return bool(len(seen) and np.quantile(rest[seen] / whole[seen], 1 / 3) < COPIED)
 
 
-def moves_alike(log: Rows, fitted: Rows) -> bool:
+def moves_alike(log: LoggedRows, fitted: LoggedRows) -> bool:
     """Whether a log is the motion of a fitted one, run again, from whatever second on."""
     if log.q.shape[1] != fitted.q.shape[1]:
         return False
@@ -137,6 +137,6 @@ def moves_alike(log: Rows, fitted: Rows) -> bool:
     return bool(np.min(squares[is_long] / rows[is_long]) < SAME_MOTION * a.shape[1])
 
 
-def _paced(rows: Rows) -> Array:
+def _paced(rows: LoggedRows) -> Array:
     t = np.arange(rows.t[0], rows.t[-1], 1 / PACE)
     return np.column_stack([np.interp(t, rows.t, column) for column in rows.q.T])
