@@ -66,11 +66,12 @@ def copied_part(log: LoggedRows, fitted: LoggedRows) -> float:
     if step > THINNEST or len(own) < BLOCK:
         return 0.0
     starts = np.unique(np.linspace(0, max(len(own) - WINDOW, 0), WINDOWS).astype(int))
-    parts = [_copied(own[a : a + WINDOW], theirs, step) for a in starts]
+    noise = _noise_of_both(log, fitted)
+    parts = [_copied(own[a : a + WINDOW], theirs, step, noise) for a in starts]
     return float(np.mean(parts))
 
 
-def _copied(window: Array, fitted: Array, step: int) -> float:
+def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
     """Part of some rows whose noise is that of every step-th row of a fitted log, wherever they stand in it."""
     best = max((_aligned(window, fitted[phase::step]) for phase in range(step)), key=lambda found: found[0])
     _, lag, thinned = best
@@ -80,7 +81,7 @@ def _copied(window: Array, fitted: Array, step: int) -> float:
     a, b = window[first:last], thinned[first + lag : last + lag]
     count = max((last - first) // BLOCK, 1)
     blocks = zip(np.array_split(a, min(count, 8)), np.array_split(b, min(count, 8)), strict=True)
-    alike = np.mean([_is_copy(x, y) for x, y in blocks])
+    alike = np.mean([_is_copy(x, y, noise) for x, y in blocks])
     return float(alike) * (last - first) / len(window)
 
 
@@ -102,14 +103,21 @@ def _rough(tau: Array) -> Array:
     return np.asarray(np.clip(np.divide(rest, usual, out=np.zeros_like(rest), where=usual > 0), -CLIPPED, CLIPPED))
 
 
-def _is_copy(a: Array, b: Array) -> bool:
-    """Whether the difference of two stretches has less noise than they have together, at most of the joints."""
-    both, rest = (white_density(x, 1.0, 0.0) for x in (np.hstack([a, b]), a - b))
-    if both is None or rest is None:
+def _is_copy(a: Array, b: Array, noise: Array) -> bool:
+    """Whether the difference of two stretches has far less noise than two logs with such noise each, at most joints."""
+    rest, seen = white_density(a - b, 1.0, 0.0), noise > 0
+    if rest is None or not seen.any():
         return False
-    whole = both[: a.shape[1]] + both[a.shape[1] :]
-    seen = np.flatnonzero(whole > 0)
-    return bool(len(seen) and np.quantile(rest[seen] / whole[seen], 1 / 3) < COPIED)
+    return bool(2 * np.sum(rest[seen] < COPIED * 2 * noise[seen]) >= seen.sum())
+
+
+def _noise_of_both(log: LoggedRows, fitted: LoggedRows) -> Array:
+    """Power of the noise of each effort, per row, of the log that has less; leaving rows out changes nothing of it.
+
+    At the log's own rate: what a robot repeats, such as its vibration, is not that fast.
+    """
+    each = [white_density(rows.tau[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
+    return np.asarray(np.min([found for found in each if found is not None], axis=0))
 
 
 def moves_alike(log: LoggedRows, fitted: LoggedRows) -> bool:

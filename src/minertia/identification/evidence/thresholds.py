@@ -96,7 +96,7 @@ OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion mu
 
 # logs that are called unseen
 SHARED = 0.1  # of its rows, equal to fitted ones or with their noise: less is an overlap at the ends
-COPIED = 0.5  # noise of the difference over that of both logs: 1 of two runs, 0.3 of a copy to which as much was added
+COPIED = 0.4  # noise of the difference over that of two logs: 1 of two runs, 0.5 where one is hardly noisy, 0 of copies
 COPIED_PART = 0.3  # of the rows: stretches of two runs of one programme agree by chance in up to a quarter
 SAME_MOTION = 1e-3  # squared difference of positions, over their variance: controllers repeat programmes better
 
