@@ -78,13 +78,22 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
     if before.masses is not None and trial.masses_left([best.setup])[0] > at.NO_WORSE * before.masses:
         return None
     after = trial.left(best.setup)
-    is_believed = _is_believed(before, after, check) and (check != "scale" or _scale_mends(trial, best.setup))
+    is_believed = _is_believed(before, after, check) and (
+        check != "scale" or _scale_mends(trial, best.setup, (before, after))
+    )
     return Suspicion(check, best.what, best.change, before, after) if is_believed else None
 
 
-def _scale_mends(trial: Trial, setup: Setup) -> bool:
-    """Whether the file's masses leave less of the joints whose efforts a scale changes, which others do not see."""
+def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
+    """Whether the file's masses leave less of the joints whose efforts a scale changes, which others do not see.
+
+    Where one of them turns, links within the file's errors must say so, too: centres explain the size of its effort.
+    """
     factors = np.array(setup.scales)[list(trial.joints)]
+    kinds = [trial.robot.joints[trial.robot.independent[j]].kind for j in trial.joints]
+    turning = any(f != 1 and kind != "prismatic" for f, kind in zip(factors, kinds, strict=True))
+    if turning and not _within_falls(*left, at.WITHIN_STAYS):
+        return False
     before, after = (root_mean_square(parts[factors != 1]) for parts in trial.of_masses([AS_STATED, setup]))
     return after < at.SCALE_FALLS * before
 
@@ -128,7 +137,7 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
     refit_stays = after.refit <= math.hypot(at.NO_WORSE * before.refit, at.NO_MORE)
     masses_stay = after.masses <= at.NO_WORSE * before.masses
     if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
-        return after.masses < before.masses and refit_stays and _within_falls(before, after, at.WITHIN_STAYS)
+        return after.masses < before.masses and refit_stays
     by_masses = after.masses < at.MASSES_FALL * before.masses and before.masses - after.masses > at.MASSES_MORE
     by_masses &= _within_falls(before, after, at.WITHIN_STAYS)
     by_links = before.within is not None and _within_falls(before, after, at.WITHIN_FALLS, at.WITHIN_MORE)
