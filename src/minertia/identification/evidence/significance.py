@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
 from scipy.stats import ncx2 as noncentral
+from scipy.stats import t as student
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.errors import MinertiaError
+from minertia.identification.evidence.intervals import LEVEL as INTERVAL
 from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds
@@ -175,8 +177,9 @@ class FTest:
             F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
         else:
             values = solution(self.R)[gone]
-            F = float(values @ np.linalg.solve(self.widths.covariance[np.ix_(gone, gone)], values)) / len(gone)
+            F = float(values @ np.linalg.solve(self.widths.stated[np.ix_(gone, gone)], values)) / len(gone)
             freedom = min(freedom, float(np.median(self.widths.freedom[gone])))
+            F *= (float(student.ppf(0.5 + INTERVAL / 2, freedom)) / NORMAL) ** 2  # by which deviations are stated wider
         return bool(fisher.ppf(1 - self.level, len(gone), freedom) < F)
 
 
