@@ -21,7 +21,7 @@ from scipy import fft
 from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
-SHORTEST, RATIO = 1.5, 10**0.25  # correlation times [samples]: the shortest, and from one to the next
+SHORTEST, RATIO = 0.5, 10**0.25  # correlation times [samples]: the shortest, and from one to the next
 CONTRAST = 10**0.5  # spectral density of the slow part over that of the white one, from one ratio to the next
 WHITE = 0.6  # prior probability of white noise
 SLOWER = 0.2  # prior odds of a correlation time fall with this power of it: slow noise is rarer than fast
@@ -29,7 +29,12 @@ WIDER = 0.35  # of its frequency: width of a band, of one period in a segment at
 LEAST = 0.02  # part of a band's power that a fit leaves at least
 FLOOR = 0.05  # part of a band's degrees of freedom that a fit leaves at least
 TELLING = 15.0  # degrees of freedom of one band that count for the shape: shapes are ideal, so no band decides alone
+ABSORBED = 0.95  # part of the degrees of freedom that a fit uses up, below the highest frequency that moves values
+BEYOND = 2.0  # bands up to so many times that frequency tell the shape: what a filter cuts off above says nothing of it
+FEWEST_BANDS = 8  # that tell the shape
+DITHER = 0.02  # white noise of this part of the mean power is added: how deep a filter cuts says nothing of slow noise
 OWN = 20.0  # degrees of freedom from which a band's own power counts more than that of the shapes
+QUIETEST = 1e-9  # power of a band over that of the shapes, at least
 DRAWS = 100  # spectra drawn from the posterior
 SEED = 7  # of these draws
 FADED = 0.1  # autocorrelation below which samples count as independent
@@ -170,6 +175,14 @@ class Residue:
                 self.added[j] += kinds.banded(_lengths(_root_of(self.inverse[own] @ self.knowing), seen))
             self.each[j] += _squares(self.white[:, own], seen) @ weighted
 
+    def _near(self, j: int) -> int:
+        """Number of bands, from the lowest up, in which the noise of effort j moves values or tells what does."""
+        absorbed = np.cumsum(self.taken[j, :, 0])
+        edges = self.kinds.edges
+        last = int(np.searchsorted(absorbed, ABSORBED * absorbed[-1]))
+        end = edges[last + 1] if last + 1 < len(edges) else self.kinds.size
+        return max(int(np.searchsorted(edges, BEYOND * end)), FEWEST_BANDS)
+
     def spectrum(self, j: int) -> Spectrum:
         """Posterior of the noise in effort j."""
         whole, freedom = self.whole, self.whole[:, 0]
@@ -179,10 +192,11 @@ class Residue:
         if not power.any():
             count = len(self.kinds.memory)
             return Spectrum(np.zeros(count), np.zeros((DRAWS, count)), np.zeros(self.kinds.memory.shape[1]))
-        odds, scales = posterior(B @ self.kinds.mixtures.T, power, left, self.kinds.prior)
+        near = self._near(j)
+        odds, scales = posterior((B @ self.kinds.mixtures.T)[:near], power[:near], left[:near], self.kinds.prior)
         scaled = scales[:, None] * self.kinds.mixtures
         powers = odds @ scaled
-        own = (left * power / (B @ powers) + OWN) / (left + OWN)
+        own = np.maximum(power / (B @ powers), QUIETEST) ** (left / (left + OWN))
         drawn = scaled[_stratified(odds, np.random.default_rng([SEED, j]))]
         return Spectrum(powers, drawn, powers @ self.kinds.spectra * own[self.kinds.band])
 
@@ -193,7 +207,7 @@ def posterior(mean: Array, power: Array, freedom: Array, prior: Array) -> tuple[
     Power with d degrees of freedom about a mean m has the log likelihood -d/2 (log m + power / m).
     """
     d = np.minimum(freedom, TELLING)
-    power = np.maximum(power, 1e-9 * power.mean())
+    power = power + DITHER * power.sum() / freedom.sum() * freedom
     scales = (d * power) @ (1 / mean) / d.sum()
     likelihood = -0.5 * (d @ np.log(mean) + d.sum() * np.log(scales))
     odds = prior * np.exp(likelihood - likelihood.max())
