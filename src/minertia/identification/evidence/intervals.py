@@ -44,7 +44,8 @@ class Spread:
     1.96: where little tells how large the noise is, it differs from the root of the mean variance.
     freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the residuals of
     the middle effort, in samples; blocks: so many of them are in the logs.  covariance, white: of all values, the mean
-    under the noise that is possible, and under white residuals.
+    under the noise that is possible, and under white residuals.  scores: independent samples that tell each variance
+    where the spectrum is known; without it that are as many as its degrees of freedom.
     """
 
     inflation: Array
@@ -53,6 +54,7 @@ class Spread:
     blocks: int
     covariance: Array
     white: Array
+    scores: Array | None = None
 
     def __repr__(self) -> str:
         typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
@@ -172,11 +174,12 @@ def _spread(residue: Residue, samples: int) -> Spread:
     possible = 1 + by_noise[:, None] * (drawn / np.maximum(mean, 1e-300)[:, None] - 1)
     scatter = fourth / 3 * (scale / variance) ** 2  # of a variance that is a mean over samples
     freedom = np.maximum(2 / np.maximum(possible.var(axis=1) + 2 * scatter, 1e-6), FEWEST_FREEDOM)
-    wider = half_width_of(possible) / NORMAL * _quantile(1 / np.maximum(scatter, 1e-6)) / NORMAL
+    scores = np.maximum(1 / np.maximum(scatter, 1e-6), FEWEST_FREEDOM)
+    wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, scores) / NORMAL
     lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
     S = S + np.diag(variance - np.diag(S))
-    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white)
+    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, scores)
 
 
 def half_width_of(variances: Array) -> Array:
@@ -188,10 +191,6 @@ def half_width_of(variances: Array) -> Array:
         is_outside = 2 * ndtr(-middle[:, None] / deviations).mean(axis=1) > 1 - LEVEL
         low, high = np.where(is_outside, middle, low), np.where(is_outside, high, middle)
     return np.asarray(high)
-
-
-def _quantile(freedom: Array) -> Array:
-    return np.asarray(student.ppf(0.5 + LEVEL / 2, np.maximum(freedom, FEWEST_FREEDOM)))
 
 
 def _square(root: Array) -> Array:

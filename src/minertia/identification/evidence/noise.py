@@ -189,10 +189,10 @@ class Residue:
         left = np.maximum(freedom - self.taken[j, :, 0], FLOOR * freedom)  # degrees of freedom of each band
         B = np.maximum(whole - self.taken[j], LEAST * whole)
         power = np.maximum(self.power[j] - self.added[j], 0.0)
-        if not power.any():
+        near = self._near(j)
+        if not power[:near].any():
             count = len(self.kinds.memory)
             return Spectrum(np.zeros(count), np.zeros((DRAWS, count)), np.zeros(self.kinds.memory.shape[1]))
-        near = self._near(j)
         odds, scales = posterior((B @ self.kinds.mixtures.T)[:near], power[:near], left[:near], self.kinds.prior)
         scaled = scales[:, None] * self.kinds.mixtures
         powers = odds @ scaled
