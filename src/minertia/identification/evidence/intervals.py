@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from minertia.identification.evidence.noise import Kinds, Residue, memory_length
+from minertia.identification.evidence.noise import Kinds, Residue, Spectrum, memory_length
 from minertia.identification.evidence.scores import score_covariance
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
@@ -168,18 +168,31 @@ def _spread(residue: Residue, samples: int) -> Spread:
     variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
     most = float(np.max(variance / alone, initial=1.0))
     variance = np.where((scale > 0) | (whole <= UNSEEN * alone), variance, most * alone)
-    by_noise = np.diag(noise) * scale / variance
-    drawn = np.asarray(sum(each @ own.drawn.T for each, own in zip(residue.each, spectra, strict=True)))
-    mean = np.asarray(sum(each @ own.powers for each, own in zip(residue.each, spectra, strict=True)))
-    possible = 1 + by_noise[:, None] * (drawn / np.maximum(mean, 1e-300)[:, None] - 1)
-    scatter = fourth / 3 * (scale / variance) ** 2  # of a variance that is a mean over samples
-    freedom = np.maximum(2 / np.maximum(possible.var(axis=1) + 2 * scatter, 1e-6), FEWEST_FREEDOM)
-    scores = np.maximum(1 / np.maximum(scatter, 1e-6), FEWEST_FREEDOM)
-    wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, scores) / NORMAL
+    S = S + np.diag(variance - np.diag(S))
+    scatter = fourth / 3 * (scale / variance) ** 2  # relative variance of a mean over samples, halved
+    possible, by_bands = _possible(residue, spectra, np.diag(noise) * scale / variance)
+    freedom = _at_least_few(2 / np.maximum(possible.var(axis=1) + 2 * scatter, 1e-6))
+    scores, both = (_at_least_few(1 / np.maximum(part, 1e-6)) for part in (scatter, scatter + by_bands))
+    wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, both) / NORMAL
     lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
-    S = S + np.diag(variance - np.diag(S))
     return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, scores)
+
+
+def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
+    """Variances that are possible over the mean one, (values, draws), and half their relative variance by bands.
+
+    by_noise: part of each value's variance that is noise, and not knowledge from elsewhere.
+    """
+    drawn = np.asarray(sum(each @ own.drawn.T for each, own in zip(residue.each, spectra, strict=True)))
+    means = np.array([each @ own.powers for each, own in zip(residue.each, spectra, strict=True)])
+    mean = np.maximum(means.sum(axis=0), 1e-300)
+    by_bands = np.array([own.uncertain for own in spectra]) @ (means / mean * by_noise) ** 2 / 2
+    return 1 + by_noise[:, None] * (drawn / mean[:, None] - 1), by_bands
+
+
+def _at_least_few(freedom: Array) -> Array:
+    return np.maximum(freedom, FEWEST_FREEDOM)
 
 
 def half_width_of(variances: Array) -> Array:

@@ -127,12 +127,14 @@ class Spectrum:
     """Posterior of the spectrum of one effort's noise.
 
     powers (kinds): posterior mean of the power of each kind; drawn (DRAWS, kinds): draws of them.  density: mean
-    spectral density at the padded frequencies, corrected by the power of bands with many degrees of freedom.
+    spectral density at the padded frequencies, corrected by the power of bands with many degrees of freedom;
+    uncertain: variance of the logarithm of a value's variance by that correction.
     """
 
     powers: Array
     drawn: Array
     density: Array
+    uncertain: float = 0.0
 
 
 class Residue:
@@ -196,9 +198,12 @@ class Residue:
         odds, scales = posterior((B @ self.kinds.mixtures.T)[:near], power[:near], left[:near], self.kinds.prior)
         scaled = scales[:, None] * self.kinds.mixtures
         powers = odds @ scaled
-        own = np.maximum(power / (B @ powers), QUIETEST) ** (left / (left + OWN))
+        part = left / (left + OWN)
+        own = np.maximum(power / (B @ powers), QUIETEST) ** part
+        share = self.taken[j, :, 0] / max(float(self.taken[j, :, 0].sum()), 1e-300)
         drawn = scaled[_stratified(odds, np.random.default_rng([SEED, j]))]
-        return Spectrum(powers, drawn, powers @ self.kinds.spectra * own[self.kinds.band])
+        density = powers @ self.kinds.spectra * own[self.kinds.band]
+        return Spectrum(powers, drawn, density, float(np.sum((share * part) ** 2 * 2 / left)))
 
 
 def posterior(mean: Array, power: Array, freedom: Array, prior: Array) -> tuple[Array, Array]:

@@ -77,7 +77,7 @@ def _whitened(residue: Residue, density: Array) -> list[Array]:
     """Residuals of each segment (efforts, N), white and of power 1 over all segments."""
     found = []
     given = np.arange(density.shape[1]) / residue.kinds.size
-    floor = np.maximum(QUIET * density.max(axis=1), 1e-300)
+    floor = np.maximum(QUIET * density.max(axis=1), 1e-200)
     for _, e in residue.segments:
         samples = e.shape[1]
         line = e[:, :1] + (e[:, -1:] - e[:, :1]) * np.linspace(0.0, 1.0, samples)  # else its ends are a step
