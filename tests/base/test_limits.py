@@ -17,7 +17,7 @@ from minertia.base.closed_form import MOMENTS, _rule_3
 from minertia.base.derive import Derivation, base_parameters
 from minertia.base.mlc import link_of
 from minertia.base.sample import Sample, _scale
-from minertia.base.sets import BaseSet, _expected_order, _order
+from minertia.base.sets import BaseSet, _expected_order, _tips_first
 from minertia.errors import RankError
 from minertia.robot.read import read_robot
 from tests.random_robots import random_robot
@@ -146,8 +146,8 @@ def test_columns_are_preferred_from_the_tips_and_by_what_the_rules_leave():
         return [COLUMNS[c] for c in order]
 
     every = range(len(COLUMNS))
-    assert named(_order(COLUMNS, every, ())) == ["FV2", "ZZ2", "MX2", "M2", "YY2", "FV1", "ZZ1", "YY1"]
-    assert named(_order(COLUMNS, every, ("YY1",)))[:2] == ["YY1", "FV2"]
+    assert named(_tips_first(COLUMNS, every, ())) == ["FV2", "ZZ2", "MX2", "M2", "YY2", "FV1", "ZZ1", "YY1"]
+    assert named(_tips_first(COLUMNS, every, ("YY1",)))[:2] == ["YY1", "FV2"]
     turning = SimpleNamespace(joints=[SimpleNamespace(kind="revolute")] * 2)
     sliding = SimpleNamespace(joints=[SimpleNamespace(kind="revolute"), SimpleNamespace(kind="prismatic")])
     found = named(_expected_order(turning, COLUMNS, ()))  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ QUICK = ("inverse_dynamics", "forward_dynamics", "background", "mass_matrix", "b
             marks=() if robot == "ram-slider" or name in QUICK else pytest.mark.slow,
         )
         for robot, setting in PROJECTED.items()
-        for name in sorted(BUILDERS.keys() - {"differentiator", "low_pass"} - ON_TREES)
+        for name in sorted(BUILDERS.keys() - {"differentiator", "parabola_differentiator", "low_pass"} - ON_TREES)
     ],
 )
 def test_programs_compute_the_projected_dynamics(setting: Setting, name: str) -> None:

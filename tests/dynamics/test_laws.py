@@ -43,7 +43,7 @@ def test_agrees_with_pinocchio(seed, shape):
         D = oracle.mass_matrix(q)
         assert np.allclose(dynamics.mass_matrix(robot, q, rotors=False), D, rtol=0, atol=1e-9 * largest(D))
         kinetic, potential = oracle.energies(q, qd)
-        assert dynamics.kinetic_energy(robot, q, qd) == pytest.approx(kinetic, rel=1e-9)
+        assert dynamics.kinetic_energy(robot, q, qd, rotors=False) == pytest.approx(kinetic, rel=1e-9)
         assert dynamics.potential_energy(robot, q) == pytest.approx(potential, rel=1e-9, abs=1e-9)
 
 
@@ -93,8 +93,10 @@ def test_power_is_energy_rate(seed, shape):
     robot = random_robot(seed, **shape)
     q, qd, qdd = (a[0] for a in random_states(robot, 1, seed))
     chi = [{symbol: value for symbol, value in x.items()} for x in robot.parameters()]
-    Y = dynamics.torque_regressor(robot, q, qd, qdd)
-    power = float((Y @ robot.parameter_vector()) @ qd)
+    names = robot.columns(rotors=True)
+    Y = dynamics.torque_regressor(robot, q, qd, qdd, columns=names)
+    own = dict(zip(robot.columns(True, True), robot.parameter_vector(True, True), strict=True))
+    power = float((Y @ [own[name] for name in names]) @ qd)
     step = 1e-30j
     kinetic = dynamics.kinetic_energy(robot, q + step * qd, qd + step * qdd, parameters=chi)
     potential = dynamics.potential_energy(robot, q + step * qd, parameters=chi)

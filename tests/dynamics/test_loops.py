@@ -113,7 +113,7 @@ def test_power_is_the_rate_of_energy_of_all_links(robot: Robot) -> None:
         at, speed = q + t * qd + 0.5 * t * t * qdd, qd + t * qdd
         return np.asarray(mi.kinetic_energy(robot, at, speed) + mi.potential_energy(robot, at))
 
-    bare = robot.without_effects(["rotors", "friction"])
+    bare = robot.without_effects(["friction"])
     power = np.sum(qd * mi.inverse_dynamics(bare, q, qd, qdd), axis=1)
     assert np.allclose((energy(h) - energy(-h)) / (2 * h), power, atol=1e-6 * np.abs(power).max())
 

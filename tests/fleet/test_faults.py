@@ -70,6 +70,17 @@ def test_a_log_without_a_robot_is_named(folder, good, tmp_path) -> None:
     assert contents(fleet) == good
 
 
+def test_a_log_of_a_clock_that_began_anew_is_named(folder, good, tmp_path) -> None:
+    """After a power cut clocks start in 2000: the log stood 26 years before all others."""
+    columns = log_columns(folder, 5, 946_684_800.0 + 7200.0)
+    bad = write_log(tmp_path / "robot=A1" / "day=2026-03-07" / "run.csv", columns)
+    fleet, done = with_bad(folder, tmp_path / "store", bad)
+    assert [fault.source for fault in done.faults] == [str(bad)] and "its stamps are of 2000-01-01" in done.faults[
+        0
+    ].reason
+    assert contents(fleet) == good
+
+
 def test_a_copy_under_another_name_counts_once(folder, good, tmp_path) -> None:
     first = next((folder / "logs" / "robot=A1").rglob("run.*"))
     copy = tmp_path / "robot=A1" / f"copy{first.suffix}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,18 @@ from benchmarks.simulated_store import simulated_store
 
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_stack import DayStack
-from minertia.fleet.drift import DriftOptions, FleetDrift
+from minertia.fleet.drift import DriftOptions, FleetDrift, NoLongerJudged
 from minertia.fleet.fit import FitOptions
 from minertia.fleet.fleet import Fleet
+from minertia.fleet.index import LogFault
 from minertia.fleet.judging import judge_stored
 from minertia.fleet.readout import StoredStacks
 from minertia.fleet.record import table_bytes
 from minertia.fleet.store import GROUP
+from minertia.report import fleet_page as page_module
 from minertia.report.fleet_page import fleet_page
+from minertia.report.fleet_tables import chance_text, ranked_robots
+from minertia.studio.fleet_work import fleet_view
 from tests.arm import FRICTION
 from tests.conftest import Run
 from tests.fleet.small import added, small_fleet, small_logs
@@ -166,3 +171,40 @@ def test_logs_that_were_added_are_fitted_and_not_judged_yet(tmp_path: Path) -> N
     found = fleet.drift()
     assert not found.streams and found.statement == "no robot could be judged"
     assert {n.robot for n in found.not_judged} == {"A1", "A2"}
+
+
+def test_robots_with_alarms_are_drawn_first_however_many_there_are(
+    found: FleetDrift, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A robot with several alarms pushed others below the healthy ones, and the cut hid them."""
+    (alarm,) = found.alarms
+    names = [f"r{k:03d}" for k in range(7)]
+    alarms = [replace(alarm, robot=robot, e=1e6 / (k + 1)) for k, robot in enumerate(["r006"] * 5 + ["r003", "r001"])]
+    many = replace(found, alarms=tuple(alarms))
+    assert ranked_robots(many) == (["r006", "r003", "r001", "r000", "r002", "r004", "r005"], 3)
+    monkeypatch.setattr(page_module, "MOST_ROWS", 2)
+    text = page_module._strip(many)
+    drawn = re.findall(r'text-anchor="end"( class=guilty)?>(r\d+)<', text)
+    assert [name for _, name in drawn] == ["r006", "r003", "r001"] and all(guilty for guilty, _ in drawn)
+    assert "4 more robots without alarms are not drawn" in text
+    monkeypatch.setattr(page_module, "MOST_ROWS", 6)
+    assert "1 more robot without alarms is not drawn" in page_module._strip(many)
+    assert [row["name"] for row in fleet_view(many)["robots"]][:3] == ["r006", "r003", "r001"]
+    assert set(names) == set(many.robots)
+
+
+def test_numbers_are_printed_plainly(found: FleetDrift, store: Path, run: Run) -> None:
+    """A thin space was shown as an escape on the terminal: 1 in 103\\x2009769."""
+    (alarm,) = found.alarms
+    assert chance_text(replace(alarm, e=103769.4)) == "1 in 103769"
+    assert chance_text(replace(alarm, e=2.5e7)) == "1 in 10^7"
+    _, out, _ = run("fleet", "drift", "--store", store, *LEARNING, "--exit-zero")
+    assert re.search(r"1 in (\d+|10\^\d+)  ", out)
+
+
+def test_the_page_says_who_is_no_longer_judged_and_what_is_damaged(found: FleetDrift) -> None:
+    lost = NoLongerJudged("r002", found.days[1] - 4, "no logs since <then>")
+    fault = LogFault("evidence/x.parquet", "r001", "the record cannot be read")
+    text = fleet_page(replace(found, no_longer=(lost,), faults=(fault,), left_out=(fault,)))
+    assert "No longer judged" in text and "no logs since &lt;then&gt;" in text and "evidence/x.parquet" in text
+    assert "1 robot judged before is not any more" in text and "Logs that came too late" in text

@@ -51,6 +51,23 @@ def test_exact_recovery_without_noise(name, seed, shape):
     assert np.abs(found - truth).max() < TOLERANCE.get(name, 1e-8) * scale_of(truth)
 
 
+@pytest.mark.parametrize("forgetting", [0.95, 0.98, 0.995])
+def test_deviations_under_forgetting_hold_in_white_noise(forgetting: float):
+    """Stated 95 % intervals hold 93 to 97 % of the time, whatever is forgotten; P alone would hold them 99 %."""
+    rng = np.random.default_rng(5)
+    samples, draws, truth = int(6 / (1 - forgetting)), 120, np.array([1.0, -2.0, 0.5])
+    phases = np.arange(samples)[:, None] * np.array([0.31, 0.83, 1.7])
+    rows = np.stack([np.cos(phases), np.sin(phases + 1)], axis=1)  # (samples, efforts, unknowns)
+    sigma, inside = np.array([0.3, 0.7]), []
+    for _ in range(draws):
+        state = OnlineState(3, sigma, forgetting=forgetting)
+        for k, Y in enumerate(rows):
+            state.update(Y, Y @ truth + sigma * rng.normal(size=2))
+            if k % 97 == 96 and k > samples // 2:
+                inside += list(np.abs(state.beta - truth) < 1.96 * np.sqrt(np.diag(state.covariance)))
+    assert 0.93 < np.mean(inside) < 0.97
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_units_of_the_columns_do_not_matter(name):
     robot = random_robot(3, n=3)

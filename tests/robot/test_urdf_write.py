@@ -343,4 +343,5 @@ def test_pinocchio_finds_the_same_torques_in_a_new_file(path: Path | None, tmp_p
             q[j.idx_q : j.idx_q + j.nq] = (np.cos(x), np.sin(x)) if j.nq == 2 else x
         tau = pin.rnea(model, model.createData(), q, v, a)
         torques.append([tau[j.idx_v] for j in where.values()])
-    assert torques[0] == pytest.approx(torques[1], abs=1e-12, rel=1e-12)
+    # a wrist joint's torque is a difference of terms as large as those of the whole arm
+    assert torques[0] == pytest.approx(torques[1], abs=1e-12 * max(1.0, np.abs(torques[1]).max()), rel=1e-12)

@@ -130,7 +130,7 @@ class Derivation:
         rules = self.sets.rules
         if self.other is None or rules is None:
             return None
-        is_lettered = method != "numeric" and len(found.kept) == len(rules.kept) and not any(found.is_numeric)
+        is_lettered = method != "numeric" and not any(found.is_numeric)
         lettered = found if is_lettered else rules
         K = matrix_of(lettered.forms, self.columns, self.values)
         error = self.other.error(lettered.kept, K)

@@ -22,6 +22,7 @@ from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
+SAME = 1e-8  # part of the largest factor of a merged form by which factors at other values of the symbols may differ
 MET = 1e-9  # part of its longest column by which a relation may miss zero
 LEFT = {  # what the rules leave of a link, in the order it is tried; the rest goes to the parent
     "revolute": ("ZZ", "XX", "XY", "XZ", "YZ", "MX", "MY"),
@@ -110,14 +111,30 @@ class Sets:
         """The closed form, with chosen columns exchanged in and what the rank does not allow merged."""
         found = rules
         if len(rules.kept) > rank:
-            order = _order(self.columns, rules.kept, self.keep)
+            order = self._order(rules.kept)
             chosen = tuple(sorted(self.sample.chosen(order, rank)))
             merged = self.sample.express(chosen, rules.kept)
-            forms, flags = _merged(rules.forms, [rules.kept.index(c) for c in chosen], merged)
-            found = BaseSet((), tuple(forms), merged @ rules.K, chosen, tuple(flags))
+            forms = _merged(rules.forms, [rules.kept.index(c) for c in chosen], merged)
+            flags = self._depends_on_values(chosen, rules.kept, merged)
+            found = BaseSet((), tuple(forms), merged @ rules.K, chosen, flags)
         for name in self.keep:
             found = self._exchanged(found, name)
         return _named(found, self.columns)
+
+    def _order(self, among: Sequence[int]) -> list[int]:
+        """Chosen columns first, then base to tip as the rules keep them; of loops see `_tips_first`."""
+        if self.robot.cuts:
+            return _tips_first(self.columns, among, self.keep)
+        return sorted(among, key=lambda c: (self.columns[c] not in self.keep, c))
+
+    def _depends_on_values(self, chosen: Sequence[int], among: Sequence[int], merged: Array) -> tuple[bool, ...]:
+        """Which merged forms hold for this robot's values alone: their factors differ at other values of its symbols.
+
+        Where they are the same there, they are numbers of the file that no symbol is in: of gravity, of drives.
+        """
+        if self.other is None or self.other.rank_and_gap(among)[0] != len(chosen):
+            return _differs(merged, None)
+        return _differs(merged, self.other.express(chosen, among))
 
     def _exchanged(self, found: BaseSet, name: str) -> BaseSet:
         """The same space with another column as representative, if it is not one already and appears in a relation.
@@ -159,21 +176,42 @@ class Sets:
         L = matrix_of(forms, self.columns, self.robot.symbol_values)
         if len(names) == len(found.kept):
             return BaseSet(names, forms, L, found.kept, (False,) * len(names))
-        space = self._in_combinations(found.K, L)
-        chosen = sorted(space.chosen(range(len(names) - 1, -1, -1), len(found.kept)))
+        space = _in_combinations(found.K, L, self.sample)
+        outwards = range(len(names))
+        chosen = sorted(space.chosen(outwards[::-1] if self.robot.cuts else outwards, len(found.kept)))
         merged = space.express(chosen)
-        merged_forms, flags = _merged(forms, chosen, merged)
-        return BaseSet(tuple(names[c] for c in chosen), tuple(merged_forms), merged @ L, found.kept, tuple(flags))
+        merged_forms = tuple(_merged(forms, chosen, merged))
+        flags = _differs(merged, self._merged_elsewhere(found, forms, chosen))
+        return BaseSet(tuple(names[c] for c in chosen), merged_forms, merged @ L, found.kept, flags)
 
-    def _in_combinations(self, K: Array, L: Array) -> Sample:
-        """B with K = B L up to the length of its rows, solved with everything in units of torque."""
-        units = np.where(self.sample.scale > 0, self.sample.scale, 1.0)
-        K, L = K / units, L / units
-        sizes = np.linalg.norm(L, axis=1)
-        sizes = np.where(sizes > 0, sizes, 1.0)
-        K, L = K / np.linalg.norm(K, axis=1)[:, None], L / sizes[:, None]
-        B = np.asarray(np.linalg.lstsq(L.T, K.T, rcond=None)[0].T, float)
-        return Sample.of_matrix(B / sizes, 1 / sizes)
+    def _merged_elsewhere(self, found: BaseSet, forms: Sequence[Linear], chosen: Sequence[int]) -> Array | None:
+        """Factors of merged combinations at other values of the symbols; None where the set itself has others there."""
+        if self.other is None or any(found.is_numeric):
+            return None
+        values = self.samples[1][1]
+        K, L = (matrix_of(each, self.columns, values) for each in (found.forms, forms))
+        space = _in_combinations(K, L, self.other)
+        return space.express(chosen) if space.rank_and_gap(chosen)[0] == len(chosen) else None
+
+
+def _in_combinations(K: Array, L: Array, sample: Sample) -> Sample:
+    """B with K = B L up to the length of its rows, solved with everything in units of torque."""
+    units = np.where(sample.scale > 0, sample.scale, 1.0)
+    K, L = K / units, L / units
+    sizes = np.linalg.norm(L, axis=1)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    K, L = K / np.linalg.norm(K, axis=1)[:, None], L / sizes[:, None]
+    B = np.asarray(np.linalg.lstsq(L.T, K.T, rcond=None)[0].T, float)
+    return Sample.of_matrix(B / sizes, 1 / sizes)
+
+
+def _differs(merged: Array, elsewhere: Array | None) -> tuple[bool, ...]:
+    """Which merged forms have other factors at other values of the symbols, or may have."""
+    others = np.count_nonzero(merged, axis=1) > 1
+    if elsewhere is not None:
+        size = np.abs(merged).max(axis=1, initial=1.0)
+        others &= np.abs(elsewhere - merged).max(axis=1, initial=0.0) > SAME * size
+    return tuple(bool(flag) for flag in others)
 
 
 def _is_zero(terms: Array) -> bool:
@@ -182,9 +220,9 @@ def _is_zero(terms: Array) -> bool:
     return float(np.linalg.norm(terms.sum(axis=1))) <= MET * float(longest)
 
 
-def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> tuple[list[Linear], list[bool]]:
+def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> list[Linear]:
     """Forms of the chosen columns plus numeric multiples of those that go."""
-    result, flags = [], []
+    result = []
     for row, c in enumerate(chosen):
         form: Scalar = forms[c]
         others = [int(k) for k in np.flatnonzero(merged[row]) if k != c]
@@ -192,8 +230,7 @@ def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> tu
             factor = float(merged[row, k])
             form = form + forms[k] * (int(factor) if factor in (1, -1) else factor)
         result.append(form)
-        flags.append(bool(others))
-    return result, flags
+    return result
 
 
 def _form_of(row: Array, columns: Sequence[str]) -> Linear:
@@ -201,7 +238,7 @@ def _form_of(row: Array, columns: Sequence[str]) -> Linear:
     return Linear({name: int(v) if v == int(v) else v for name, v in numbers.items()})
 
 
-def _order(columns: Sequence[str], among: Sequence[int], keep: Sequence[str]) -> list[int]:
+def _tips_first(columns: Sequence[str], among: Sequence[int], keep: Sequence[str]) -> list[int]:
     """Chosen columns first, then from the tips to the base by preference, effects before links."""
 
     def key(c: int) -> tuple[int, int, int]:

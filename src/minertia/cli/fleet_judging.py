@@ -29,7 +29,7 @@ Horizon = Annotated[
     int, typer.Option("--horizon", metavar="DAYS", min=1, help="Days over which the beginning of a change is spread.")
 ]
 Learning = Annotated[
-    int, typer.Option("--learning", metavar="DAYS", min=2, help="Days after its first log in which a robot is learnt.")
+    int, typer.Option("--learning", metavar="DAYS", min=2, help="First days with logs, from which a robot is learnt.")
 ]
 Events = Annotated[
     Path | None,
@@ -58,27 +58,39 @@ def fit(
                      show_default=False),
     ] = None,
     physical: Annotated[bool, typer.Option("--physical", help="Also the physical robot that fits best.")] = False,
+    models: Annotated[
+        bool, typer.Option("--models", help="Also model-ROBOT.toml of each robot, as identify writes them.")
+    ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json.", show_default=False)
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json, models.", show_default=False)
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Fit the robots of a store: inertial values of each type, friction of each robot, how robots differ."""
+    """Fit the robots of a store: inertial values of each type, friction of each robot, how robots differ.
+
+    Ends with 1 where records are damaged, which are named; all others are fitted.
+    """
+    from minertia.errors import InputError
     from minertia.fleet.fit import FitOptions
     from minertia.fleet.fleet import Fleet
 
+    if models and out is None:
+        raise InputError("models are files: name the folder for them with --out DIR")
     own = Fleet.open(store)
     chosen = None if columns is None else tuple(part.strip() for part in columns.split(",") if part.strip())
     options = FitOptions(chosen, half_life, physical=physical)
     fits = {name: own.fit(name, options, robot=robot, days=days) for name in _types(own, type, robot)}
     if out is not None:
-        _write(out, {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}, force)
+        files = {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}
+        _write(out, files | (_model_files(own, fits) if models else {}), force)
     if as_json:
         say_json({"format": FORMAT, "store": store, "types": [found.to_json() for found in fits.values()]})
-        return
-    for found in fits.values():
-        _say_fit(found, robot)
+    else:
+        for found in fits.values():
+            _say_fit(found, robot)
+    if any(found.damaged for found in fits.values()):
+        raise typer.Exit(1)
 
 
 def drift(
@@ -97,7 +109,8 @@ def drift(
 ) -> None:
     """Find robots whose friction or load has changed, with a stated part of false alarms.
 
-    Ends with 1 where there are alarms.
+    Ends with 1 where there are alarms, where a robot that was judged before is not any more, and where records are
+    damaged; all others are judged.
     """
     from minertia.files import check_file, write_file
     from minertia.fleet.fleet import Fleet
@@ -112,7 +125,7 @@ def drift(
         say_json(_data(own, store, found))
     else:
         _say_drift(found)
-    if found.alarms and not exit_zero:
+    if found.needs_a_look and not exit_zero:
         raise typer.Exit(1)
 
 
@@ -130,7 +143,7 @@ def report(
 ) -> None:
     """Write the page of a fleet: alarms, who was not judged, every robot and day, robots unlike the others.
 
-    Into the folder go fleet.html, drift.json and fit-TYPE.json.  Ends with 1 where there are alarms.
+    Into the folder go fleet.html, drift.json and fit-TYPE.json.  Ends with 1 as `drift` does.
     """
     from minertia.files import check_folder
     from minertia.fleet.fleet import Fleet
@@ -148,7 +161,7 @@ def report(
     else:
         _say_drift(found)
         say(f"written: {', '.join(str(out / name) for name in files)}")
-    if found.alarms and not exit_zero:
+    if found.needs_a_look and not exit_zero:
         raise typer.Exit(1)
 
 
@@ -189,6 +202,15 @@ def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) 
     return fleet_page(found, fits, store=store, faults=faults, arithmetic=_arithmetic(own))
 
 
+def _model_files(own: Fleet, fits: dict[str, FleetFit]) -> dict[str, str]:
+    """The model of each robot as text."""
+    from minertia.identification.model_file import model_text
+
+    return {
+        f"model-{robot}.toml": model_text(own.model(found, robot)) for found in fits.values() for robot in found.robots
+    }
+
+
 def _text(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
@@ -207,6 +229,8 @@ def _say_fit(found: FleetFit, robot: str | None) -> None:
     say(f"{found.type.name}: {len(found.robots)} robots, effects {', '.join(found.symbols)}")
     for name, why in found.faults.items():
         say(f"fault: {name}: {why}")
+    for fault in found.damaged:
+        say(f"fault: {fault}")
     say_table(inertial_table(found), "inertial values that they share")
     for name in found.robots if robot is not None or len(found.robots) < 3 else ():
         say_table(robot_table(found, name), f"friction of {name}")
@@ -217,14 +241,20 @@ def _say_fit(found: FleetFit, robot: str | None) -> None:
 
 
 def _say_drift(found: FleetDrift) -> None:
-    from minertia.report.fleet_tables import alarm_table, not_judged_table
+    from minertia.report.fleet_tables import alarm_table, no_longer_table, not_judged_table
 
     say(found.statement)
+    for fault in found.faults:
+        say(f"fault: {fault}")
     if found.alarms:
         say_table(alarm_table(found.alarms), "alarms")
     if found.watch:
         say_table(alarm_table(found.watch), "to be watched, without a bound")
+    if found.no_longer:
+        say_table(no_longer_table(found), "no longer judged")
     if found.not_judged:
         say_table(not_judged_table(found), "not judged")
+    for left in found.left_out:
+        say(f"note: {left}")
     for note in found.notes:
         say(f"note: {note}")

@@ -84,6 +84,14 @@ ClosingSteps = Annotated[
         show_default=False,
     ),
 ]
+FormulationName = Annotated[
+    str,
+    typer.Option(
+        "--formulation",
+        metavar="newton-euler|mlc",
+        help="Recursion of the inverse dynamics: over links, or over composite bodies (Lin 1995).",
+    ),
+]
 Effort = Annotated[
     float,
     typer.Option("--effort", metavar="SECONDS", min=0.0, help="Time to search for fewer operations, per program."),
@@ -109,6 +117,7 @@ def generate(
     frame: FrameName = None,
     axes: FrameAxes = "world",
     closing_steps: ClosingSteps = None,
+    formulation: FormulationName = "newton-euler",
     effort: Effort = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
     replay: Annotated[
@@ -135,7 +144,7 @@ def generate(
         out,
         programs=None if programs is None else _listed(programs),
         target=target,
-        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps),
+        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps, formulation),
         arithmetic=Arithmetic("float" if single else "double", "own" if own_sincos else "libm"),
         search=CodeSearch(effort, seed, {} if replay is None else codegen.load_representatives(replay)),
         force=force,
@@ -160,6 +169,7 @@ def count(
     frame: FrameName = None,
     axes: FrameAxes = "world",
     closing_steps: ClosingSteps = None,
+    formulation: FormulationName = "newton-euler",
     effort: Effort = 0.0,
     floating: Floating = False,
     snap: Snap = None,
@@ -175,18 +185,24 @@ def count(
     result = codegen.count_programs(
         given,
         codegen.COUNTED if programs is None else _listed(programs),
-        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps),
+        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps, formulation),
         search=CodeSearch(effort),
     )
     _show(given.name, result, as_json)
 
 
 def _model(
-    parameters: str, rotors: bool | None, friction: bool | None, payload: bool, frame: ChosenFrame, steps: int | None
+    parameters: str,
+    rotors: bool | None,
+    friction: bool | None,
+    payload: bool,
+    frame: ChosenFrame,
+    steps: int | None,
+    formulation: str,
 ) -> CodeModel:
     from minertia.codegen.options import CodeModel
 
-    model = CodeModel(parameters, rotors, friction, payload, frame=frame)
+    model = CodeModel(parameters, rotors, friction, payload, frame=frame, formulation=formulation)
     return model if steps is None else replace(model, closing_steps=steps)
 
 

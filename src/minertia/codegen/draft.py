@@ -7,6 +7,7 @@ from typing import Any
 
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar, add, mul, sub
+from minertia.base.composite_dynamics import composite_torques
 from minertia.codegen import formulation as nf
 from minertia.codegen.coefficients import Coefficients
 from minertia.codegen.frames import cleared_length, shifted
@@ -76,6 +77,10 @@ class Draft:
         g = structural_gravity(self.robot.gravity) if gravity is None else gravity
         closed = self.closed(qd, qdd)
         return closed.efforts(nf.torques(closed.tree, chi, closed.state, g, self.formulation, outside))
+
+    def composite_torques(self, combinations: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
+        """Efforts of the links from minimal linear combinations of composite bodies."""
+        return composite_torques(self.robot, combinations, State(self.read(self.q_port), qd, qdd))
 
     def closed(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Projection:
         """The motion on the robot's tree: itself where it has no loops."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from minertia.codegen.setting import CLOSING_STEPS, PARAMETERS, Representative, Setting
+from minertia.codegen.setting import CLOSING_STEPS, FORMULATIONS, PARAMETERS, Representative, Setting
 from minertia.dynamics.frame import LAST_LINK, ChosenFrame
 from minertia.errors import MinertiaError, UnknownName, expect_kinds
 from minertia.robot.effects import ROTOR_SYMBOLS
@@ -32,6 +32,7 @@ class CodeModel:
     temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
     frame: that of wrenches, Jacobians and poses; by default the last link's, in axes of the world.
     closing_steps: Newton's steps that each call takes for loops without a closed form.
+    formulation: "newton-euler", or "mlc" for inverse dynamics of composite bodies in minimal linear combinations.
     """
 
     parameters: str = "baked"
@@ -44,11 +45,14 @@ class CodeModel:
     temperature: bool = True
     frame: ChosenFrame = LAST_LINK
     closing_steps: int = CLOSING_STEPS
+    formulation: str = "newton-euler"
 
     def __post_init__(self) -> None:
         expect_kinds(self)
         if self.parameters not in PARAMETERS:
             raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
+        if self.formulation not in FORMULATIONS:
+            raise UnknownName("formulation", self.formulation, FORMULATIONS)
         if not 1 <= self.closing_steps <= MOST_STEPS:
             raise MinertiaError(f"closing_steps is a number from 1 to {MOST_STEPS}, not {self.closing_steps}")
         if self.values is not None:
@@ -73,6 +77,7 @@ class CodeModel:
             at_joints,
             self.frame,
             self.closing_steps,
+            self.formulation,
         )
 
 

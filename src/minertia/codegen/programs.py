@@ -25,8 +25,9 @@ from minertia.robot.robot import Robot
 
 
 def _inverse_dynamics(d: Draft) -> Built:
-    chi, qd, qdd = d.chi(), d.read(d.qd_port), d.read(d.qdd_port)
-    rigid = d.torques(chi, qd, qdd)
+    combinations, chi = d.setting.enter_combinations(d.graph) if d.setting.is_composite else (None, d.chi())
+    qd, qdd = d.read(d.qd_port), d.read(d.qdd_port)
+    rigid = d.torques(chi, qd, qdd) if combinations is None else d.composite_torques(combinations, qd, qdd)
     tau = d.at_motors(summed(rigid, d.effects(chi, qd, qdd, rigid)))
     return [d.q_port, d.qd_port, d.qdd_port, *d.warmth_ports], [Port("tau", (len(tau),), EFFORT)], tau
 

@@ -28,7 +28,7 @@ WITHOUT_CHOICE = frozenset(
     {
         *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
         *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
-        *("differentiator", "low_pass", "adaptive_start", "adaptive_law", "watch_terms"),
+        *("differentiator", "parabola_differentiator", "low_pass", "adaptive_start", "adaptive_law", "watch_terms"),
     }
 )
 # programs whose choice is that of a smaller one with the same recursion
@@ -49,8 +49,10 @@ def representative(
     setting: Setting, name: str, *, effort: float = 0.0, seed: int = 0, start: Representative | None = None
 ) -> Representative | None:
     """The cheapest representative found for a program; None where there is nothing to choose."""
-    if name in WITHOUT_CHOICE:
+    if name in WITHOUT_CHOICE or (setting.is_composite and name == "inverse_dynamics"):
         return None
+    if setting.is_composite:  # of one program alone
+        setting = replace(setting, formulation="newton-euler")
     counted = LIKE.get(name, name)
     if start is None and effort <= 0:  # nothing is drawn
         if counted not in setting.found_choices:
@@ -104,7 +106,7 @@ class _OperationSearch:
         return found[:2] if self.setting.robot.n_joints > LARGE else found
 
     def _from_tips(self, shifts: tuple[float, ...]) -> tuple[str, ...]:
-        order = sorted(range(len(self.columns)), key=self._tips_first)
+        order = sorted((c for c in range(len(self.columns)) if self._may_carry(c)), key=self._tips_first)
         K = self._K(shifts)
         kept = sorted(Sample.of_relations(K).chosen(order, len(K)))
         return tuple(self.columns[c] for c in kept)
@@ -114,9 +116,20 @@ class _OperationSearch:
             self.relations[shifts] = self.setting.relations(shifts)
         return self.relations[shifts]
 
-    def _tips_first(self, c: int) -> tuple[int, int]:
+    def _is_effect(self, c: int) -> bool:
+        return split_name(self.columns[c])[0] not in TIPS_FIRST
+
+    def _may_carry(self, c: int) -> bool:
+        """Links, and effects that carry parameters of the set itself.
+
+        Other ones would move efforts between the parts that programs compute apart: a slide's weight into its offset.
+        """
+        return not self._is_effect(c) or self.columns[c] in self.setting.base.kept
+
+    def _tips_first(self, c: int) -> tuple[int, int, int]:
         symbol, link = split_name(self.columns[c])
-        return (-link, TIPS_FIRST.index(symbol) if symbol in TIPS_FIRST else -1)
+        is_effect = self._is_effect(c)
+        return (not is_effect, -link, -1 if is_effect else TIPS_FIRST.index(symbol))
 
     # ------------------------------------------------------------------ formulation
 
@@ -179,7 +192,9 @@ class _OperationSearch:
     def _exchanged(self, point: _ColumnChoice) -> _ColumnChoice:
         """Another column for one of the kept ones, where the pivot is large enough."""
         usable = np.abs(point.K) > SMALLEST_PIVOT
-        usable[:, point.kept] = False
+        effects = [c for c in range(len(self.columns)) if self._is_effect(c)]
+        usable[:, [*point.kept, *effects]] = False
+        usable[np.isin(point.kept, effects)] = False
         rows, columns = np.nonzero(usable)
         if not len(rows):
             return point

@@ -29,6 +29,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 PARAMETERS = ("standard", "base", "mlc", "baked")
+FORMULATIONS = ("newton-euler", "mlc")
 NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left
 CLOSING_STEPS = 3  # from the last solution: enough at servo rates, where joints move by some mrad between calls
 LOAD, THETA = "load", "theta"
@@ -84,6 +85,7 @@ class Setting:
     of_velocity: leave out of the program `friction` what depends on more than velocities (see `placed`).
     frame: that of wrenches, Jacobians and poses.
     closing_steps: Newton's steps of loops without a closed form, at each call.
+    formulation: "newton-euler" of links, or "mlc": of composite bodies in minimal linear combinations (Lin 1995).
     """
 
     robot: Robot
@@ -98,6 +100,7 @@ class Setting:
     of_velocity: bool = False
     frame: ChosenFrame = LAST_LINK
     closing_steps: int = CLOSING_STEPS
+    formulation: str = "newton-euler"
 
     def __post_init__(self) -> None:
         if self.motors and self.robot.coupling is None:
@@ -106,11 +109,18 @@ class Setting:
             )
         if self.parameters not in PARAMETERS:
             raise UnknownName("choice of parameters", self.parameters, PARAMETERS)
+        if self.is_composite and self.parameters == "base":
+            raise MinertiaError("the formulation mlc takes no regrouped base parameters; choose the parameters mlc")
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether efforts are computed from composite bodies."""
+        return self.formulation == "mlc"
 
     @cached_property
     def base(self) -> BaseParameters:
         """The base parameters of this robot and these effects."""
-        method = "mlc" if self.parameters == "mlc" else "closed-form"
+        method = "mlc" if self.is_composite or self.parameters == "mlc" else "closed-form"
         return base_parameters(self.robot, method, rotors=self.rotors, friction=self.friction)
 
     @cached_property
@@ -184,6 +194,10 @@ class Setting:
         return np.hstack([matrix, K[:, ten]])
 
     def _baked_values(self) -> Array:
+        if self.is_composite:  # values and essential parameters are told of the regrouped set
+            of_links = replace(self, formulation="newton-euler")
+            regrouped = of_links._baked_values()
+            return cleared_product(of_links.base.conversion_to(self.base), regrouped[:, None])[:, 0]
         beta = self._nominal_values() if self.values is None else np.asarray(self.values, float)
         if beta.shape != (self.base.count,):
             raise MinertiaError(f"{len(beta)} values are given; '{self.robot.name}' has {self.base.count} parameters")
@@ -308,20 +322,41 @@ class Setting:
     def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
         """Parameters of every link (a floating base first): int 0, numbers, or expressions of the inputs."""
         choice = Representative(self.base.kept) if choice is None else choice
-        theta: list[Scalar] = [] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
-        split = len(theta) - len(self.others)
-        inputs: list[Scalar] = theta[:split] if theta else [1]
-        inputs += graph.variables(LOAD, 10) if self.payload is not False else []
         chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
+        inputs = self._inputs(graph)
         for name, row in zip(choice.kept, self.matrix(choice), strict=True):
-            total: Scalar = 0
-            for k in np.flatnonzero(row):
-                total = add(total, mul(_structural(float(row[k])), inputs[k]))
-            _put(self.robot, chi, name, total)
-        for place, name in enumerate(self.others, start=split):
+            _put(self.robot, chi, name, _mixed(row, inputs))
+        self._put_others(graph, chi)
+        return chi
+
+    def enter_combinations(self, graph: Graph) -> tuple[dict[str, Scalar], list[dict[str, Scalar]]]:
+        """Minimal linear combinations by name, and the effects of every link: its inertial parameters are zero."""
+        found: dict[str, Scalar] = {}
+        chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
+        inputs = self._inputs(graph)
+        matrix = cleared_product(np.eye(self.base.count), self._inputs_to_base)
+        for name, row in zip(self.base.names, matrix, strict=True):
+            if "_" in name:
+                found[name] = _mixed(row, inputs)
+            else:
+                _put(self.robot, chi, name, _mixed(row, inputs))
+        self._put_others(graph, chi)
+        return found, chi
+
+    def _theta(self, graph: Graph) -> list[Scalar]:
+        return [] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
+
+    def _inputs(self, graph: Graph) -> list[Scalar]:
+        """What `_inputs_to_base` mixes: the constant 1 or theta, then the load."""
+        theta = self._theta(graph)
+        inputs: list[Scalar] = theta[: len(theta) - len(self.others)] if theta else [1]
+        return inputs + (graph.variables(LOAD, 10) if self.payload is not False else [])
+
+    def _put_others(self, graph: Graph, chi: list[dict[str, Scalar]]) -> None:
+        theta = self._theta(graph)
+        for place, name in enumerate(self.others, start=len(theta) - len(self.others)):
             value = theta[place] if theta else _structural(self.robot.effect_values[name])
             _put(self.robot, chi, name, value)
-        return chi
 
     def with_essential(self, names: Sequence[str]) -> Setting:
         """The same with fewer parameters."""
@@ -347,6 +382,13 @@ def _with_equal_sizes(values: Array) -> Array:
     is_new = np.concatenate([[True], np.diff(ordered) > NEGLIGIBLE * ordered[1:]])
     sizes[order] = ordered[is_new][np.cumsum(is_new) - 1]
     return np.asarray(np.copysign(sizes.reshape(values.shape), values))
+
+
+def _mixed(row: Array, inputs: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0
+    for k in np.flatnonzero(row):
+        total = add(total, mul(_structural(float(row[k])), inputs[int(k)]))
+    return total
 
 
 def _empty(robot: Robot, zero: Scalar) -> list[dict[str, Scalar]]:

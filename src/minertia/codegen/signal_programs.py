@@ -50,7 +50,7 @@ def momentum_and_rate(d: Draft, chi: Any, tau: Sequence[Scalar]) -> tuple[list[S
 
 def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
     """Momenta p and dL/dq; of a floating base, in whose frame they are, what its turning adds to their rates."""
-    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd)
+    kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd, rotors=False)  # theirs is constant in q: added below
     adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
     rotors = drive_inertia(d.robot, chi)
     p = [add(_by(adjoints, rate), _product(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
@@ -118,25 +118,51 @@ def _power_regressor(d: Draft) -> Built:
 
 
 def _differentiator(d: Draft) -> Built:
-    n = d.robot.n
-    window = Port("window", (5, n), "the last five positions of all joints, oldest first [rad, m]")
-    period = Port("period", (1,), "time between two samples [s]")
-    x, h = d.read(window), d.read(period)[0]
+    """Exact on polynomials of degree four."""
+    rows, h = _window(d)
     by_step = 1 / (12 * h)
     by_step_twice = by_step / h
-    rows = [x[n * k : n * k + n] for k in range(5)]
     first = [mul(by_step, sub(mul(8, sub(c, b)), sub(e, a))) for a, b, _, c, e in zip(*rows, strict=True)]
     second = [
         mul(by_step_twice, sub(sub(mul(16, add(b, c)), mul(30, m)), add(a, e)))
         for a, b, m, c, e in zip(*rows, strict=True)
     ]
-    late = "two samples ago"
+    return _derivatives(d, rows[2], first, second)
+
+
+def _parabola_differentiator(d: Draft) -> Built:
+    """Value and derivatives of the least-squares parabola through five positions, at the middle one (Khosla 1987)."""
+    rows, h = _window(d)
+    five = list(zip(*rows, strict=True))
+    by_step, by_step_twice = 1 / (10 * h), 1 / (7 * h * h)
+    value = [mul(1 / 35, sub(add(mul(17, m), mul(12, add(b, c))), mul(3, add(a, e)))) for a, b, m, c, e in five]
+    first = [mul(by_step, add(mul(2, sub(e, a)), sub(c, b))) for a, b, _, c, e in five]
+    second = [mul(by_step_twice, sub(mul(2, sub(add(a, e), m)), add(b, c))) for a, b, m, c, e in five]
+    return _derivatives(d, value, first, second)
+
+
+def _window(d: Draft) -> tuple[list[list[Expr]], Expr]:
+    """Five rows of positions, oldest first, and the period."""
+    window, period = _window_ports(d.robot.n)
+    x = d.read(window)
+    return [x[d.robot.n * k : d.robot.n * (k + 1)] for k in range(5)], d.read(period)[0]
+
+
+def _window_ports(n: int) -> list[Port]:
+    return [
+        Port("window", (5, n), "the last five positions of all joints, oldest first [rad, m]"),
+        Port("period", (1,), "time between two samples [s]"),
+    ]
+
+
+def _derivatives(d: Draft, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Built:
+    n, late = d.robot.n, "two samples ago"
     ports = [
         Port("q", (n,), f"positions {late} [rad, m]"),
         Port("qd", (n,), f"velocities {late} [rad/s, m/s]"),
         Port("qdd", (n,), f"accelerations {late} [rad/s2, m/s2]"),
     ]
-    return [window, period], ports, [*rows[2], *first, *second]
+    return _window_ports(n), ports, [*q, *qd, *qdd]
 
 
 def _low_pass(d: Draft) -> Built:
@@ -175,6 +201,7 @@ SIGNAL_BUILDERS: dict[str, Callable[[Draft], Built]] = {
     "momentum_regressor": _momentum_regressor,
     "power_regressor": _power_regressor,
     "differentiator": _differentiator,
+    "parabola_differentiator": _parabola_differentiator,
     "low_pass": _low_pass,
     "watch_terms": _watch_terms,
 }

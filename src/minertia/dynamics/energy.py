@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from minertia.algebra.scalar import Scalar, add, mul, neg
 from minertia.algebra.vec3 import ZERO, Pose, Vec, apply, compose, cross, dot, scale, vadd
+from minertia.dynamics.compound import drive_inertia
 from minertia.dynamics.kinematics import (
     Scalars,
     base_pose,
@@ -17,8 +18,22 @@ from minertia.robot.inertia import first_moment, inertia_matrix
 from minertia.robot.robot import Robot
 
 
-def kinetic_energy(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars) -> Scalar:
-    """Kinetic energy of the links [J] (rotors excluded)."""
+def kinetic_energy(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, *, rotors: bool = True) -> Scalar:
+    """Kinetic energy qd' D qd / 2 [J] of the links and, unless told otherwise, of the rotors."""
+    links = _of_links(robot, chi, q, qd)
+    return add(links, rotor_energy(robot, chi, qd)) if rotors else links
+
+
+def rotor_energy(robot: Robot, chi: Parameters, qd: Scalars) -> Scalar:
+    """Kinetic energy [J] of the rotors about their own axes, as the mass matrix counts them (`drive_inertia`)."""
+    total: Scalar = 0
+    for rate, row in zip(qd, drive_inertia(robot, chi), strict=True):
+        for other, entry in zip(qd, row, strict=True):
+            total = add(total, mul(mul(0.5, entry), mul(rate, other)))
+    return total
+
+
+def _of_links(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars) -> Scalar:
     base: tuple[Vec, Vec] = (ZERO, ZERO)
     total: Scalar = 0
     if robot.is_floating:

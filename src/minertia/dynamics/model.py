@@ -83,11 +83,13 @@ def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None
         return call.matrix(call.closed.square(of(call.tree, call.chi, call.state.q)))
 
 
-def kinetic_energy(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
-    """Kinetic energy of the links [J], shape (N,) (theory, eq. 12)."""
+def kinetic_energy(
+    robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None, rotors: bool = True
+) -> Any:
+    """Kinetic energy qd' D qd / 2 [J], shape (N,), with the rotor inertias unless told otherwise (theory, eq. 12)."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
-        return call.scalar(energy.kinetic_energy(call.tree, call.chi, call.state.q, call.state.qd))
+        return call.scalar(energy.kinetic_energy(call.tree, call.chi, call.state.q, call.state.qd, rotors=rotors))
 
 
 def potential_energy(

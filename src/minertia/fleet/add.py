@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,11 +19,12 @@ from minertia.fleet.engine import Engine
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.gather import BLOCK, Gathered, gathered
 from minertia.fleet.index import IndexRow, LogFault, conflicts
+from minertia.fleet.outages import Outage
 from minertia.fleet.places import place
 from minertia.fleet.record import day_of, record_of
 from minertia.fleet.robot_type import RobotType
 from minertia.fleet.sources import LogContent, LogSource, opened
-from minertia.fleet.store import EvidenceStore, day_name
+from minertia.fleet.store import EVIDENCE, EvidenceStore, day_name
 from minertia.identification.logs.columns import MARKS, ColumnMap
 from minertia.identification.logs.readers import column_names, iter_blocks
 from minertia.identification.logs.recording import Recording
@@ -31,6 +33,7 @@ from minertia.memory import keep_freed_memory
 BATCH_BYTES, BATCH_LOGS = 400_000_000, 100  # in one task, at most
 SHARES = 4  # tasks for each worker, at least, where the logs are few
 SAVED = 30.0  # s after which the index is written again
+YEAR = 366  # days
 FEW = 64  # rows that are read to know the day
 SHORT = 16  # characters of a hash by which a content is known
 NEW, KNOWN, EARLY, FAULT = "new", "known", "early", "fault"
@@ -126,6 +129,10 @@ def _worked(task: LogTask, type: RobotType, key: str, kind: str, store: Evidence
     start, cpu = time.perf_counter(), time.process_time()
     try:
         done = _recorded(task, type, key, kind, store)
+    except Outage as err:
+        if err.passes or err.url != task.log.url:  # all others would fail, too, each after its own tries
+            raise
+        done = _failed(task, str(err).removeprefix(f"{task.log.url}: "))
     except MinertiaError as err:
         done = _failed(task, str(err).removeprefix(f"{task.log.url}: "))
     except OSError as err:
@@ -150,6 +157,7 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
             return AddedLog(url, robot, KNOWN, content.digest, replaces=content.starts)
         columns = _with_marks(content.path, type.columns)
         day = day_of(_first_stamp(content, type, columns, url), type.zone, task.day)
+        _refuse_other_year(day, task.day)
         if task.since is not None and day < task.since:
             return AddedLog(url, robot, EARLY, content.digest)
         there = store.row(day_name(robot, day, content.digest, key))
@@ -170,6 +178,14 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
     name = store.put(record)
     row = IndexRow.of(record, name, url, task.log.stamp)
     return AddedLog(url, robot, NEW, content.digest, row, content.starts)
+
+
+def _refuse_other_year(day: str, told: str | None) -> None:
+    """Refuse a log whose stamps and path are more than a year apart: after a power cut clocks begin in 2000 or 1980."""
+    if told is not None and abs(date.fromisoformat(day) - date.fromisoformat(told)).days > YEAR:
+        raise MinertiaError(
+            f"its stamps are of {day}, its path says {told}: set the robot's clock, and mend the stamps"
+        )
 
 
 def _with_marks(path: Path, columns: ColumnMap) -> ColumnMap:
@@ -202,10 +218,14 @@ Identity = tuple[str, str, str]  # of a record: robot, content, key
 
 @dataclass
 class _Ledger:
-    """The index while logs are added: rows by identity and source, those that are new, those that do not count."""
+    """The index while logs are added: rows by identity and source, those that are new, those that do not count.
+
+    lost: records that cannot be read, which their logs make anew.
+    """
 
     store: EvidenceStore
     rows: dict[Identity, dict[str, IndexRow]] = field(default_factory=dict)
+    lost: set[Identity] = field(default_factory=set)
     fresh: set[tuple[Identity, str]] = field(default_factory=set)
     replaced: set[Identity] = field(default_factory=set)
     saved: float = field(default_factory=time.monotonic)
@@ -227,7 +247,9 @@ class _Ledger:
             row = replace(kept, source=log.url, stamp=log.stamp)
         if row is None:
             return done
-        if kept is not None and kept.record != row.record:  # a month file has it already
+        if row.identity in self.lost:
+            self._heal(row)
+        elif kept is not None and kept.record != row.record:  # a month file has it already
             self.store.place.remove(row.record)
             row = replace(row, record=kept.record)
         own = self.rows.setdefault(row.identity, {})
@@ -237,6 +259,16 @@ class _Ledger:
         for content in done.replaces:
             self._replace((done.robot, content, key), row.source)
         return replace(done, row=row)
+
+    def _heal(self, row: IndexRow) -> None:
+        """A record that could not be read was made anew: all places of its log name the new one."""
+        self.lost.discard(row.identity)
+        own = self.rows[row.identity]
+        old = {one.record for one in own.values()}
+        for source, one in own.items():
+            own[source] = replace(one, record=row.record)
+            self.fresh.add((row.identity, source))
+        self.store.note_damaged((), (name for name in old if name.startswith(EVIDENCE)))
 
     def _replace(self, old: Identity, source: str) -> None:
         """A log has grown: what it held before does not count any more, unless another file still holds that."""
@@ -282,6 +314,8 @@ def add_logs(
             tell(done.source)
             rows.append(ledger.entered(done, task.log, keys[_type_name(fleet, task.robot)]))
             ledger.written()
+    except Outage:
+        raise  # the next run finds the records that were written
     except BaseException:
         ledger.written(now=True)  # an interrupted run goes on from here
         raise
@@ -316,7 +350,11 @@ def _tasks(
     contents: dict[tuple[str, str], set[str]] = {}
     for row in ledger.all():
         by_source.setdefault(row.source, []).append(row)
-        contents.setdefault((row.robot, row.key), set()).add(row.content[:SHORT])
+    named, damaged = {log.url for log in logs} | {""}, ledger.store.damaged
+    ledger.lost = ledger.store.lost([row for row in ledger.all() if row.source in named or row.record in damaged])
+    for row in ledger.all():
+        if row.identity not in ledger.lost:
+            contents.setdefault((row.robot, row.key), set()).add(row.content[:SHORT])
     tasks, faults, skipped = [], [], 0
     for log in logs:
         robot = log.robot(fleet)
@@ -332,7 +370,8 @@ def _tasks(
         before = [
             row for name in (log.url, "") for row in by_source.get(name, []) if (row.robot, row.key) == (robot, key)
         ]
-        if any((row.source, row.length, row.stamp) == (log.url, log.size, log.stamp) for row in before):
+        same = [row for row in before if (row.source, row.length, row.stamp) == (log.url, log.size, log.stamp)]
+        if any(row.identity not in ledger.lost for row in same):
             skipped += 1
             continue
         earlier = tuple((row.length, row.content) for row in before if row.length < log.size)
@@ -366,12 +405,16 @@ def _results(engine: Engine, batches: Sequence[Batch]) -> Iterator[tuple[LogTask
     """Every task with what became of it; batches that were lost with their worker are done again, one log at a time."""
     lost: list[Batch] = []
     for batch, found in engine.run(work, batches):
+        if isinstance(found, Outage):
+            raise found
         if isinstance(found, BaseException):
             lost += [replace(batch, tasks=(task,)) for task in batch.tasks]
             continue
         yield from zip(batch.tasks, found, strict=True)
     for batch, found in engine.run(work, lost, alone=True):
         (task,) = batch.tasks
+        if isinstance(found, Outage):
+            raise found
         if isinstance(found, BaseException):
             found = [
                 _failed(task, f"it ends the process that reads it ({type(found).__name__}); the file may be damaged")

@@ -19,9 +19,10 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 FLAT = 3.0**2  # variance of what is not known beforehand
-MISSING = 1e4  # variance of a day without logs
-LARGE = 1e12  # more than the squared length of any whitened month
-MOST_ROBOTS = 40  # whose learning month is looked at
+MISSING = 1e4  # variance of a day that a robot has fewer than others
+LARGE = 1e12  # more than the squared length of any whitened level
+FAR = 1000  # days after which nothing is remembered: MOST_MEMORY to this power is below 1e-13
+MOST_ROBOTS = 40  # whose learnt days are looked at
 FEWEST_ROBOTS = 5
 MOST_MEMORY = 0.97
 INTERVAL = 3.84  # twice the log likelihood that the upper end of the memory's interval loses
@@ -44,10 +45,13 @@ class DayEffects:
 
 
 def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> DayEffects:
-    """Maximum likelihood over the learning months of robots of one type, for one joint or the load."""
+    """Maximum likelihood over the learnt days of robots of one type, for one joint or the load.
+
+    windows: first and last of the days that each robot was learnt from.
+    """
     if len(streams) < FEWEST_ROBOTS:
         raise MinertiaError(
-            f"day effects need the learning months of at least {FEWEST_ROBOTS} robots, not of {len(streams)}; give a "
+            f"day effects need the learnt days of at least {FEWEST_ROBOTS} robots, not of {len(streams)}; give a "
             "calibration of the same type"
         )
     chosen = np.unique(np.linspace(0, len(streams) - 1, min(len(streams), MOST_ROBOTS)).astype(int))
@@ -91,28 +95,37 @@ def _upper_end(months: _Months, least: float, omega: Array, phi: float) -> tuple
 
 @dataclass(frozen=True)
 class _Months:
-    """Learning months on one calendar: y (N, L p), fixed (N, L p, L p): all of the covariance but day effects."""
+    """Learnt days, one behind the other: y (N, L p), fixed (N, L p, L p): all of the covariance but day effects.
+
+    apart (N, L, L): days between them; of one robot alone where those of all are the same.
+    """
 
     length: int
-    parts: int
+    apart: NDArray[np.int_]
     y: Array
     fixed: Array
     own: Array  # deviations of levels (p,)
 
     @classmethod
     def of(cls, streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> _Months:
-        p, L = streams[0].y.shape[1], max(last - first + 1 for first, last in windows)
+        learnt = [
+            np.flatnonzero((stream.days >= first) & (stream.days <= last))
+            for stream, (first, last) in zip(streams, windows, strict=True)
+        ]
+        p, L = streams[0].y.shape[1], max(len(inside) for inside in learnt)
         y, fixed = np.zeros((len(streams), L * p)), np.zeros((len(streams), L * p, L * p))
-        for n, (stream, (first, last)) in enumerate(zip(streams, windows, strict=True)):
-            inside = np.flatnonzero((stream.days >= first) & (stream.days <= last))
-            place = (stream.days[inside] - first)[:, None] * p + np.arange(p)
-            into, rows = place.ravel(), (inside[:, None] * p + np.arange(p)).ravel()
+        apart = np.full((len(streams), L, L), FAR)
+        for n, (stream, inside) in enumerate(zip(streams, learnt, strict=True)):
+            count, rows = len(inside), (inside[:, None] * p + np.arange(p)).ravel()
             fixed[n] = MISSING * np.eye(L * p)
-            fixed[n][np.ix_(into, into)] = 0.0
-            fixed[n][np.ix_(into, into)] += _flat_and_noise(stream, inside, rows, p)
-            y[n, into] = stream.y[inside].ravel()
-        spread = np.median([np.std(s.y, axis=0) for s in streams], axis=0)
-        return cls(L, p, y, fixed, np.maximum(spread, 1e-9))
+            fixed[n, : count * p, : count * p] = _flat_and_noise(stream, inside, rows, p)
+            y[n, : count * p] = stream.y[inside].ravel()
+            apart[n, range(L), range(L)] = 0
+            apart[n, :count, :count] = np.abs(np.subtract.outer(stream.days[inside], stream.days[inside]))
+        if np.all(apart == apart[0]):
+            apart = apart[:1]
+        spread = np.median([np.std(s.y[inside], axis=0) for s, inside in zip(streams, learnt, strict=True)], axis=0)
+        return cls(L, np.minimum(apart, FAR), y, fixed, np.maximum(spread, 1e-9))
 
     def first_guess(self) -> Array:
         return self.own
@@ -122,7 +135,8 @@ class _Months:
         omega, phi = np.exp(np.clip(x[:-1], -25.0, 3.0)), _memory(float(x[-1]))
         m = self.y.shape[1]
         C = np.empty((len(self.y), m + 1, m + 1))
-        C[:, :m, :m] = self.fixed + effects_covariance(np.arange(self.length), omega, phi)
+        memory: Array = phi ** np.arange(FAR + 1.0)
+        C[:, :m, :m] = self.fixed + _by_levels(memory[self.apart], omega)
         C[:, m, :m] = self.y  # the last row of the root is then the whitened levels
         C[:, m, m] = LARGE
         try:
@@ -149,8 +163,13 @@ def blocks(V: Array) -> Array:
 
 def effects_covariance(days: NDArray[np.int_], omega: Array | Sequence[float], phi: float) -> Array:
     """Covariance of day effects of all days and levels, (D p, D p)."""
-    memory, p = phi ** np.abs(np.subtract.outer(days, days)), len(omega)
-    full = np.zeros((len(days), p, len(days), p))
+    return _by_levels(phi ** np.abs(np.subtract.outer(days, days)), omega)
+
+
+def _by_levels(memory: Array, omega: Array | Sequence[float]) -> Array:
+    """Correlations (..., D, D) of days times the variance of each level, (..., D p, D p)."""
+    D, p = memory.shape[-1], len(omega)
+    full = np.zeros((*memory.shape[:-2], D, p, D, p))
     for k, own in enumerate(omega):
-        full[:, k, :, k] = memory * own**2
-    return full.reshape(len(days) * p, len(days) * p)
+        full[..., k, :, k] = memory * own**2
+    return full.reshape(*memory.shape[:-2], D * p, D * p)

@@ -6,8 +6,9 @@ e-BH rule: at most a part q of them is false, whenever the page is made and howe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,26 @@ from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects, learn_day_effects
 from minertia.fleet.e_process import HORIZON, EProcess, e_process
 from minertia.fleet.events import RobotEvent, program_events
+from minertia.fleet.index import LogFault
 from minertia.fleet.levels import LOAD
 from minertia.fleet.robot_day import RobotDay
-from minertia.fleet.streams import LEARNING, LevelStream, RobotStreams, StreamType, learn, robot_streams
+from minertia.fleet.streams import (
+    LEARNING,
+    NO_WARMTH,
+    PAUSE,
+    LevelStream,
+    RobotStreams,
+    StreamType,
+    learn,
+    robot_streams,
+    stray_days,
+)
 from minertia.notebook import plural
 from minertia.version import __version__
 
 Array = NDArray[np.float64]
 SILENT = 3  # days without logs after which a robot is not judged
+AHEAD = 2  # days after today that time zones explain
 SETTLING = 3  # days with logs after an event before anything can be told
 FORMAT = 1  # of the JSON
 RATE = 0.1
@@ -39,12 +52,16 @@ SUGGESTIONS = {
 }
 
 
+class NoEvidence(MinertiaError):
+    """There is nothing to judge."""
+
+
 @dataclass(frozen=True)
 class DriftOptions:
     """How a page is made.
 
-    q: part of the alarms that may be false.  horizon, learning [days].  today: number of the page's day, by default
-    that of the newest log.
+    q: part of the alarms that may be false.  horizon, learning [days with logs].  today: number of the page's day, by
+    default that of the newest log that is not dated after today.
     """
 
     q: float = RATE
@@ -62,11 +79,16 @@ class DriftOptions:
 
 @dataclass(frozen=True)
 class TypeFleet:
-    """The robots of one type, by name their days by number; calibration: day effects learnt before, by joint."""
+    """The robots of one type, by name their days by number.
+
+    calibration: day effects learnt before, by joint.  learnt: of robots that were judged before, first and last of the
+    days that they were learnt from.
+    """
 
     kind: StreamType
     robots: Mapping[str, Mapping[int, RobotDay]]
     calibration: Mapping[str, DayEffects] = field(default_factory=dict)
+    learnt: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,16 +154,44 @@ class FleetAlarm:
 
 @dataclass(frozen=True)
 class NotJudged:
-    """A robot, or one of its joints, that nothing is said of, and why."""
+    """A robot, or one of its joints, that nothing is said of, and why; settling: only for some days after an event."""
 
     robot: str
     reason: str
     joint: str | None = None
+    settling: bool = False
+
+
+@dataclass(frozen=True)
+class NoLongerJudged:
+    """A robot, or some of its joints, that an earlier page judged (until: its day), and this one does not."""
+
+    robot: str
+    until: int
+    reason: str
+    joints: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        which = f", {', '.join(self.joints)}" if self.joints else ""
+        return f"{self.robot}{which}: judged until {day_name(self.until)} and no longer: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "robot": self.robot,
+            "joints": list(self.joints),
+            "until": day_name(self.until),
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True)
 class FleetDrift:
-    """What a page tells: alarms worst first, every stream, who was not judged, and what it rests on."""
+    """What a page tells: alarms worst first, every stream, who was not judged, and what it rests on.
+
+    no_longer: who was judged by an earlier page.  faults: records that cannot be read.  left_out: logs that do not
+    count, as they came when their days had been learnt.
+    """
 
     options: DriftOptions
     days: tuple[int, int]
@@ -152,13 +202,27 @@ class FleetDrift:
     calibration: Mapping[str, Mapping[str, DayEffects]]
     robots: Mapping[str, RobotStreams]
     notes: tuple[str, ...] = ()
+    no_longer: tuple[NoLongerJudged, ...] = ()
+    faults: tuple[LogFault, ...] = ()
+    left_out: tuple[LogFault, ...] = ()
 
     def __repr__(self) -> str:
         return f"<FleetDrift: {plural(len(self.alarms), 'alarm')} in {plural(len(self.streams), 'stream')}>"
 
     @property
+    def needs_a_look(self) -> bool:
+        """Whether somebody has to do something: alarms, robots that are not judged any more, damaged records."""
+        return bool(self.alarms or self.no_longer or self.faults)
+
+    @property
     def statement(self) -> str:
-        """One sentence on what the alarms are worth."""
+        """One sentence on what the alarms are worth, and on what is missing since earlier pages."""
+        lost = len({own.robot for own in self.no_longer})
+        more = f"; {plural(lost, 'robot')} judged before {'is' if lost == 1 else 'are'} not any more" if lost else ""
+        return self._verdict + more
+
+    @property
+    def _verdict(self) -> str:
         guilty, judged = len({a.robot for a in self.alarms}), len({s.stream.robot for s in self.streams})
         if not judged:
             return "no robot could be judged"
@@ -183,8 +247,10 @@ class FleetDrift:
             "alarms": [alarm.to_json() for alarm in self.alarms],
             "watch": [alarm.to_json() for alarm in self.watch],
             "not_judged": [{"robot": n.robot, "joint": n.joint, "reason": n.reason} for n in self.not_judged],
+            "no_longer_judged": [own.to_json() for own in self.no_longer],
+            "left_out": [own.to_json() for own in self.left_out],
             "notes": list(self.notes),
-            "faults": list(faults),
+            "faults": [*faults, *(own.to_json() for own in self.faults)],
             "arithmetic": list(arithmetic),
         }
 
@@ -205,35 +271,62 @@ def fleet_drift(
     """Judge every robot of some types on the day of the page."""
     opts = options or DriftOptions()
     found = [_judge_type(own, opts, events) for own in types if own.robots]
-    if not found:
-        raise MinertiaError("there is no robot with evidence to judge; add logs first")
+    newest = {robot: day for own in found for robot, day in own.newest.items()}
+    if not newest:
+        raise NoEvidence("there is no robot with evidence to judge; add logs first")
+    today, ahead = _page_day(newest, opts)
+    robots = {r.robot: r for own in found for r in own.robots}
     streams = [s for own in found for s in own.streams]
-    today = opts.today if opts.today is not None else max(own.last for own in found)
-    silent = {s.stream.robot for s in streams if today - int(s.stream.days[-1]) > SILENT}
-    quiet = [NotJudged(r, f"no logs since {_newest(streams, r)}") for r in sorted(silent)]
-    judged = [s for s in streams if s.stream.robot not in silent]
+    judged = [s for s in streams if today - int(s.stream.days[-1]) <= SILENT]
+    quiet = [_quiet(s, today, newest) for s in streams if today - int(s.stream.days[-1]) > SILENT]
     chosen = set(e_bh([s.process.last for s in judged], opts.q))
     raw = set(e_bh([s.process.last_raw for s in judged], opts.q)) - chosen
-    robots = {r.robot: r for own in found for r in own.robots}
     kinds = {own.kind.name: own.kind for own in types}
     alarms = [_alarm(judged[k], robots, kinds) for k in chosen]
     watch = [_alarm(judged[k], robots, kinds) for k in raw]
     marked = tuple(replace(s, is_alarm=k in chosen) for k, s in enumerate(judged))
     return FleetDrift(
         opts,
-        (min(own.first for own in found), today),
+        (min(own.first for own in found if own.newest), today),
         tuple(sorted(alarms, key=lambda a: (-a.e, a.robot, a.joint or ""))),
         tuple(sorted(watch, key=lambda a: (-a.e, a.robot, a.joint or ""))),
         marked,
-        tuple([*(n for own in found for n in own.not_judged), *quiet]),
+        tuple([*(n for own in found for n in own.not_judged), *dict.fromkeys(sorted(quiet, key=_by_robot))]),
         {own.kind.name: own.calibration for own in found},
         robots,
-        tuple(note for own in found for note in own.notes),
+        tuple([*(note for own in found for note in own.notes), *ahead]),
     )
 
 
-def _newest(streams: Sequence[JudgedStream], robot: str) -> str:
-    return day_name(max(int(s.stream.days[-1]) for s in streams if s.stream.robot == robot))
+def _by_robot(own: NotJudged) -> tuple[str, str]:
+    return own.robot, own.joint or ""
+
+
+def _page_day(newest: Mapping[str, int], options: DriftOptions) -> tuple[int, list[str]]:
+    """The day of the page: that of the newest log, but of none that is dated after today as long as there are others.
+
+    One robot whose clock is ahead would make all others silent.
+    """
+    if options.today is not None:
+        return options.today, []
+    limit = date.today().toordinal() + AHEAD
+    past = [day for day in newest.values() if day <= limit]
+    if not past:  # it is our own clock that is behind
+        return max(newest.values()), []
+    return max(past), [
+        f"robot '{robot}' has logs of {day_name(day)}, which is yet to come: set its clock"
+        for robot, day in sorted(newest.items())
+        if day > limit
+    ]
+
+
+def _quiet(judged: JudgedStream, today: int, newest: Mapping[str, int]) -> NotJudged:
+    """Why a stream that ends before the page's day is not judged."""
+    stream = judged.stream
+    if today - newest[stream.robot] > SILENT:
+        return NotJudged(stream.robot, f"no logs since {day_name(newest[stream.robot])}")
+    since = day_name(int(stream.days[-1]))
+    return NotJudged(stream.robot, f"{NO_WARMTH} since {since}, and warmth looks like a change", stream.joint)
 
 
 def e_bh(values: Sequence[float], q: float) -> list[int]:
@@ -246,26 +339,53 @@ def e_bh(values: Sequence[float], q: float) -> list[int]:
 
 @dataclass(frozen=True)
 class _JudgedType:
+    """first: of all days; newest: day of each robot; both without days that do not count."""
+
     kind: StreamType
     streams: tuple[JudgedStream, ...]
     robots: tuple[RobotStreams, ...]
     not_judged: tuple[NotJudged, ...]
     calibration: Mapping[str, DayEffects]
     first: int
-    last: int
+    newest: Mapping[str, int]
     notes: tuple[str, ...]
+
+
+class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
+    """Robots without stray days, which are told."""
+
+    def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]]) -> None:
+        self._robots, self.stray = robots, dict[str, tuple[int, ...]]()
+
+    def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
+        days = self._robots[robot]
+        self.stray[robot] = stray = stray_days(days)
+        return {d: own for d, own in days.items() if d not in stray} if stray else days
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._robots)
+
+    def __len__(self) -> int:
+        return len(self._robots)
+
+    def notes(self) -> list[str]:
+        """What was left out."""
+        return [
+            f"robot '{robot}' has logs of {', '.join(day_name(d) for d in own)}, more than {PAUSE} days away from its "
+            "others: they do not count; was its clock right?"
+            for robot, own in sorted(self.stray.items())
+            if own
+        ]
 
 
 def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotEvent]) -> _JudgedType:
     """All streams of the robots of one type."""
-    learnt = learn(fleet.robots, fleet.kind, options.learning)
-    if not learnt.windows:
-        raise MinertiaError(f"the type '{fleet.kind.name}' has no robot with evidence to judge; add logs first")
-    first = min(window[0] for window in learnt.windows.values())
+    every = _SteadyDays(fleet.robots)
+    learnt = learn(every, fleet.kind, options.learning, fleet.learnt)
     robots, seen = [], []
     for name in learnt.robots:
-        days = fleet.robots[name]
-        robots.append(robot_streams(name, days, fleet.kind, learnt, options.learning))
+        days = every[name]
+        robots.append(robot_streams(name, days, fleet.kind, learnt))
         seen += list(program_events(name, days))
     told = [e for e in events if e.robot in learnt.robots]
     calibration, notes = _calibrated(fleet, robots)
@@ -275,9 +395,9 @@ def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotE
     for own in robots:
         if own.robot in learnt.reasons:
             continue
-        every = [e for e in (*told, *seen) if e.robot == own.robot]
+        happened = [e for e in (*told, *seen) if e.robot == own.robot]
         for stream in own.streams:
-            judged = _judge(fleet.kind.name, stream, calibration, own.learnt[1] + 1, every, options)
+            judged = _judge(fleet.kind.name, stream, calibration, own.learnt[1] + 1, happened, options)
             if isinstance(judged, NotJudged):
                 missing.append(judged)
             else:
@@ -288,9 +408,9 @@ def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotE
         tuple(robots),
         tuple(missing),
         calibration,
-        first,
-        max(learnt.newest.values()),
-        notes,
+        min((window[0] for window in learnt.windows.values()), default=0),
+        learnt.newest,
+        (*notes, *every.notes()),
     )
 
 
@@ -329,7 +449,8 @@ def _judge(
     if marks and int(np.sum(stream.days >= marks[-1])) < SETTLING:
         kinds = {e.kind for e in own if e.day == marks[-1]}
         word = "new program" if "program" in kinds else sorted(kinds)[0]
-        return NotJudged(stream.robot, f"{word} on {day_name(marks[-1])}: too few days since", stream.joint)
+        reason = f"{word} on {day_name(marks[-1])}: too few days since"
+        return NotJudged(stream.robot, reason, stream.joint, settling=True)
     return JudgedStream(kind, stream, e_process(stream, effects, watched_from, marks, options.horizon), own)
 
 

@@ -6,9 +6,11 @@ Processes of this machine by default, workers of a Dask scheduler for a cluster,
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -28,6 +30,9 @@ from minertia.extras import load
 IN_FLIGHT = 200  # batches that a scheduler knows of at a time
 UNKNOWN = 8  # workers of an executor that does not say
 WAITING = 2  # batches for each process of this machine
+REACHED = 20.0  # s in which a scheduler must answer, at first and after it was lost
+FOUND_AGAIN = REACHED + 5.0  # s after which a client must have found it or given up
+CLOSED = 2.0  # s to say goodbye
 Job = TypeVar("Job")
 
 
@@ -85,7 +90,12 @@ class SubmittingEngine(Engine):
                 err = CancelledError() if future.cancelled() else future.exception()
                 if isinstance(err, BrokenExecutor):
                     self.drop(by)
+                elif isinstance(err, CancelledError):  # nobody here cancels
+                    self.found_again()
                 yield job, err if err is not None else future.result()
+
+    def found_again(self) -> None:
+        """Jobs were lost with who kept them: refused unless there is somebody again to take them."""
 
     def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
         by = self.executor()
@@ -141,9 +151,42 @@ class ExecutorEngine(SubmittingEngine):
     """An executor, or the client of a Dask cluster, that is somebody else's."""
 
     def __init__(self, given: Any) -> None:
-        threads = sum(given.nthreads().values()) if hasattr(given, "nthreads") else 0
+        self._client = given if hasattr(given, "nthreads") and hasattr(given, "scheduler_info") else None
+        with self._reached():
+            threads = 0 if self._client is None else sum(given.nthreads().values())
         super().__init__(IN_FLIGHT, threads or UNKNOWN)
         self._given = _executor_of(given)
+
+    def found_again(self) -> None:
+        """Wait until the client of a cluster has found its scheduler again, or has given up."""
+        deadline = time.monotonic() + FOUND_AGAIN
+        while self._client is not None and self._client.status == "connecting" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if self._client is not None and self._client.status != "running":
+            raise self._lost()
+
+    def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
+        with self._reached():
+            return super()._submitted(work, job)
+
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Within, a scheduler that does not answer is told."""
+        try:
+            yield
+        except (OSError, RuntimeError, TimeoutError) as err:
+            if self._client is None:
+                raise
+            raise self._lost(err) from None
+
+    def _lost(self, err: Exception | None = None) -> MinertiaError:
+        address = getattr(getattr(self._client, "scheduler", None), "address", None)
+        where = f" at '{address}'" if address else ""
+        why = f" ({str(err).splitlines()[0][:120]})" if err is not None and str(err) else ""
+        return MinertiaError(
+            f"the Dask scheduler{where} does not answer any more{why}; records that were made are kept: start it, and "
+            "run the same command again, which goes on from there"
+        )
 
     def executor(self) -> Executor:
         """As it was given."""
@@ -190,11 +233,32 @@ def engine(executor: Any = None, *, workers: int | None = None, scheduler: str |
 def _client(address: str) -> Iterator[Any]:
     """A client of a Dask scheduler."""
     distributed = load("distributed", "cluster")
+    client = distributed.Client.__new__(distributed.Client)
+    with _silent("distributed"):  # what it says of an outage we say, in one sentence
+        try:
+            client.__init__(address, timeout=REACHED)
+        except (OSError, ValueError, TimeoutError, RuntimeError, ImportError) as err:
+            client.status = "closed"  # it would wait for the scheduler once more when it is thrown away
+            raise MinertiaError(
+                f"there is no Dask scheduler at '{address}' ({(str(err).splitlines() or [''])[0][:160]}); is it "
+                "running, and the address right? Without --scheduler this machine does the work"
+            ) from None
+        try:
+            yield client
+        finally:
+            with contextlib.suppress(Exception):  # a scheduler that is gone cannot be told
+                client.close(timeout=CLOSED)
+
+
+@contextlib.contextmanager
+def _silent(package: str) -> Iterator[None]:
+    """Within, a package logs nothing."""
+    names = [package, *(name for name in logging.root.manager.loggerDict if name.startswith(f"{package}."))]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        client = distributed.Client(address, timeout="20s")
-    except (OSError, ValueError, TimeoutError) as err:
-        raise MinertiaError(f"there is no Dask scheduler at '{address}' ({str(err)[:160]})") from None
-    try:
-        yield client
+        yield
     finally:
-        client.close()
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

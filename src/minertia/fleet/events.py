@@ -15,7 +15,8 @@ from minertia.fleet.calendar import day_number
 from minertia.fleet.robot_day import RobotDay
 
 Array = NDArray[np.float64]
-KINDS = ("maintenance", "tool", "program", "calibration")
+RETIRED = "retired"  # a robot, or a joint, that nobody expects to be judged any more
+KINDS = ("maintenance", "tool", "program", "calibration", RETIRED)
 EVERY = "*"  # joint of an event that concerns the whole robot
 NEW_PROGRAM = 0.05  # earth mover's distance, over the range, from which days are of different programs
 HEADER = ("robot", "day", "joint", "kind", "note")
@@ -38,7 +39,7 @@ class RobotEvent:
             return self.joint in (EVERY, joint)
         if self.kind == "tool":
             return joint is None
-        return True
+        return self.kind != RETIRED
 
 
 def read_events(text: str, source: str = "events.csv") -> tuple[RobotEvent, ...]:

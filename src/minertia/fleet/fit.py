@@ -44,6 +44,10 @@ Result = TypeVar("Result")
 Days = DayStack | PackedStack
 
 
+class LostEvidence(MinertiaError):
+    """A robot none of whose records can be read: it is named, and the others are fitted."""
+
+
 @dataclass(frozen=True)
 class FitOptions:
     """How a fleet is fitted.
@@ -91,7 +95,11 @@ def fit_fleet(
     with one_thread():
         some = order[:: max(1, len(order) // LOOKED_AT)]
         look = looked_at or robots.__getitem__
-        looked = _by_threads(lambda names: [look(name) for name in names], some, opts.workers)
+        looked = _by_threads(lambda names: list(_found(look, names, {}).values()), some, opts.workers)
+        if not looked:
+            looked = list(_found(look, order, {}).values())
+        if not looked:
+            raise MinertiaError(f"no record of the type '{name}' can be read; add its logs again")
         sigma = noise_levels(own.noise() for own in looked)
         symbols = opts.symbols if opts.symbols is not None else chosen_symbols(looked, sigma)
         levels = Levels.of(looked[0].layout, symbols, opts.load)
@@ -134,13 +142,14 @@ def _all_sums(
     wanted = set((*levels.day, *levels.robot, *levels.type))
 
     def some(names: Sequence[str]) -> list[tuple[str, RobotSums | str]]:
-        stacks = {robot: robots[robot] for robot in names}
+        lost: dict[str, str] = {}
+        stacks = _found(robots.__getitem__, names, lost)
         if options.half_life is not None:
             stacks = {robot: own.forgotten(options.half_life) for robot, own in stacks.items()}
         alike: dict[EvidenceLayout, list[str]] = {}
         for robot, own in stacks.items():
             alike.setdefault(own.layout, []).append(robot)
-        found: list[tuple[str, RobotSums | str]] = []
+        found: list[tuple[str, RobotSums | str]] = list(lost.items())
         for layout, own_names in alike.items():
             if wanted <= set(layout.names):
                 found += zip(own_names, many_sums([stacks[r] for r in own_names], levels, sigma), strict=True)
@@ -155,6 +164,17 @@ def _all_sums(
         else:
             sums[robot] = own
     return sums, faults
+
+
+def _found(look: Callable[[str], Days], names: Sequence[str], lost: dict[str, str]) -> dict[str, Days]:
+    """Stacks by robot; lost: gets those that have none."""
+    stacks = {}
+    for robot in names:
+        try:
+            stacks[robot] = look(robot)
+        except LostEvidence as err:
+            lost[robot] = str(err)
+    return stacks
 
 
 def _by_threads(work: Callable[[Sequence[str]], list[Result]], robots: Sequence[str], workers: int) -> list[Result]:

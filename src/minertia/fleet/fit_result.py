@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from minertia.fleet.between import FEWEST_ROBOTS, Between, between_robots
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_memory import DayMemory
+from minertia.fleet.index import LogFault
 from minertia.fleet.outliers import OutlierRobot, outlier_robots
 from minertia.identification.physical.fit import PhysicalFit
 from minertia.identification.problem.linear import symbol_of
@@ -93,7 +94,7 @@ class FleetFit:
     """A fleet of one type: what its robots share, each robot's values, how they differ.
 
     between: by joint, of the pair of viscous and dry friction; empty with fewer than three robots.  memory: of the
-    day values of friction.
+    day values of friction.  faults: robots that were left out, and why.  damaged: records that cannot be read.
     """
 
     type: PooledType
@@ -102,6 +103,7 @@ class FleetFit:
     sigma: Array
     memory: DayMemory
     faults: Mapping[str, str] = field(default_factory=dict)
+    damaged: tuple[LogFault, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -163,7 +165,7 @@ class FleetFit:
                 }
                 for joint, own in self.between.items()
             },
-            "faults": dict(self.faults),
+            "faults": {**self.faults, **{own.source: own.reason for own in self.damaged}},
         }
 
 

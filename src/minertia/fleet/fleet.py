@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,17 @@ from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.judging import fit_stored, judge_stored, stored_events
 from minertia.fleet.months import compact
+from minertia.fleet.places import StoreError
 from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
 from minertia.fleet.robot_day import RobotDay
+from minertia.fleet.robot_model import robot_model
 from minertia.fleet.robot_type import KINDS
 from minertia.fleet.sources import LogSource, find_logs
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.store_check import StoreCheck, check_store
 from minertia.fleet.stored_types import StoredType
+from minertia.identification.model import IdentifiedModel
 
 Days = str | tuple[str | date | None, str | date | None] | None
 Tell = Callable[[str], None]
@@ -111,8 +114,7 @@ class Fleet:
     def rows(self, robot: str | None = None, days: Days = None, type: str | None = None) -> list[IndexRow]:
         """Rows of the index that count, one for each record: of the types' present keys, without those in conflict."""
         first, last = day_span(days)
-        keys = set(self.store.fleet.keys.values())
-        every = [row for row in self.store.index() if row.key in keys]
+        every = self._present_rows()
         bad, _ = conflicts(every)
         found = {
             row.identity: row
@@ -126,8 +128,7 @@ class Fleet:
 
     def conflicts(self) -> list[LogFault]:
         """Logs that are not counted, because they are those of two robots or overlap in time."""
-        keys = set(self.store.fleet.keys.values())
-        return conflicts([row for row in self.store.index() if row.key in keys])[1]
+        return conflicts(self._present_rows())[1]
 
     @property
     def robots(self) -> list[str]:
@@ -176,6 +177,10 @@ class Fleet:
         """Values of a type and its robots with their deviations; the only type where none is named."""
         return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
 
+    def model(self, fit: FleetFit, robot: str) -> IdentifiedModel:
+        """The model of one robot of a fit: its type's values, what it carries beyond the mean, its own friction."""
+        return robot_model(self.stored_type(fit.type.name), fit, robot)
+
     def drift(
         self,
         q: float = RATE,
@@ -186,11 +191,37 @@ class Fleet:
     ) -> FleetDrift:
         """Which robots' friction or load has changed, with at most a part q of the alarms false.
 
-        options: more than q.  events: a file of maintenance and the like; by default events.csv of the store.
+        options: more than q.  events: a file of maintenance and the like; by default events.csv of the store.  What is
+        judged is kept in the store, so that logs which come later change no verdict on days before; not so with `days`,
+        which judges these days by themselves.
         """
-        types = [self.stored_type(name) for name in self.store.fleet.keys]
+        types, faults = [], []
+        for name in self.store.fleet.keys:
+            try:
+                types.append(self.stored_type(name))
+            except StoreError as err:  # the others are judged all the same
+                faults.append(LogFault(f"type '{name}'", "", str(err).removeprefix(f"{self.store.place.url}: ")))
         happened = stored_events(self.store, None if events is None else Path(events))
-        return judge_stored(self.store, types, self.rows(days=days), options or DriftOptions(q), happened)
+        rows = self.rows(days=days)
+        found = judge_stored(
+            self.store, types, rows, options or DriftOptions(q), happened, self._doubted(days), is_kept=days is None
+        )
+        return replace(found, faults=(*found.faults, *faults))
+
+    def _doubted(self, days: Days) -> list[IndexRow]:
+        """Rows that do not count because of conflicts, one for each record."""
+        first, last = day_span(days)
+        every = self._present_rows()
+        bad, _ = conflicts(every)
+        return list({row.identity: row for row in every if row.identity in bad and first <= row.day <= last}.values())
+
+    def _present_rows(self) -> list[IndexRow]:
+        """Rows of the index of the types' present keys; of each robot those of the type that it is said to be of."""
+        known = self.store.fleet
+        keys, described = set(known.keys.values()), FleetFile({}, known.robots)
+        every = [row for row in self.store.index() if row.key in keys]
+        types = {name: described.robot(name) for name in {row.robot for row in every}}
+        return [row for row in every if (own := types[row.robot]) is None or own.type == row.robot_type]
 
     def robot_days(self, type: str | None = None, days: Days = None) -> dict[str, dict[str, RobotDay]]:
         """What is judged of every robot of a type, by robot and day."""

@@ -68,6 +68,10 @@ class LogFault:
     def __str__(self) -> str:
         return f"{self.source}: {self.reason}"
 
+    def to_json(self) -> dict[str, str]:
+        """Plain data."""
+        return asdict(self)
+
 
 def index_bytes(rows: Iterable[IndexRow]) -> bytes:
     """The Parquet file of an index, sorted by robot, day and content."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
@@ -12,15 +13,26 @@ from minertia.documents import DocumentError, json_document
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
-from minertia.fleet.drift import DriftOptions, FleetDrift, TypeFleet, fleet_drift
+from minertia.fleet.drift import DriftOptions, FleetDrift, NoEvidence, NotJudged, TypeFleet, fleet_drift
 from minertia.fleet.events import RobotEvent, read_events
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.fit import FitOptions, fit_fleet
 from minertia.fleet.fit_result import FleetFit
-from minertia.fleet.index import IndexRow
+from minertia.fleet.index import IndexRow, LogFault
+from minertia.fleet.judged import (
+    CountedRows,
+    JudgedBefore,
+    counted_rows,
+    judged_after,
+    no_longer_judged,
+    read_judged,
+    write_judged,
+)
+from minertia.fleet.places import StoreError
 from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.stored_types import StoredType
+from minertia.notebook import plural
 from minertia.robot.read import read_text
 
 EVENTS, CALIBRATION = "events.csv", "calibration"
@@ -41,7 +53,8 @@ def fit_stored(
     opts = options or FitOptions()
     if opts.load is None and len(stacks) > 1:  # robots of one type carry what they carry
         opts = replace(opts, load=load_directions(model))
-    return fit_fleet(stored.type.name, stacks, opts, model, one_day, stacks.alone)
+    found = fit_fleet(stored.type.name, stacks, opts, model, one_day, stacks.alone)
+    return replace(found, damaged=stacks.faults())
 
 
 def judge_stored(
@@ -50,33 +63,77 @@ def judge_stored(
     rows: Sequence[IndexRow],
     options: DriftOptions,
     events: Sequence[RobotEvent],
+    doubted: Sequence[IndexRow] = (),
+    *,
+    is_kept: bool = True,
 ) -> FleetDrift:
     """The drift of all types; what was learnt of day effects is kept for days on which fewer robots tell it.
 
     Events that are planned, later than today and than all logs, have not happened: nothing starts anew at them.
+    doubted: rows in conflict with others, which count as far as they were judged before.  is_kept: what is judged is
+    kept in the store, and what was judged before stays as it was.
     """
-    fleets, page = [], max([date.today().isoformat(), *(row.day for row in rows)])
+    before, broken = read_judged(store, options.learning) if is_kept else (JudgedBefore(), [])
+    counted = counted_rows(rows, doubted, before)
+    page = max([date.today().isoformat(), *(row.day for row in counted.rows)])
     happened = [event for event in events if day_name(event.day) <= page]
+    fleets, read, notes = [], [], [*counted.notes]
     for stored in types:
-        own = [row for row in rows if row.key == stored.key]
+        own = [row for row in counted.rows if row.key == stored.key]
         if own:
-            known = read_calibration(store, stored)
-            fleets.append(TypeFleet(stream_type(stored), StoredDays(store, stored, own), known))
-    found = fleet_drift(fleets, options, happened)
+            known, said = usable_calibration(store, stored)
+            read.append(StoredDays(store, stored, own))
+            fleets.append(TypeFleet(stream_type(stored), read[-1], known, before.windows(stored.key)))
+            notes += said
+    try:
+        found = fleet_drift(fleets, options, happened)
+    except NoEvidence:
+        _refuse_damaged(store, [fault for days in read for fault in days.faults()])
+        raise
+    faults = (*broken, *(fault for days in read for fault in days.faults()))
+    found = replace(
+        found,
+        not_judged=(*found.not_judged, *_uncounted(found, rows, doubted, counted)),
+        notes=(*found.notes, *notes),
+        faults=faults,
+        left_out=tuple(counted.left_out),
+    )
+    found = replace(found, no_longer=no_longer_judged(found, before, happened))
+    if not is_kept:
+        return found
+    keys = {stored.type.name: stored.key for stored in types}
+    unkept = write_judged(store, options.learning, judged_after(found, counted.rows, before, keys))
     for stored in types:
         learnt = found.calibration.get(stored.type.name)
-        if learnt:
+        if learnt and unkept is None:
             write_calibration(store, stored, learnt)
-    return found
+    return found if unkept is None else replace(found, notes=(*found.notes, unkept))
+
+
+def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:
+    if faults:
+        raise StoreError(f"{store.place.url}: no record can be judged: {faults[0]}")
+
+
+def _uncounted(
+    found: FleetDrift, rows: Sequence[IndexRow], doubted: Sequence[IndexRow], counted: CountedRows
+) -> list[NotJudged]:
+    """Robots that have logs of which none counts: they would be missing from the page without a word."""
+    there = {row.robot for row in counted.rows} | {own.robot for own in found.not_judged}
+    missing = Counter(row.robot for row in {row.identity: row for row in (*rows, *doubted)}.values())
+    return [
+        NotJudged(robot, f"none of its {plural(count, 'log')} counts: each is that of another robot, too, or overlaps")
+        for robot, count in sorted(missing.items())
+        if robot not in there
+    ]
 
 
 def stored_events(store: EvidenceStore, path: Path | None) -> tuple[RobotEvent, ...]:
     """Events of a file, by default of the store's own."""
     if path is not None:
         return read_events(read_text(path), str(path))
-    if not store.place.exists(EVENTS):
-        return ()
-    return read_events(store.place.read(EVENTS).decode("utf-8", "replace"), f"{store.place.url}/{EVENTS}")
+    data = store.read(EVENTS)
+    return () if data is None else read_events(data.decode("utf-8", "replace"), f"{store.place.url}/{EVENTS}")
 
 
 def _calibration_name(stored: StoredType) -> str:
@@ -86,15 +143,26 @@ def _calibration_name(stored: StoredType) -> str:
 def read_calibration(store: EvidenceStore, stored: StoredType) -> dict[str, DayEffects]:
     """Day effects of a type by joint, as last learnt; none where none were."""
     name = _calibration_name(stored)
-    if not store.place.exists(name):
+    data = store.read(name)
+    if data is None:
         return {}
     try:
-        said = json_document(store.place.read(name).decode())
+        said = json_document(data.decode())
         return {joint: DayEffects(**{**own, "omega": tuple(own["omega"])}) for joint, own in said["joints"].items()}
     except (DocumentError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         raise MinertiaError(
             f"{store.place.url}: {name} is no calibration; take it away, and the next page learns it again"
         ) from None
+
+
+def usable_calibration(store: EvidenceStore, stored: StoredType) -> tuple[dict[str, DayEffects], list[str]]:
+    """Day effects as last learnt, and a note where they cannot be read: a page can do without."""
+    try:
+        return read_calibration(store, stored), []
+    except StoreError:
+        raise
+    except MinertiaError as err:
+        return {}, [str(err).removeprefix(f"{store.place.url}: ")]
 
 
 def write_calibration(store: EvidenceStore, stored: StoredType, learnt: Mapping[str, DayEffects]) -> None:
@@ -103,6 +171,4 @@ def write_calibration(store: EvidenceStore, stored: StoredType, learnt: Mapping[
         {"version": 1, "type": stored.type.name, "joints": {joint: asdict(own) for joint, own in learnt.items()}},
         indent=1,
     )
-    name = _calibration_name(stored)
-    if not store.place.exists(name) or store.place.read(name) != text.encode():
-        store.place.write(name, text.encode())
+    store.write(_calibration_name(stored), text.encode())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 from minertia.extras import load
 from minertia.fleet.index import IndexRow
@@ -20,7 +21,8 @@ MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
     """Put the records of days into files of months, up to before the month `before` (YYYY-MM; None: this one).
 
-    Day files are taken away only when the file of the month was read back and holds the same.  Returns its files.
+    Day files are taken away only when the file of the month was read back and holds the same; damaged ones stay as
+    they are.  Returns its files.
     """
     store.require()
     if before is not None and not MONTH.fullmatch(before):
@@ -36,7 +38,9 @@ def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda
         for start in range(0, len(ordered), PART):
             part = ordered[start : start + PART]
             tell(f"{month} of {kind}")
-            name = _month_part(store, kind, month, part)
+            name, part = _month_part(store, kind, month, part)
+            if not part:  # all of them are damaged
+                continue
             written.append(name)
             moved = {row.identity for row in part}
             rows = [replace(row, record=name) if row.identity in moved else row for row in rows]
@@ -50,8 +54,10 @@ def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
     """The rows, after what a compaction that was killed has left behind is cleared away.
 
     Days that a month of the index holds go; so does a month that the index does not name, if it holds only what is
-    elsewhere.
+    elsewhere.  Of a month that was found damaged, what can be read is written anew.
     """
+    for name in sorted(name for name in store.damaged if name.startswith(MONTHS)):
+        rows = _rescued(store, name, rows)
     held = {day_name(*row.identity[:1], row.day, *row.identity[1:]) for row in rows if row.record.startswith(MONTHS)}
     for name in store.place.names(EVIDENCE):
         if name in held:
@@ -59,7 +65,7 @@ def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
     named, known = {row.record for row in rows}, {row.identity for row in rows}
     for name in store.place.names(MONTHS):
         if name not in named:
-            own = store.rows_of(name, store.table(name, HEAD))
+            own = store.rows_of(name, store.readable(name, HEAD)[0])
             if {row.identity for row in own} <= known:
                 store.place.remove(name)
             else:
@@ -67,10 +73,34 @@ def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
     return rows
 
 
-def _month_part(store: EvidenceStore, kind: str, month: str, part: Sequence[IndexRow]) -> str:
+def _rescued(store: EvidenceStore, name: str, rows: list[IndexRow]) -> list[IndexRow]:
+    """The rows, after what can be read of a damaged month was written anew and the rest taken away."""
+    table, why = store.readable(name)
+    if why and store.place.exists(name):
+        there = {row.identity for row in store.rows_of(name, table)}
+        if there:
+            new = _written(store, name.rpartition("/")[0], table)
+            rows = [replace(row, record=new) if row.record == name and row.identity in there else row for row in rows]
+        store.write_index(rows)
+        store.place.remove(name)
+    store.note_damaged((), [name])
+    return rows
+
+
+def _month_part(store: EvidenceStore, kind: str, month: str, part: Sequence[IndexRow]) -> tuple[str, list[IndexRow]]:
+    """The file of some records of a month, and those of them that could be read."""
     arrow = load("pyarrow", "logs")
-    folder = f"{MONTHS}/type={kind}/month={month}"
-    table = arrow.concat_tables([store.table(row.record) for row in part])
+    read = [(row, *store.readable(row.record)) for row in part]
+    store.note_damaged(row.record for row, _, why in read if why)
+    sound = [(row, table) for row, table, why in read if not why]
+    if not sound:
+        return "", []
+    table = arrow.concat_tables([table for _, table in sound])
+    return _written(store, f"{MONTHS}/type={kind}/month={month}", table), [row for row, _ in sound]
+
+
+def _written(store: EvidenceStore, folder: str, table: Any) -> str:
+    """The next file of a month, read back."""
     taken = store.place.names(folder)
     number = 1 + max((int(name.rpartition("part-")[2].partition(".")[0]) for name in taken), default=-1)
     name = f"{folder}/part-{number:03d}.parquet"

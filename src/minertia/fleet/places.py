@@ -10,20 +10,28 @@ import abc
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 from minertia.drafts import write_whole
-from minertia.errors import MinertiaError
 from minertia.extras import load
+from minertia.fleet.outages import Outage, StoreError, ToldFile, asked, told
 
 CHUNK = 1 << 20  # bytes copied or hashed at a time
-
-
-class StoreError(MinertiaError):
-    """A store that cannot be used as it stands."""
+__all__ = [
+    "LocalPlace",
+    "Outage",
+    "RemotePlace",
+    "StoreError",
+    "StorePlace",
+    "chunks",
+    "file_system",
+    "is_remote",
+    "place",
+]
 
 
 class StorePlace(abc.ABC):
@@ -54,6 +62,10 @@ class StorePlace(abc.ABC):
     @abc.abstractmethod
     def names(self, below: str = "") -> list[str]:
         """Names of all files below a folder, sorted; none where it does not exist."""
+
+    @abc.abstractmethod
+    def changed(self, names: Collection[str]) -> dict[str, float]:
+        """When these files were written last [s since 1970]; without those that are not there."""
 
 
 class LocalPlace(StorePlace):
@@ -101,6 +113,14 @@ class LocalPlace(StorePlace):
         found = (Path(folder) / name for folder, _, names in os.walk(self.root / below) for name in names)
         return sorted(path.relative_to(self.root).as_posix() for path in found if not path.name.startswith("."))
 
+    def changed(self, names: Collection[str]) -> dict[str, float]:
+        """When files were written last."""
+        found = {}
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                found[name] = (self.root / name).stat().st_mtime
+        return found
+
 
 class RemotePlace(StorePlace):
     """Whatever fsspec reaches."""
@@ -111,38 +131,57 @@ class RemotePlace(StorePlace):
 
     def read(self, name: str) -> bytes:
         """The content of an object."""
-        return bytes(self.fs.cat_file(f"{self.root}/{name}"))
+        return asked(self.url, lambda: bytes(self.fs.cat_file(f"{self.root}/{name}")))
 
     def opened(self, name: str) -> AbstractContextManager[Any]:
         """The object, read by ranges."""
-        found: AbstractContextManager[Any] = self.fs.open(f"{self.root}/{name}", "rb")
-        return found
+        return ToldFile(self.url, asked(self.url, lambda: self.fs.open(f"{self.root}/{name}", "rb")))
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object there."""
-        self.fs.pipe_file(f"{self.root}/{name}", data)
+        asked(self.url, lambda: self.fs.pipe_file(f"{self.root}/{name}", data))
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object; others may have put it there since we looked."""
         self.fs.invalidate_cache()
-        return bool(self.fs.exists(f"{self.root}/{name}"))
+        return asked(self.url, lambda: bool(self.fs.exists(f"{self.root}/{name}")))
 
     def remove(self, name: str) -> None:
         """Take an object away."""
         if self.exists(name):
-            with contextlib.suppress(FileNotFoundError):  # others tidy up, too
+            with contextlib.suppress(FileNotFoundError), told(self.url):  # others tidy up, too
                 self.fs.rm_file(f"{self.root}/{name}")
 
     def names(self, below: str = "") -> list[str]:
         """Names of all objects below a prefix."""
+        return sorted(self._listed(below))
+
+    def changed(self, names: Collection[str]) -> dict[str, float]:
+        """When objects were written last; all of a folder are listed at once."""
+        found: dict[str, float] = {}
+        for folder in sorted({name.partition("/")[0] for name in names}):
+            listed = self._listed(folder)
+            found |= {name: _written(listed[name]) for name in names if name in listed}
+        return found
+
+    def _listed(self, below: str) -> dict[str, Any]:
+        """What is known of all objects below a prefix, or of the one of that name."""
         self.fs.invalidate_cache()
         start = f"{self.root}/{below}".rstrip("/")
         try:
-            found = self.fs.find(start)
+            found = asked(self.url, lambda: self.fs.find(start, detail=True))
         except FileNotFoundError:
-            return []
+            return {}
         cut = len(self.fs._strip_protocol(self.root)) + 1
-        return sorted(path[cut:] for path in found)
+        return {path[cut:]: info for path, info in found.items()}
+
+
+def _written(info: Mapping[str, Any]) -> float:
+    """When an object was written, by what its file system says; infinite, that is just now, where it says nothing."""
+    when = next((info[key] for key in ("LastModified", "last_modified", "mtime", "created") if info.get(key)), None)
+    if isinstance(when, datetime):
+        return when.timestamp()
+    return float(when) if isinstance(when, int | float) else float("inf")
 
 
 def is_remote(url: str) -> bool:
@@ -156,7 +195,7 @@ def file_system(url: str) -> tuple[Any, str]:
     protocol = url.partition("://")[0]
     try:
         fs, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as err:
+    except (ImportError, ValueError, KeyError) as err:
         raise StoreError(f"{url}: '{protocol}://' cannot be reached here ({str(err)[:200]})") from None
     return fs, str(path)
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
-from minertia.fleet.index import IndexRow
+from minertia.fleet.fit import LostEvidence
+from minertia.fleet.index import IndexRow, LogFault
 from minertia.fleet.packed_stack import PackedStack
 from minertia.fleet.record import EvidenceRecord, records_of
 from minertia.fleet.robot_day import RobotDay
@@ -37,9 +37,10 @@ class _RecordFile:
     widths: columns of lists of one length each, which are taken out of the table as arrays.
     """
 
-    def __init__(self, read: Callable[[], Any], widths: Mapping[str, int]) -> None:
+    def __init__(self, read: Callable[[], tuple[Any, str]], widths: Mapping[str, int]) -> None:
         self._read, self._widths, self._lock = read, widths, Lock()
         self._table: Any = None
+        self.damage = ""
         self._places: dict[tuple[str, str, str], int] = {}
         self._numbers: dict[str, Array] = {}
 
@@ -47,14 +48,26 @@ class _RecordFile:
         """The places of rows by robot, content and key."""
         with self._lock:
             if self._table is None:
-                table = self._read()
+                table, self.damage = self._read()
+                table = self._of_widths(table)
                 heads = zip(*(table.column(name).to_pylist() for name in ("robot", "content", "key")), strict=True)
-                self._places = {head: k for k, head in enumerate(heads)}
-                for name, width in self._widths.items():
+                finite = np.ones(len(table), bool)
+                for name, width in self._widths.items() if len(table) else ():
                     flat = np.from_dlpack(table.column(name).combine_chunks().flatten())  # `to_numpy` loads pandas
                     self._numbers[name] = np.asarray(flat, float).reshape(-1, width)
+                    finite &= np.isfinite(self._numbers[name]).all(axis=1)
+                self._places = {head: k for k, head in enumerate(heads) if finite[k]}
                 self._table = table.drop_columns(list(self._widths))
             return self._places
+
+    def _of_widths(self, table: Any) -> Any:
+        """The rows whose lists are as long as they should be."""
+        for name, width in self._widths.items():
+            if len(table):
+                ends = np.from_dlpack(table.column(name).combine_chunks().offsets)
+                kept = np.flatnonzero(np.diff(ends) == width).tolist()
+                table = table if len(kept) == len(table) else table.take(kept)
+        return table
 
     def rows(self, places: Sequence[int]) -> Any:
         """Some rows of the table; those that follow one another, as a robot's days do, are not copied."""
@@ -77,22 +90,35 @@ class _RecordFiles:
     def __init__(self, store: EvidenceStore, columns: Sequence[str] | None, widths: Mapping[str, int]) -> None:
         self.store, self.columns, self.widths = store, columns, widths
         self._kept: OrderedDict[str, _RecordFile] = OrderedDict()
+        self._lost: dict[tuple[str, str, str], tuple[IndexRow, str]] = {}
         self._lock = Lock()
 
-    def rows(self, name: str, wanted: Sequence[IndexRow], alone: str | None = None) -> tuple[_RecordFile, list[int]]:
-        """A file and the places of some rows in it; alone: the only robot that will be asked for."""
+    def rows(
+        self, name: str, wanted: Sequence[IndexRow], alone: str | None = None
+    ) -> tuple[_RecordFile, list[IndexRow], list[int]]:
+        """A file, those of some rows that can be read and their places in it; alone: the only robot to be asked for."""
         file = self._file(name) if alone is None else self._new(name, alone)
         places = file.places()
-        missing = [row for row in wanted if row.identity not in places]
-        if missing:
-            raise MinertiaError(
-                f"{self.store.place.url}: {name} does not hold the record of robot '{missing[0].robot}' on "
-                f"{missing[0].day} that the index names; run 'minertia fleet check'"
-            )
-        return file, [places[row.identity] for row in wanted]
+        found = [row for row in wanted if row.identity in places]
+        for row in wanted:
+            if row.identity not in places:
+                self.lose(row, file.damage or "it is not in its file")
+        return file, found, [places[row.identity] for row in found]
+
+    def lose(self, row: IndexRow, why: str) -> None:
+        """A record that cannot be used."""
+        self._lost[row.identity] = row, why
+
+    def faults(self) -> tuple[LogFault, ...]:
+        """The records that could not be read, which are noted in the store; those of one file in one sentence."""
+        files: dict[str, list[tuple[IndexRow, str]]] = {}
+        for row, why in self._lost.values():
+            files.setdefault(row.record, []).append((row, why))
+        self.store.note_damaged(files)
+        return tuple(_damage(name, own) for name, own in sorted(files.items()))
 
     def _new(self, name: str, robot: str | None) -> _RecordFile:
-        return _RecordFile(partial(self.store.table, name, self.columns, robot=robot), self.widths)
+        return _RecordFile(partial(self.store.readable, name, self.columns, robot), self.widths)
 
     def _file(self, name: str) -> _RecordFile:
         new = self._new(name, None)
@@ -104,6 +130,23 @@ class _RecordFiles:
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
             return own
+
+
+def _damage(name: str, own: Sequence[tuple[IndexRow, str]]) -> LogFault:
+    """One sentence on the records of a file that cannot be read."""
+    robots, days = sorted({row.robot for row, _ in own}), sorted({row.day for row, _ in own})
+    who = f"robot '{robots[0]}'" if len(robots) == 1 else f"{len(robots)} robots ({', '.join(robots[:4])} ...)"
+    when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    what = "the record" if len(own) == 1 else f"{len(own)} records"
+    sources = [row.source for row, _ in own if row.source]
+    log = f" ({sources[0]}{' ...' * (len(sources) > 1)})" if sources else ""
+    return LogFault(
+        name,
+        robots[0] if len(robots) == 1 else "",
+        f"{what} of {who} {when} cannot be read ({own[0][1]}) and {'does' if len(own) == 1 else 'do'} not count; "
+        f"'minertia fleet add' with {'its log' if len(own) == 1 else 'their logs'}{log} makes "
+        f"{'it' if len(own) == 1 else 'them'} anew",
+    )
 
 
 def _by_robot(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
@@ -120,6 +163,14 @@ def _by_file(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
     return found
 
 
+def _is_finite(evidence: FleetEvidence) -> bool:
+    """Whether all numbers are numbers."""
+    parts: list[NDArray[Any]] = [*evidence.triangles]
+    if evidence.stretches is not None:
+        parts += evidence.stretches.scores
+    return all(bool(np.isfinite(part).all()) for part in parts)
+
+
 class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     """Robots with their days, whole: what drift is judged from."""
 
@@ -129,10 +180,29 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
         days: dict[int, list[EvidenceRecord]] = {}
         for name, own in _by_file(self._rows[robot]).items():
-            file, places = self._files.rows(name, own)
-            for record in records_of(file.rows(places), self._layout):
-                days.setdefault(day_number(record.day), []).append(record)
+            file, found, places = self._files.rows(name, own)
+            for row, record in self._records(file, found, places):
+                days.setdefault(day_number(row.day), []).append(record)
         return {day: robot_day(days[day]) for day in sorted(days)}
+
+    def _records(
+        self, file: _RecordFile, rows: Sequence[IndexRow], places: Sequence[int]
+    ) -> Iterator[tuple[IndexRow, EvidenceRecord]]:
+        """Records with their rows; those whose numbers do not fit, or are none, are told and left out."""
+        for row, place in zip(rows, places, strict=True):
+            try:
+                (record,) = records_of(file.rows([place]), self._layout)
+            except Exception as err:  # whatever lists of a wrong length make NumPy raise
+                self._files.lose(row, (str(err) or type(err).__name__).splitlines()[0][:120])
+                continue
+            if _is_finite(record.evidence):
+                yield row, record
+            else:
+                self._files.lose(row, "it has numbers that are not finite")
+
+    def faults(self) -> tuple[LogFault, ...]:
+        """Records that could not be read, of the robots that were asked for."""
+        return self._files.faults()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -170,6 +240,10 @@ class StoredStacks(Mapping[str, PackedStack]):
     def __getitem__(self, robot: str) -> PackedStack:
         return self._found(robot, None)
 
+    def faults(self) -> tuple[LogFault, ...]:
+        """Records that could not be read, of the robots that were asked for."""
+        return self._files.faults()
+
     def alone(self, robot: str) -> PackedStack:
         """One robot whose neighbours are not asked for: no more is read than it needs."""
         return self._found(robot, robot)
@@ -178,10 +252,13 @@ class StoredStacks(Mapping[str, PackedStack]):
         rows: list[IndexRow] = []
         packed, samples = [], []
         for name, own in _by_file(self._rows[robot]).items():
-            file, places = self._files.rows(name, own, alone)
-            rows += own
-            packed.append(file.numbers("R", places))
-            samples.append(file.numbers("rows", places))
+            file, found, places = self._files.rows(name, own, alone)
+            if found:
+                rows += found
+                packed.append(file.numbers("R", places))
+                samples.append(file.numbers("rows", places))
+        if not rows:
+            raise LostEvidence(f"none of the {len(self._rows[robot])} records of robot '{robot}' can be read")
         return _stack(self._layout, rows, _together(packed), _together(samples))
 
     def __iter__(self) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from minertia.errors import MinertiaError, RecordingError
 from minertia.fleet.fleet_file import FleetFile
+from minertia.fleet.outages import asked, told
 from minertia.fleet.places import chunks, file_system, is_remote
 from minertia.identification.logs.readers import FORMATS, is_folder
 
@@ -113,11 +114,11 @@ def _files(path: Path) -> list[Path]:
 
 def _remote(url: str) -> Iterator[LogSource]:
     fs, path = file_system(url)
+    fs.invalidate_cache()
     try:
-        fs.invalidate_cache()
-        found = fs.glob(path, detail=True) if "*" in path else fs.find(path, detail=True)
-    except OSError as err:
-        raise MinertiaError(f"{url}: the logs cannot be listed ({str(err)[:200]})") from None
+        found = asked(url, lambda: fs.glob(path, detail=True) if "*" in path else fs.find(path, detail=True))
+    except FileNotFoundError:
+        return
     for name, info in sorted(found.items()):
         if _is_log(name) and info.get("type", "file") == "file":
             stamp = next((str(info[k]) for k in ("ETag", "etag", "LastModified", "mtime", "created") if k in info), "")
@@ -178,14 +179,18 @@ def _spooled(log: LogSource, earlier: Sequence[tuple[int, str]]) -> Iterator[Log
     folder = tempfile.mkdtemp(prefix="minertia-")
     copy = Path(folder) / PurePosixPath(path).name
     try:
-        with fs.open(path, "rb") as remote, tempfile.NamedTemporaryFile(dir=folder, delete=False) as local:
+        with (
+            asked(log.url, lambda: fs.open(path, "rb")) as remote,
+            tempfile.NamedTemporaryFile(dir=folder, delete=False) as local,
+        ):
 
             def copied() -> Iterator[bytes]:
                 for data in chunks(remote):
                     local.write(data)
                     yield data
 
-            digest, length, starts = _hashed(copied(), earlier)
+            with told(log.url):
+                digest, length, starts = _hashed(copied(), earlier)
         Path(local.name).rename(copy)
         yield LogContent(copy, digest, length, starts)
     finally:

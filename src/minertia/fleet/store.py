@@ -6,22 +6,26 @@ types/<key>.toml                                a type as its records were made:
 evidence/robot=R/day=YYYY-MM-DD/<content>-<key>.parquet
 months/type=T/month=YYYY-MM/part-NNN.parquet    records put together
 index.parquet                                   what is where; made from the records
+judged/learning-N.parquet                       what pages of drift have judged
+damaged.txt                                     files of records that were found damaged
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tomli_w
 
 from minertia.documents import DocumentError, toml_document
+from minertia.errors import MinertiaError
 from minertia.extras import load
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.index import IndexRow, index_bytes, index_rows
 from minertia.fleet.places import StoreError, StorePlace, place
-from minertia.fleet.record import EvidenceRecord, records_of, table_bytes
+from minertia.fleet.record import TYPES, EvidenceRecord, records_of, schema, table_bytes
 from minertia.fleet.stored_types import (
     FORMAT,
     StoredFleet,
@@ -32,7 +36,7 @@ from minertia.fleet.stored_types import (
     type_text,
 )
 
-MARK, FLEET, INDEX = "store.toml", "fleet.toml", "index.parquet"
+MARK, FLEET, INDEX, DAMAGED = "store.toml", "fleet.toml", "index.parquet", "damaged.txt"
 EVIDENCE, MONTHS, KINDS = "evidence", "months", "types"
 GROUP = 40  # records in a row group of a file of a month
 HEAD = [name for name in IndexRow.__dataclass_fields__ if name not in ("record", "source", "stamp")]
@@ -102,23 +106,30 @@ class EvidenceStore:
         keys = {name: own.key(kind) for name, own in fleet.types.items()}
         with _sentences(self.place.url):
             for name, own in fleet.types.items():
-                file = f"{KINDS}/{keys[name][:16]}.toml"
-                if not self.place.exists(file):
-                    self.place.write(file, type_text(own, keys[name], kind).encode())
-            known = self.fleet if self.place.exists(FLEET) else StoredFleet({}, ())
+                self.write(f"{KINDS}/{keys[name][:16]}.toml", type_text(own, keys[name], kind).encode())
+                self._types.pop(keys[name], None)
+            try:
+                known = self.fleet
+            except StoreError:  # which is what this mends
+                known = StoredFleet({}, ())
             robots = {one.identity: one for one in (*known.robots, *fleet.robots)}
             merged = StoredFleet(known.keys | keys, tuple(robots[name] for name in sorted(robots)))
-            self.place.write(FLEET, fleet_text(merged).encode())
+            self.write(FLEET, fleet_text(merged).encode())
         return keys
 
     @property
     def fleet(self) -> StoredFleet:
         """The robots, and the key of each type's records."""
-        with _sentences(self.place.url):
-            try:
-                return parsed_fleet(self.place.read(FLEET).decode())
-            except FileNotFoundError:
-                return StoredFleet({}, ())
+        data = self.read(FLEET)
+        if data is None:
+            return StoredFleet({}, ())
+        try:
+            return parsed_fleet(data.decode())
+        except (DocumentError, UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as err:
+            raise StoreError(
+                f"{self.place.url}: {FLEET} is damaged ({(str(err).splitlines() or [''])[0][:120]}); add a log again "
+                "with the fleet file (--fleet), which writes it anew"
+            ) from None
 
     def stored_type(self, key: str) -> StoredType:
         """The type that records of a key were made for."""
@@ -133,6 +144,50 @@ class EvidenceStore:
                     ) from None
             self._types[key] = parsed_type(text, f"{self.place.url}/{name}")
         return self._types[key]
+
+    # ------------------------------------------------------------------ small files beside the records
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None where there is none."""
+        with _sentences(self.place.url):
+            try:
+                return self.place.read(name)
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file there, unless it holds just that."""
+        if self.read(name) != data:
+            with _sentences(self.place.url):
+                self.place.write(name, data)
+
+    @property
+    def damaged(self) -> frozenset[str]:
+        """Files of records that were found damaged and not mended yet."""
+        data = self.read(DAMAGED)
+        return frozenset() if data is None else frozenset(data.decode("utf-8", "replace").split("\n")) - {""}
+
+    def note_damaged(self, found: Iterable[str], mended: Iterable[str] = ()) -> None:
+        """Write down which files are damaged, for `add` and `compact` to mend; nothing where that cannot be kept."""
+        before = self.damaged
+        now = (before | set(found)) - set(mended)
+        if now != before:
+            with contextlib.suppress(StoreError):
+                self.write(DAMAGED, "\n".join(sorted(now)).encode())
+
+    def lost(self, rows: Sequence[IndexRow]) -> set[tuple[str, str, str]]:
+        """Those of some records, by identity, that are gone or damaged.
+
+        Read are the files that were found damaged before, and those that were written after the index: nobody of us
+        does that without writing the index again.
+        """
+        names = {row.record for row in rows}
+        with _sentences(self.place.url):
+            when, damaged = self.place.changed([*names, INDEX]), self.damaged
+        doubtful = {n for n in names if n in damaged or when.get(n, math.inf) > when.get(INDEX, -math.inf)}
+        own = [row for row in rows if row.record in doubtful]
+        there = {row.identity for name in doubtful for row in self.rows_of(name, self.readable(name)[0])}
+        return {row.identity for row in own} - there
 
     # ------------------------------------------------------------------ index
 
@@ -184,48 +239,75 @@ class EvidenceStore:
         if row.record.startswith(EVIDENCE):
             self.place.remove(row.record)
             return
-        table = self.table(row.record)
+        table, _ = self.readable(row.record)
         kept = [k for k, own in enumerate(self.rows_of(row.record, table)) if own.identity != row.identity]
         self.place.write(row.record, table_bytes(table.take(kept), GROUP))
 
     def row(self, name: str) -> IndexRow | None:
-        """The row of a record of one log; None where there is none that can be read."""
+        """The row of a record of one log; None where there is none of which every byte can be read."""
         if not self.place.exists(name):
             return None
-        try:
-            (row,) = self.rows_of(name, self.table(name, HEAD))
-        except Exception:  # whatever a broken file makes Arrow raise
+        table, why = self.readable(name)
+        if why or len(table) != 1:
             return None
-        return row
+        return self.rows_of(name, table)[0]
 
-    def table(
-        self, name: str, columns: Sequence[str] | None = None, filters: Any = None, robot: str | None = None
-    ) -> Any:
+    def readable(self, name: str, columns: Sequence[str] | None = None, robot: str | None = None) -> tuple[Any, str]:
+        """What can be read of a file of records, and why not all of it: "" where all can.
+
+        robot: of the row groups that may hold records of it.  A store that does not answer is no damage: that is
+        raised.
+        """
+        own = list(TYPES) if columns is None else list(columns)
+        try:
+            return self.table(name, columns, robot), ""
+        except MinertiaError:
+            raise
+        except FileNotFoundError:
+            self.require()
+            return schema().empty_table().select(own), "it is gone"
+        except Exception as err:  # whatever a broken file makes Arrow raise
+            self.require()
+            why = (getattr(err, "strerror", None) or str(err) or type(err).__name__).splitlines()[0][:120]
+            return self._rescued(name, own, robot), why
+
+    def _rescued(self, name: str, columns: list[str], robot: str | None) -> Any:
+        """The rows of those groups of a damaged file that can be read."""
+        arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
+        found = [schema().empty_table().select(columns)]
+        with contextlib.suppress(Exception), self.place.opened(name) as file:
+            whole = parquet.ParquetFile(file, page_checksum_verification=True)
+            for k in range(whole.num_row_groups):
+                if _may_hold(whole.metadata, k, robot):
+                    with contextlib.suppress(Exception):
+                        found.append(whole.read_row_groups([k], columns).cast(found[0].schema))
+        return arrow.concat_tables(found)
+
+    def table(self, name: str, columns: Sequence[str] | None = None, robot: str | None = None) -> Any:
         """Some columns of the rows of a file of records; robot: of the row groups that may hold records of it."""
         parquet = load("pyarrow.parquet", "logs")
-        own = None if columns is None else list(columns)
-        with self.place.opened(name) as file:
-            if filters is None:  # `read_table` would load datasets, and pandas with them
-                found = parquet.ParquetFile(file, page_checksum_verification=True)
-                groups = range(found.num_row_groups)
-                return found.read_row_groups([k for k in groups if _may_hold(found.metadata, k, robot)], own)
-            return parquet.read_table(
-                file, columns=own, filters=filters, partitioning=None, page_checksum_verification=True
-            )
+        with self.place.opened(name) as file:  # `read_table` would load datasets, and pandas with them
+            found = parquet.ParquetFile(file, page_checksum_verification=True)
+            groups = [k for k in range(found.num_row_groups) if _may_hold(found.metadata, k, robot)]
+            return found.read_row_groups(groups, None if columns is None else list(columns))
 
     def records(self, rows: Iterable[IndexRow]) -> Iterator[EvidenceRecord]:
-        """The records of rows, file by file; each file is read once."""
+        """The records of rows, file by file; each file is read once, and one that is damaged is refused."""
         files: dict[str, list[IndexRow]] = {}
         for row in rows:
             files.setdefault(row.record, []).append(row)
         for name, own in files.items():
-            with _sentences(self.place.url):
-                contents = [("content", "in", sorted({row.content for row in own}))]
-                table = self.table(name, None, contents if name.startswith(MONTHS) else None)
-            wanted = {row.identity for row in own}
-            for record in records_of(table, self.stored_type(own[0].key).layout):
-                if (record.robot, record.content, record.key) in wanted:
-                    yield record
+            table, why = self.readable(name, robot=own[0].robot if len({row.robot for row in own}) == 1 else None)
+            places = {row.identity: k for k, row in enumerate(self.rows_of(name, table))}
+            lost = next((row for row in own if row.identity not in places), None)
+            if lost is not None:
+                self.note_damaged([name])
+                raise StoreError(
+                    f"{self.place.url}: the record of robot '{lost.robot}' on {lost.day} cannot be read ({name}: "
+                    f"{why or 'it is not in it'}); add its log again"
+                )
+            wanted = table.take(sorted(places[row.identity] for row in own))
+            yield from records_of(wanted, self.stored_type(own[0].key).layout)
 
 
 def _may_hold(metadata: Any, group: int, robot: str | None) -> bool:

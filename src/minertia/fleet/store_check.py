@@ -65,11 +65,14 @@ def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCh
     """Look at every record: readable, in its place, of a known type; then duplicates, overlaps and missing days."""
     store.require()
     faults: list[LogFault] = []
+    damaged: list[str] = []
+    sound: list[str] = []
     kept: dict[tuple[str, str, str], IndexRow] = {}
     for name in store.files():
         tell(name)
-        own, said = _looked_at(store, name)
+        own, said, is_damaged = _looked_at(store, name)
         faults += said
+        (damaged if is_damaged else sound).append(name)
         faults += [
             LogFault(
                 name, row.robot, f"the record is also in {kept[row.identity].record}; run compact, which keeps one"
@@ -78,6 +81,7 @@ def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCh
             if row.identity in kept
         ]
         kept |= {row.identity: row for row in own}
+    store.note_damaged(damaged, sound)
     rows = list(kept.values())
     _, found = conflicts(rows)
     known = {row.identity for row in rows}
@@ -94,15 +98,13 @@ def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCh
     )
 
 
-def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[LogFault]]:
-    """The rows of a file of records with every byte verified, and what is wrong with them."""
-    try:
-        table = store.table(name)
-        rows = store.rows_of(name, table)
-    except Exception as err:  # whatever a broken file makes Arrow raise
-        why = (str(err).splitlines() or [type(err).__name__])[0][:160]
-        return [], [LogFault(name, "", f"the record is damaged ({why}); take it away and add its log again")]
-    said = []
+def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[LogFault], bool]:
+    """The rows of a file of records with every byte verified, what is wrong with them, and whether it is damaged."""
+    table, why = store.readable(name)
+    rows, said = store.rows_of(name, table), []
+    if why:
+        more = f", {len(rows)} records of it can be read: compact keeps these" if rows else ""
+        said.append(LogFault(name, "", f"the file is damaged ({why}){more}; add its logs again"))
     for row, numbers in zip(rows, table.column("R"), strict=True):
         if name.startswith(EVIDENCE) and name != day_name(row.robot, row.day, row.content, row.key):
             said.append(LogFault(name, row.robot, "the file holds the record of another log, day or robot"))
@@ -111,4 +113,4 @@ def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[Lo
                 said.append(LogFault(name, row.robot, "its triangles are not those of the type's columns"))
         except MinertiaError as err:
             said.append(LogFault(name, row.robot, str(err)))
-    return rows, said
+    return rows, said, bool(why)

@@ -1,13 +1,13 @@
 """Streams: levels of friction and load of robots by day, relative to what each robot was like while it was learnt.
 
-Day estimates are made at the type's and the robot's values of the learning month, all day columns and the load in one
-fit.  The columns of a day are families: viscous and dry friction, each scaled as a whole with the learnt ratios.
+Day estimates are made at the type's and the robot's values of the learnt days, all day columns and the load in one fit.
+The columns of a day are families: viscous and dry friction, each scaled as a whole with the learnt ratios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,12 @@ from minertia.identification.problem.linear import symbol_of
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
-LEARNING = 30  # days
-FEWEST_LEARNT = 10  # days with logs in them
+LEARNING = 30  # days with logs
+FEWEST_LEARNT = 10  # of them from which on a robot tells others what is usual
+FEWEST_ALIKE = 3  # robots of a type from which on one can be unlike the others
+ODD = 10.0  # times the efforts of others, of all joints: then the unit is another
+PAUSE, STRAY = 30, 3  # days without logs beyond which fewer days with logs than these are of a clock that was wrong
+NO_WARMTH = "temperatures are missing"
 UNCLEAR = 0.25  # deviation of a day's level, over the level, from which a program does not show it
 
 
@@ -94,9 +98,9 @@ class RobotStreams:
 
 @dataclass(frozen=True)
 class Learnt:
-    """The levels of type and robots of the learning month.
+    """The levels of type and robots of the days they were learnt from.
 
-    windows: first and last day of it; newest: last day with logs; reasons: why robots are not watched yet.
+    windows: first and last of these days; newest: last day with logs; reasons: why robots are not watched.
     """
 
     levels: Levels
@@ -108,15 +112,39 @@ class Learnt:
     reasons: Mapping[str, str]
 
 
-def learning_window(days: Sequence[int], learning: int = LEARNING) -> tuple[int, int]:
-    """First and last day of a robot's learning month."""
-    return min(days), min(days) + learning - 1
+def learning_window(days: Iterable[int], learning: int = LEARNING) -> tuple[int, int]:
+    """First and last of the days with logs that a robot is learnt from: so many, whatever lies between them."""
+    order = sorted(days)[:learning]
+    return order[0], order[-1]
 
 
-def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learning: int = LEARNING) -> Learnt:
-    """Fit type and robots on the learning month of each robot."""
+def stray_days(days: Iterable[int]) -> tuple[int, ...]:
+    """Days before or after all others that do not count: fewer than 3 of them, more than 30 days away.
+
+    A clock that was set wrong dates them; learning, or the day of the page, must not hang on them.
+    """
+    runs: list[list[int]] = []
+    for day in sorted(days):
+        if runs and day - runs[-1][-1] <= PAUSE:
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    found: list[int] = []
+    for end in (0, -1):
+        while len(runs) > 1 and len(runs[end]) < STRAY <= max(len(run) for run in runs):
+            found += runs.pop(end)
+    return tuple(sorted(found))
+
+
+def learn(
+    fleet: Mapping[str, Mapping[int, RobotDay]],
+    kind: StreamType,
+    learning: int = LEARNING,
+    known: Mapping[str, tuple[int, int]] | None = None,
+) -> Learnt:
+    """Fit type and robots on the days that each robot is learnt from; known: those of robots judged before."""
     sums: dict[str, RobotSums] = {}
-    windows, newest, reasons = {}, {}, {}
+    windows, newest, reasons, efforts = {}, {}, {}, {}
     levels: Levels | None = None
     sigma = np.zeros(0)
     for robot in sorted(fleet):
@@ -124,22 +152,75 @@ def learn(fleet: Mapping[str, Mapping[int, RobotDay]], kind: StreamType, learnin
         if not days:
             reasons[robot] = "no logs"
             continue
-        windows[robot] = first, last = learning_window(list(days), learning)
+        before = (known or {}).get(robot)
+        windows[robot] = window = before or learning_window(days, learning)
         newest[robot] = max(days)
-        stack = DayStack.of({d: day.evidence for d, day in days.items() if first <= d <= last})
-        if len(stack.days) < min(FEWEST_LEARNT, learning) or max(days) <= last:
-            reasons[robot] = f"still learning: {len(stack.days)} days with logs, watched after {learning} days"
-            if len(stack.days) < min(FEWEST_LEARNT, learning):
-                continue
+        inside = {d: day.evidence for d, day in days.items() if window[0] <= d <= window[1]}
+        if newest[robot] <= window[1] or len(inside) < min(FEWEST_LEARNT, learning):
+            reasons[robot] = _not_learnt(len(inside), learning, before is not None)
+        if len(inside) < min(FEWEST_LEARNT, learning):
+            continue
+        stack = DayStack.of(inside)
         if levels is None:
             levels = Levels.of(stack.layout, kind.symbols, kind.load)
             sigma = noise_levels(own.noise() for own in _some_stacks(fleet, robot, stack))
         sums[robot] = robot_sums(stack, levels, sigma)
+        efforts[robot] = _efforts(stack)
+    odd = _odd_efforts(efforts)
+    if odd:  # their values, and weights by their noise, would be those of all robots
+        found = learn(_Without(fleet, odd), kind, learning, known)
+        return replace(found, newest=newest, reasons={**found.reasons, **odd})
     if levels is None:
         return Learnt(Levels((), (), ()), sigma, {}, {}, windows, newest, reasons)
     of_type = type_values(list(sums.values())).by_name()
     robots = {robot: robot_values(own, of_type) for robot, own in sums.items()}
     return Learnt(levels, sigma, of_type, robots, windows, newest, reasons)
+
+
+class _Without(Mapping[str, Mapping[int, RobotDay]]):
+    """Robots without some of them, whose days are not read."""
+
+    def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]], left_out: Iterable[str]) -> None:
+        self._robots, self._left_out = robots, set(left_out)
+
+    def __getitem__(self, robot: str) -> Mapping[int, RobotDay]:
+        return self._robots[robot]
+
+    def __iter__(self) -> Iterator[str]:
+        return (robot for robot in self._robots if robot not in self._left_out)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _efforts(stack: DayStack) -> Array:
+    """Size (rms) of each effort while its joint moves."""
+    squares = np.array([float(np.sum(R[:, :, -1] ** 2)) for R in stack.rows])
+    return np.sqrt(squares / np.maximum(stack.samples.sum(axis=0), 1.0))
+
+
+def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
+    """Robots all of whose efforts are far larger or far smaller than those of others of their type: of another unit."""
+    if len(efforts) < FEWEST_ALIKE:
+        return {}
+    usual = np.median(list(efforts.values()), axis=0)
+    found = {}
+    for robot, own in efforts.items():
+        shown = (own > 0) & (usual > 0)
+        ratio = own[shown] / usual[shown]
+        if ratio.size and (ratio.min() > ODD or ratio.max() < 1 / ODD):
+            size = float(np.median(ratio))
+            found[robot] = (
+                f"its efforts are {size:.2g} times those of other robots of its type: are units and gains right?"
+            )
+    return found
+
+
+def _not_learnt(days: int, learning: int, before: bool) -> str:
+    """Why a robot is not watched; before: it was, and some of what it was learnt from is gone."""
+    if before:
+        return f"{days} of the days that it was learnt from have records, and none or too few are left to judge it by"
+    return f"still learning: {days} days with logs, watched after {learning} days"
 
 
 def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
@@ -156,9 +237,7 @@ def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack:
             yield other
 
 
-def robot_streams(
-    robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt, learning: int = LEARNING
-) -> RobotStreams:
+def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt) -> RobotStreams:
     """Day levels of one robot at the learnt values."""
     first, last = learnt.windows[robot]
     order = sorted(days)
@@ -166,7 +245,7 @@ def robot_streams(
         stack = DayStack.of({d: days[d].evidence for d in order})
         design = _Design.of(stack, learnt, learnt.robots[robot])
         fit = _day_fits(design)
-        inside = [k for k, d in enumerate(order) if d <= last]
+        inside = [k for k, d in enumerate(order) if first <= d <= last]
         inflation = _inflation(design, fit, [days[order[k]].evidence for k in inside], inside, learnt.sigma)
     warm = np.stack([np.asarray(days[d].temperature, float) for d in order])
     reasons: list[tuple[str | None, str]] = []
@@ -283,7 +362,7 @@ def _day_fits(design: _Design) -> _DayFits:
 def _inflation(
     design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
 ) -> Array | None:
-    """Variance of levels by the scores of stretches over that for white residuals, pooled over the learning month."""
+    """Variance of levels by the scores of stretches over that for white residuals, pooled over the learnt days."""
     ratios = []
     for own, k in zip(evidence, inside, strict=True):
         if own.stretches is None:
@@ -317,15 +396,18 @@ def _joint_stream(
     if np.median(np.sqrt(np.einsum("dii->di", V)), axis=0).max() > UNCLEAR:
         reasons.append((design.joints[j], "its program does not tell viscous from dry friction"))
         return None
-    if np.isnan(warm[:, j]).any() if warm.shape[1] else True:
-        reasons.append((design.joints[j], "temperatures are missing, and warmth looks like a change of friction"))
+    told = np.isfinite(warm[:, j]) if warm.shape[1] else np.zeros(len(V), bool)
+    learnt = [k for k in inside if told[k]]
+    if len(learnt) < min(FEWEST_LEARNT, len(inside)):
+        reasons.append((design.joints[j], f"{NO_WARMTH}, and warmth looks like a change of friction"))
         return None
     own = _places(design, j)
     J = -(fit.white[:, pair][:, :, own] @ (np.swapaxes(design.X[j], 1, 2) @ design.C[j]))  # (D, 2, robot's columns)
-    flat = J.reshape(-1, J.shape[2])
-    heat = (warm[:, j] - warm[inside, j].mean()) / 10.0
-    days = np.array(design.days)
-    return LevelStream(robot, design.joints[j], days, fit.beta[:, pair] - 1.0, V, flat @ design.P[j] @ flat.T, heat)
+    flat = J[told].reshape(-1, J.shape[2])
+    heat = (warm[told, j] - warm[learnt, j].mean()) / 10.0
+    days = np.array(design.days)[told]
+    y = fit.beta[told][:, pair] - 1.0
+    return LevelStream(robot, design.joints[j], days, y, V[told], flat @ design.P[j] @ flat.T, heat)
 
 
 def _load_stream(
@@ -337,6 +419,8 @@ def _load_stream(
     unit, k = kind.moving_mass, 3 * len(design.joints)
     y = (fit.beta[:, k : k + 1] - design.load) / unit
     V = (fit.white[:, k, k] * inflation[k] / unit**2)[:, None, None]
-    known = np.where(np.isnan(warm).all(axis=1), 0.0, np.nan_to_num(np.nanmean(np.nan_to_num(warm), axis=1)))
-    heat = (known - known[list(inside)].mean()) / 10.0
+    told = np.isfinite(warm)
+    mean = np.sum(np.where(told, warm, 0.0), axis=1) / np.maximum(told.sum(axis=1), 1)
+    learnt = [k for k in inside if told[k].any()]
+    heat = np.where(told.any(axis=1), mean - (mean[learnt].mean() if learnt else 0.0), 0.0) / 10.0
     return LevelStream(robot, None, np.array(design.days), y, V, np.zeros((len(y), len(y))), heat)

@@ -204,7 +204,7 @@ def _entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
         "deviation": p.deviation,
         "interval": list(p.interval),
         "class": p.kind,
-        "relation": _relation(linear, p.name),
+        "relation": relation_of(linear, p.name),
     }
     return entry | ({"over_recordings": dict(p.over_recordings)} if p.over_recordings else {})
 
@@ -260,7 +260,7 @@ def is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
     return all(ten[9] > 0 and impossible(ten) is None for ten in links)
 
 
-def _relation(model: LinearModel, name: str) -> str:
+def relation_of(model: LinearModel, name: str) -> str:
     """An unknown as a sum of standard parameters: in letters where no effect or joint was left out of it."""
     row = model.K[model.index(name)]
     if name in model.base.names:

@@ -19,8 +19,10 @@ from minertia.report.fleet_tables import (
     chance_text,
     change_text,
     friction_table,
+    no_longer_table,
     not_judged_table,
     outlier_table,
+    ranked_robots,
     since_text,
 )
 from minertia.report.html import bullets, escape, facts, page, paragraph, section, text_table
@@ -49,11 +51,13 @@ def fleet_page(
     parts = (
         _head(drift, title, store),
         section("Alarms", _alarms(drift)),
+        section("No longer judged", text_table(no_longer_table(drift))) if drift.no_longer else "",
         section("Not judged", _not_judged(drift)) if drift.not_judged else "",
         section("What changed", _charts(drift)) if drift.alarms else "",
         section("Every robot, every day", _strip(drift)),
         section("Robots unlike the others", _outliers(fits)) if fits else "",
-        section("Faults of logs", bullets(list(faults))) if faults else "",
+        section("Faults of logs", bullets([*faults, *map(str, drift.faults)])) if faults or drift.faults else "",
+        section("Logs that came too late", bullets([str(own) for own in drift.left_out])) if drift.left_out else "",
         section("How it was judged", _how(drift, arithmetic)),
     )
     return page(title, "".join(parts), kind="fleet", format_version=FORMAT, style=_STYLE)
@@ -65,6 +69,7 @@ def _head(drift: FleetDrift, title: str, store: str) -> str:
         "alarms": len(drift.alarms),
         "robots judged": len(judged),
         "not judged": len({n.robot for n in drift.not_judged} - judged),
+        **({"no longer judged": len({own.robot for own in drift.no_longer})} if drift.no_longer else {}),
         "days": f"{day_name(drift.days[0])} to {day_name(drift.days[1])}",
         **({"store": store} if store else {}),
     }
@@ -125,6 +130,7 @@ def _chart(drift: FleetDrift, judged: JudgedStream, alarm: FleetAlarm) -> str:
     scale, unit = _scale(drift, judged, alarm)
     own = drift.robots[stream.robot]
     heat = _heat(own.temperature, own.joints, stream.joint)
+    heat = None if heat is None else heat[np.isin(own.days, stream.days)]  # days without temperatures are not judged
     caption = f"{alarm.robot}{', ' + alarm.joint if alarm.joint else ''}: {alarm.what} {change_text(alarm)}"
     what = f"since {since_text(alarm)}, by chance {chance_text(alarm)}; {alarm.suggestion}"
     svg = _svg(stream.days, scale * level, scale * raw, scale * half, unit, heat, judged, alarm, caption)
@@ -233,9 +239,9 @@ def _strip(drift: FleetDrift) -> str:
     """A row a robot, a column a day; colour is the largest evidence of its streams, holes are days without logs."""
     last = drift.days[1]
     first = max(drift.days[0], last - DAYS_SHOWN + 1)
-    guilty = {a.robot: k for k, a in reversed(list(enumerate(drift.alarms)))}
-    names = sorted(drift.robots, key=lambda r: (guilty.get(r, len(guilty) + 1), r))
-    shown = names[:MOST_ROWS]
+    guilty = {alarm.robot for alarm in drift.alarms}
+    names, urgent = ranked_robots(drift)
+    shown = names[: max(MOST_ROWS, urgent)]  # the cut hides no alarm
     rows = "".join(_strip_row(drift, robot, k, first, last, robot in guilty) for k, robot in enumerate(shown))
     width, height = NAME + CELL * (last - first + 1), CELL * len(shown) + 24
     axis = "".join(
@@ -251,10 +257,11 @@ def _strip(drift: FleetDrift) -> str:
             *((n, t) for _, n, t in SHADES),
         )
     )
-    more = f"{len(names) - len(shown)} more robots are not drawn. " if len(names) > len(shown) else ""
+    left = len(names) - len(shown)
+    more = f"{left} more {'robot' if left == 1 else 'robots'} without alarms {'is' if left == 1 else 'are'} not drawn. "
     return (
-        paragraph(f"{more}How rarely so much evidence comes up by chance, of the worst stream of each robot and day; "
-                  "robots with alarms stand first.")
+        paragraph((more if left else "") + "How rarely so much evidence comes up by chance, of the worst stream of "
+                  "each robot and day; robots with alarms stand first.")
         + f'<p class="key">{key}</p>\n<div class="scroll" tabindex="0"><svg class="strip" width="{width:g}" '
         f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="evidence of '
         f'{len(shown)} robots by day">{rows}{axis}</svg></div>\n'
@@ -322,7 +329,7 @@ def _how(drift: FleetDrift, arithmetic: Sequence[str]) -> str:
     sentences = [
         f"Alarms: {len(drift.streams)} streams, chosen by the e-BH rule at q = {options.q:g}; whenever this page is "
         "made, the expected part of false ones among them is at most that",
-        f"Evidence: begins {options.learning} days after a robot's first log, spreads the beginning of a change over "
+        f"Evidence: begins after {options.learning} days with logs, spreads the beginning of a change over "
         f"{options.horizon} days with logs, and starts anew at events; innovations are clipped at 3 deviations",
         *(f"Day effects of {kind}: {_calibration(own)}" for kind, own in drift.calibration.items()),
         *(f"Note: {note}" for note in drift.notes),

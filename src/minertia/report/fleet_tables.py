@@ -33,7 +33,7 @@ def chance_text(alarm: FleetAlarm) -> str:
     """How sure an alarm is."""
     if alarm.e > 1e6:
         return f"1 in 10^{int(np.floor(np.log10(alarm.e)))}"
-    return f"1 in {alarm.e:,.0f}".replace(",", "\u2009")
+    return f"1 in {alarm.e:.0f}"
 
 
 def alarm_table(alarms: Sequence[FleetAlarm]) -> Table:
@@ -61,6 +61,20 @@ def not_judged_table(found: FleetDrift) -> Table:
         groups.setdefault((own.robot, own.reason), []).append(own.joint or "")
     rows = tuple((robot, ", ".join(j for j in joints if j), reason) for (robot, reason), joints in groups.items())
     return Table(("robot", "joints", "why"), rows, keys=1).without_empty_columns()
+
+
+def ranked_robots(found: FleetDrift) -> tuple[list[str], int]:
+    """All robots, those with alarms first, worst first, then those that are no longer judged; how many these are."""
+    worst = {alarm.robot: k for k, alarm in reversed(list(enumerate(found.alarms)))}
+    lost = {own.robot for own in found.no_longer}
+    names = sorted(found.robots, key=lambda r: (worst.get(r, len(found.alarms)), r not in lost, r))
+    return names, sum(name in worst or name in lost for name in names)
+
+
+def no_longer_table(found: FleetDrift) -> Table:
+    """Who was judged before and is not any more."""
+    rows = tuple((own.robot, ", ".join(own.joints), day_name(own.until), own.reason) for own in found.no_longer)
+    return Table(("robot", "joints", "judged until", "why"), rows, keys=1).without_empty_columns()
 
 
 def outlier_table(outliers: Sequence[OutlierRobot], fit: FleetFit) -> Table:

@@ -14,7 +14,7 @@ from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift, JudgedStr
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
 from minertia.report.fleet_page import SHADES, fleet_page
-from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, since_text
+from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text
 from minertia.report.numbers import rounded
 from minertia.studio.job_work import JobWork
 
@@ -32,11 +32,12 @@ def fleet(work: JobWork) -> tuple[dict[str, Any], str]:
     options = DriftOptions(float(work.settings.get("q", 0.1)), learning=int(work.settings.get("learning", 30)))
     found = own.drift(options=options)
     work.tell("writing the page", 0.8)
-    faults = [str(fault) for fault in own.conflicts()]
+    conflicts = [str(fault) for fault in own.conflicts()]
+    faults = [*conflicts, *map(str, (*found.faults, *found.no_longer, *found.left_out))]
     arithmetic = sorted({row.arithmetic for row in own.rows()})
     data = found.to_json(store.title, [], arithmetic)
     with folder_at_once(work.out) as draft:
-        page = fleet_page(found, store=store.title, faults=faults, arithmetic=arithmetic)
+        page = fleet_page(found, store=store.title, faults=conflicts, arithmetic=arithmetic)
         write_file(draft / "fleet.html", page)
         write_file(draft / "drift.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
     return {"store": store.title, "faults": faults, **fleet_view(found)}, found.statement
@@ -46,8 +47,7 @@ def fleet_view(drift: FleetDrift) -> dict[str, Any]:
     """A judged fleet as plain data."""
     last = drift.days[1]
     first = max(drift.days[0], last - DAYS_SHOWN + 1)
-    guilty = {a.robot: k for k, a in reversed(list(enumerate(drift.alarms)))}
-    names = sorted(drift.robots, key=lambda r: (guilty.get(r, len(guilty) + 1), r))
+    names, _ = ranked_robots(drift)
     streams: dict[str, list[dict[str, Any]]] = {}
     points = 0
     for name in names:

@@ -136,6 +136,18 @@ def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any
     return named(program, given), {"q": numbers[0], "qd": numbers[1], "qdd": 2 * numbers[2]}
 
 
+def _parabola_differentiator(
+    setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
+) -> tuple[Arrays, Arrays]:
+    """Five positions that lie on no parabola, and the one of least squares."""
+    samples, n, h = len(inputs["q"]), setting.robot.n, 1.0 / 8.0
+    window = rng.uniform(-1.0, 1.0, (samples, 5, n))
+    powers = np.vander(h * np.arange(-2, 3), 3, increasing=True)
+    q, qd, half = np.einsum("ck,skn->csn", np.linalg.pinv(powers), window)
+    given = {"window": window, "period": np.full((samples, 1), h)}
+    return named(program, given), {"q": q, "qd": qd, "qdd": 2 * half}
+
+
 def _low_pass(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     from scipy.signal import butter, lfilter  # here: 0.5 s that only filters need
 
@@ -214,6 +226,7 @@ MORE: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
     "momentum_regressor": _momentum_regressor,
     "power_regressor": _power_regressor,
     "differentiator": _differentiator,
+    "parabola_differentiator": _parabola_differentiator,
     "low_pass": _low_pass,
     "watch_terms": _watch_terms,
     "adaptive_start": _adaptive_start,

@@ -22,6 +22,8 @@ class OnlineState:
     """The triangle of all samples so far, older ones forgotten by a factor per sample.
 
     Square-root information form: the triangle is updated by orthogonal transformations, so it never loses its sign.
+    With forgetting a second triangle keeps what the covariance needs: weights lambda^k make the values, and their
+    squares the spread of what noise adds to them.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class OnlineState:
         start = np.zeros(count) if prior is None else np.asarray(prior, float)
         self.R[:-1, :-1] = trust * np.eye(count)
         self.R[:-1, -1] = trust * start
+        self.squared: Array = trust * np.eye(count)  # triangle of sum lambda^2k y' y / sigma^2
         self.sigma = np.asarray(sigma, float)
         self.forgetting = forgetting
         self.samples = 0
@@ -42,6 +45,8 @@ class OnlineState:
         """Take in one sample: Y (efforts, unknowns), tau (efforts,)."""
         rows = np.column_stack([Y, tau]) / self.sigma[:, None]
         self.R = triangle(np.concatenate([np.sqrt(self.forgetting) * self.R, rows]))
+        if self.forgetting < 1:
+            self.squared = triangle(np.concatenate([self.forgetting * self.squared, rows[:, :-1]]))
         self.samples += 1
 
     @property
@@ -60,9 +65,15 @@ class OnlineState:
 
     @property
     def covariance(self) -> Array:
-        """Covariance of the values, for noise of the stated levels."""
+        """Covariance of the values, for white noise of the stated levels: P (sum lambda^2k y' y / sigma^2) P.
+
+        P = inverse(sum lambda^k y' y / sigma^2) alone is wider by sqrt(1 + lambda) where samples are forgotten.
+        """
         inv = inverse(self.R[:-1, :-1])
-        return np.asarray(inv @ inv.T)
+        if self.forgetting == 1:
+            return np.asarray(inv @ inv.T)
+        half = inv @ (self.squared @ inv).T
+        return np.asarray(half @ half.T)
 
 
 @final

@@ -1,0 +1,209 @@
+"""What earlier pages of drift have judged, kept in the store: a log that comes late changes no verdict on days before.
+
+judged/learning-N.parquet has a row for each record that counted, and in its metadata what is known of each robot: the
+days it was learnt from, the joints that were judged, and the last page that judged them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from minertia.documents import json_document
+from minertia.extras import load
+from minertia.fleet.calendar import day_name, day_number
+from minertia.fleet.drift import FleetDrift, NoLongerJudged
+from minertia.fleet.events import EVERY, RETIRED, RobotEvent
+from minertia.fleet.index import IndexRow, LogFault
+from minertia.fleet.levels import LOAD
+from minertia.fleet.places import StoreError
+from minertia.fleet.store import EvidenceStore
+
+JUDGED = "judged"
+SHORT = 16  # characters of a hash that tell contents and keys apart
+ROBOTS = b"robots"  # key of the metadata
+Record = tuple[str, str, str]  # robot, and the beginnings of content and key
+GONE = "the store has no log of it that counts"
+
+
+@dataclass(frozen=True)
+class JudgedRobot:
+    """A robot that was judged.
+
+    key: of its records.  learnt: first and last of its learnt days.  newest: of its days.  joints: the last page that
+    judged each of them, or the load.
+    """
+
+    key: str
+    learnt: tuple[int, int]
+    newest: int
+    joints: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class JudgedBefore:
+    """What earlier pages judged: robots by name, and the records that counted, whether as learnt ones."""
+
+    robots: Mapping[str, JudgedRobot] = field(default_factory=dict)
+    records: Mapping[Record, bool] = field(default_factory=dict)
+
+    def windows(self, key: str) -> dict[str, tuple[int, int]]:
+        """First and last learnt day of the robots whose records have a key."""
+        return {robot: own.learnt for robot, own in self.robots.items() if own.key == key[:SHORT]}
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """Rows that are judged; left_out: those that came when their days were learnt; notes: those that came late."""
+
+    rows: list[IndexRow]
+    left_out: list[LogFault]
+    notes: list[str]
+
+
+def record_of(row: IndexRow) -> Record:
+    """What a row is known by here."""
+    return row.robot, row.content[:SHORT], row.key[:SHORT]
+
+
+def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: JudgedBefore) -> CountedRows:
+    """The rows that count: those that were judged, and new ones of days after the learnt ones.
+
+    doubted: in conflict with others; those that were judged before the others came go on counting.
+    """
+    kept = [row for row in doubted if record_of(row) in before.records]
+    left_out, late = [], dict[str, list[str]]()
+    for row in rows:
+        known = before.robots.get(row.robot)
+        if record_of(row) in before.records or known is None or known.key != row.key[:SHORT]:
+            kept.append(row)
+            continue
+        day = day_number(row.day)
+        if day <= known.learnt[1]:
+            left_out.append(LogFault(row.source or row.record, row.robot, _why_not(row, day, known)))
+            continue
+        kept.append(row)
+        if day < known.newest:
+            late.setdefault(row.robot, []).append(row.day)
+    notes = [
+        f"logs of robot '{robot}' came after their days had been judged, and count from this page on: "
+        + ", ".join(sorted(set(days)))
+        for robot, days in sorted(late.items())
+    ]
+    return CountedRows(kept, left_out, notes)
+
+
+def _why_not(row: IndexRow, day: int, known: JudgedRobot) -> str:
+    first, last = (day_name(d) for d in known.learnt)
+    when = "is older than" if day < known.learnt[0] else "came after"
+    return (
+        f"the log of {row.day} {when} the days that robot '{row.robot}' was learnt from ({first} to {last}): it "
+        "changes nothing that was judged"
+    )
+
+
+def no_longer_judged(
+    found: FleetDrift, before: JudgedBefore, events: Iterable[RobotEvent]
+) -> tuple[NoLongerJudged, ...]:
+    """Robots, and joints of those that are still judged, that were judged before and are not now.
+
+    Those that an event retires are not expected any more.
+    """
+    retired = {(event.robot, event.joint) for event in events if event.kind == RETIRED}
+    now: dict[str, set[str]] = {}
+    for judged in found.streams:
+        now.setdefault(judged.stream.robot, set()).add(judged.stream.joint or LOAD)
+    lost = []
+    for robot, own in sorted(before.robots.items()):
+        missing = tuple(
+            joint for joint in own.joints if joint not in now.get(robot, ()) and (robot, joint) not in retired
+        )
+        if not missing or (robot, EVERY) in retired:
+            continue
+        reasons = [n for n in found.not_judged if n.robot == robot and (n.joint is None or n.joint in missing)]
+        if robot in now and all(n.settling for n in reasons) and reasons:
+            continue  # a repair that was told, or a new program, of which a few days will tell more
+        why = reasons[0].reason if reasons else GONE if robot not in now else "it is not logged any more"
+        until = max(own.joints[joint] for joint in missing)
+        lost.append(NoLongerJudged(robot, until, why, missing if robot in now else ()))
+    return tuple(lost)
+
+
+def judged_after(
+    found: FleetDrift, rows: Sequence[IndexRow], before: JudgedBefore, keys: Mapping[str, str]
+) -> JudgedBefore:
+    """What is known after a page: robots that it judged are entered, all others stay as they were.
+
+    keys: of the records of each type.
+    """
+    robots, now = dict(before.robots), set()
+    for judged in found.streams:
+        robot, key = judged.stream.robot, keys[judged.type][:SHORT]
+        own, known = found.robots[robot], robots.get(robot)
+        kept = known.joints if known is not None and known.key == key else {}
+        joints = {**kept, judged.stream.joint or LOAD: found.days[1]}
+        robots[robot] = JudgedRobot(key, own.learnt, max(own.days), joints)
+        now.add(robot)
+    records = dict(before.records)
+    for row in rows:
+        if row.robot in now and row.key[:SHORT] == robots[row.robot].key:
+            first, last = robots[row.robot].learnt
+            if first <= (day := day_number(row.day)) <= robots[row.robot].newest:
+                records[record_of(row)] = day <= last
+    return JudgedBefore(robots, records)
+
+
+# ---------------------------------------------------------------------- the file
+
+
+def judged_name(learning: int) -> str:
+    """Name of the file for pages with so many days of learning."""
+    return f"{JUDGED}/learning-{learning}.parquet"
+
+
+def read_judged(store: EvidenceStore, learning: int) -> tuple[JudgedBefore, list[LogFault]]:
+    """What earlier pages judged, nothing where there were none; and a fault where the file cannot be read."""
+    name = judged_name(learning)
+    data = store.read(name)
+    if data is None:
+        return JudgedBefore(), []
+    parquet = load("pyarrow.parquet", "logs")
+    try:
+        table = parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
+        said = json_document(table.schema.metadata[ROBOTS].decode())
+        robots = {robot: _robot(own) for robot, own in said.items()}
+        cells = zip(*(table.column(c).to_pylist() for c in ("robot", "content", "key", "learnt")), strict=True)
+        return JudgedBefore(robots, {(robot, content, key): learnt for robot, content, key, learnt in cells}), []
+    except Exception as err:  # whatever a broken file makes Arrow raise
+        why = (str(err).splitlines() or [type(err).__name__])[0][:120]
+        return JudgedBefore(), [
+            LogFault(name, "", f"what earlier pages judged cannot be read ({why}): robots are learnt anew by this page")
+        ]
+
+
+def _robot(said: Mapping[str, Any]) -> JudgedRobot:
+    first, last = said["learnt"]
+    joints = {str(joint): int(page) for joint, page in said["joints"].items()}
+    return JudgedRobot(str(said["key"]), (int(first), int(last)), int(said["newest"]), joints)
+
+
+def write_judged(store: EvidenceStore, learning: int, after: JudgedBefore) -> str | None:
+    """Keep what was judged; a sentence where it cannot be kept, as in a store that is only read."""
+    arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
+    ordered = sorted(after.records.items())
+    columns = {name: [record[k] for record, _ in ordered] for k, name in enumerate(("robot", "content", "key"))}
+    kinds = {name: arrow.array(own, arrow.string()) for name, own in columns.items()}
+    table = arrow.table({**kinds, "learnt": arrow.array([learnt for _, learnt in ordered], arrow.bool_())})
+    robots = json.dumps({robot: asdict(own) for robot, own in sorted(after.robots.items())})
+    sink = io.BytesIO()
+    parquet.write_table(
+        table.replace_schema_metadata({ROBOTS: robots}), sink, compression="zstd", write_page_checksum=True
+    )
+    try:
+        store.write(judged_name(learning), sink.getvalue())
+    except StoreError as err:
+        return f"what this page judged is not kept for the next one: {str(err).removeprefix(f'{store.place.url}: ')}"
+    return None

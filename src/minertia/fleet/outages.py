@@ -1,0 +1,185 @@
+"""What is said when a place beyond this machine does not answer: one sentence for each kind of outage, and what to do.
+
+Libraries behind fsspec raise what they like; kinds are told by names of classes and codes, so that none of them has to
+be loaded here.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from minertia.errors import MinertiaError
+
+TRIES, PAUSE = 2, 1.0  # s between them; what is behind fsspec tries several times by itself
+Result = TypeVar("Result")
+
+
+class StoreError(MinertiaError):
+    """A store that cannot be used as it stands."""
+
+
+class Outage(StoreError):
+    """A place that does not answer now; what was written before is there, and the same can be tried again.
+
+    url: of the place; passes: whether another try may find it answering.
+    """
+
+    url: str = ""
+    passes: bool = False
+
+
+NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
+NO_KEYS = ("NoCredentials", "PartialCredentials", "CredentialRetrieval", "NoAuthToken", "TokenRetrieval")
+REFUSED = (
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "Forbidden",
+    "PermissionError",
+)
+BUSY = ("SlowDown", "Throttl", "ServiceUnavailable", "TooManyRequests", "RequestLimitExceeded", "reduce your request")
+LATE = ("Timeout", "timed out", "IncompleteRead")
+AWAY = ("EndpointConnection", "ConnectionError", "ClientConnector", "ConnectionRefused", "ConnectionReset",
+        "ServerDisconnected", "ConnectionClosed", "gaierror", "ProxyConnection", "InternalError")  # fmt: skip
+ERRNOS = {
+    errno.EBUSY: BUSY,
+    errno.ETIMEDOUT: LATE,
+    errno.ECONNREFUSED: AWAY,
+    errno.ECONNRESET: AWAY,
+    errno.EHOSTUNREACH: AWAY,
+    errno.ENETUNREACH: AWAY,
+    errno.EREMOTEIO if hasattr(errno, "EREMOTEIO") else errno.EIO: AWAY,
+}
+SENTENCES = {
+    NO_BUCKET: "the bucket does not exist; make it, or correct the name",
+    NO_KEYS: "there are no keys for it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile to use",
+    REFUSED: "access is refused; check the keys, whether they have expired, and what they may read and write",
+    BUSY: "it asks for fewer requests; run the same command again later, which goes on where this one stopped",
+    LATE: "it does not answer in time; check the network, and run the same command again, which goes on from here",
+    AWAY: "it cannot be reached; check the network and AWS_ENDPOINT_URL, and run the same command again, which goes on "
+    "from here",
+}
+PASSING = (BUSY, LATE, AWAY)  # that another try may find gone
+
+
+def kind_of(err: BaseException) -> tuple[str, ...] | None:
+    """The kind of outage that an exception, or what it came from, tells of; None where it tells of something else."""
+    seen: BaseException | None = err
+    while seen is not None:
+        said = " ".join([*(kind.__name__ for kind in type(seen).__mro__), _code(seen), str(seen)[:300]])
+        for kind in SENTENCES:
+            if any(word in said for word in kind):
+                return kind
+        if isinstance(seen, OSError) and seen.errno in ERRNOS:
+            return ERRNOS[seen.errno]
+        seen = seen.__cause__
+    return None
+
+
+def _code(err: BaseException) -> str:
+    """The code of an answer of a server, as botocore keeps it."""
+    answer = getattr(err, "response", None)
+    return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
+
+
+@contextmanager
+def told(url: str) -> Iterator[None]:
+    """Within, whatever a server or its library raises becomes one sentence; a missing file stays what it is."""
+    try:
+        yield
+    except MinertiaError:
+        raise
+    except Exception as err:
+        kind = kind_of(err)
+        if kind is None and isinstance(err, FileNotFoundError):
+            raise
+        if kind is not None:
+            outage = Outage(f"{url}: {SENTENCES[kind]} ({_short(err)})")
+            outage.url, outage.passes = url, kind in PASSING
+            raise outage from None
+        if isinstance(err, OSError) or _is_of_libraries(err):
+            raise StoreError(f"{url}: it cannot be used ({_short(err)})") from None
+        raise
+
+
+def _is_of_libraries(err: BaseException) -> bool:
+    return type(err).__module__.split(".")[0] in (
+        "botocore",
+        "aiobotocore",
+        "aiohttp",
+        "s3fs",
+        "gcsfs",
+        "adlfs",
+        "fsspec",
+    )
+
+
+def _short(err: BaseException) -> str:
+    text = (getattr(err, "strerror", None) or str(err) or type(err).__name__).splitlines()[0]
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def asked(url: str, ask: Callable[[], Result]) -> Result:
+    """The answer to a question that may be asked again, tried some times where the outage may pass."""
+    for left in range(TRIES - 1, -1, -1):
+        try:
+            with told(url):
+                return ask()
+        except Outage as err:
+            if not left or not err.passes:
+                raise
+            time.sleep(PAUSE)
+    raise AssertionError("the last try returns or raises")
+
+
+class ToldFile:
+    """An open file elsewhere whose outages are told."""
+
+    def __init__(self, url: str, file: Any) -> None:
+        self._url, self._file = url, file
+
+    def __enter__(self) -> ToldFile:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self.close()
+
+    def read(self, count: int = -1) -> bytes:
+        """Some bytes."""
+        with told(self._url):
+            return bytes(self._file.read(count))
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        """Go to a place."""
+        with told(self._url):
+            return int(self._file.seek(place, whence))
+
+    def tell(self) -> int:
+        """Where it stands."""
+        return int(self._file.tell())
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def writable(self) -> bool:
+        """It is not."""
+        return False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return bool(self._file.closed)
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
