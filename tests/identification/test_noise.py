@@ -215,13 +215,13 @@ def test_some_stretches_stand_for_all(monkeypatch):
 
 
 def test_every_stretch_of_a_log_of_half_a_minute_at_a_kilohertz_counts():
-    """Twice the log tells how large its noise is with twice the degrees of freedom."""
-    freedom = []
+    """Twice the log tells how large its noise is with twice the independent scores."""
+    scores = []
     for samples in (16_000, 32_000):
         X = np.sin(np.arange(samples) / 3)[:, None]
         row, _ = rows(X, np.random.default_rng(0).normal(size=samples))
-        freedom.append(spread_of([row], [samples], 1 / np.linalg.norm(X, axis=0)[None], [[0]]).freedom[0])
-    assert freedom[1] / freedom[0] == pytest.approx(2.0, rel=0.25)
+        scores.append(spread_of([row], [samples], 1 / np.linalg.norm(X, axis=0)[None], [[0]]).scores[0])
+    assert scores[1] / scores[0] == pytest.approx(2.0, rel=0.25)
 
 
 def test_noise_that_is_kind_to_a_value_is_not_believed_altogether():
