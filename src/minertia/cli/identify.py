@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
+from minertia.cli.campaigns import Columns, DropTorn, Topic, campaign_command, map_for, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
@@ -76,6 +76,7 @@ def validate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     simulator: Annotated[
         str | None,
@@ -105,7 +106,7 @@ def validate(
     if (html or pdf) and simulator is not None:
         raise InputError("a repetition in another simulator has no page; use --json, or the page without --in")
     with progress(2 * len(logs) + 1) as tell:
-        mapping = None if columns is None else read_map(columns)
+        mapping = map_for(known, columns, topic)
         if simulator is not None:
             found = _in_simulator(known, logs, simulator, step, tell)
         else:

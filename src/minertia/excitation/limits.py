@@ -32,7 +32,8 @@ class MotionLimits:
     effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
     know.  boxes: for points of the robot.  clearance: distances to keep from the floor, from obstacles and between
     links.  loops: how far closed loops stay from singular postures, and limits of their passive joints.  assumed: what
-    -> joints whose limit the file does not tell.  missing: what is not checked -> why.
+    -> joints whose limit the file does not tell.  missing: what is not checked -> why.  workspace: what boxes,
+    clearance and loops were made from.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class MotionLimits:
     assumed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     jerk: Array | None = None
+    workspace: Workspace = USUAL
 
     def __post_init__(self) -> None:
         expect_kinds(self)
@@ -145,6 +147,7 @@ def motion_limits(
         notes=tuple(told.notes),
         assumed=told.assumed,
         missing={**told.missing, **space.missing},
+        workspace=workspace,
     )
 
 

@@ -36,6 +36,7 @@ from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.trial import trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.logs.recording import SI
+from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import load_efforts, predict
@@ -182,7 +183,9 @@ def _faults(problem: Problem, estimate: Estimate) -> tuple[str, ...]:
     fit = estimate.fit
     assert fit is not None
     found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
-    if not fit.standard:
+    if fit.verdict.get("status") == NOT_FOUND:
+        found.append(str(fit.verdict["sentence"]))
+    elif not fit.standard:
         found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
     return tuple(sentence for sentence in found if sentence is not None)
 

@@ -23,6 +23,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.validate import campaign_like
+from minertia.robot.flange import find_flange, load_frame
 
 Array = NDArray[np.float64]
 
@@ -34,16 +35,34 @@ def identify_payload(
     at: str | None = None,
     columns: ColumnMap | str | Path | None = None,
     physical: bool = True,
+    flange: str | Sequence[float] | None = None,
     tell: Tell = silent,
 ) -> Payload:
     """The load that the robot carries in some logs; it adds to whatever the robot carries without them.
 
     unloaded: a campaign whose logs are without the load, or an identified model or its file.  at: link or frame in
-    which the load is given, by default the last link's own.  columns: of the loaded logs, where they are not those of
-    the model.  physical: make the result a body that can exist.
+    which the load is given, by default the last link's own (the flange, where that is on another link, as before a
+    hand with fingers).  columns: of the loaded logs, where they are not those of the model.  physical: make the result
+    a body that can exist.  flange: the frame of the fields for controllers, where the file does not name it as one
+    (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
     """
-    if not isinstance(unloaded, Campaign):
-        model = _whole_model(unloaded)
+    known = unloaded if isinstance(unloaded, Campaign) else _whole_model(unloaded)
+    at = load_frame(known.robot, flange if at is None and isinstance(flange, str) else at)
+    stated = None if flange is None else find_flange(known.robot, at, flange)
+    found = _identified_load(known, loaded, at, columns, physical, tell)
+    return found if stated is None else replace(found, flange=stated)
+
+
+def _identified_load(
+    unloaded: Campaign | IdentifiedModel,
+    loaded: LogLike | Sequence[LogLike],
+    at: str | None,
+    columns: ColumnMap | str | Path | None,
+    physical: bool,
+    tell: Tell,
+) -> Payload:
+    if isinstance(unloaded, IdentifiedModel):
+        model = unloaded
         campaign, logs = _prepared(campaign_like(model, (), columns), (), loaded, tell)
         refuse_unknown_gains(campaign, logs)
         known = KnownRobot(model.linear, model.beta, model.covariance)

@@ -179,6 +179,8 @@ class Lines:
 class LoopbackDriver(Driver):
     """A robot that talks as `RobotServer` does; wait [s] of this computer's time that one period may take."""
 
+    is_simulated = True
+
     def __init__(self, address: tuple[str, int], n: int, *, period: float = 0.008, wait: float = WAIT) -> None:
         self.period, self.n = period, n
         try:

@@ -55,6 +55,7 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.logs.columns_file import columns_beside
     from minertia.identification.logs.readers import open_log
+    from minertia.robot.read import read_robot
 
     project, keys = work.project, list(work.settings.get("logs", ()))
     files = [project.file(key, "log") for key in keys] or [f for f in project.files() if f.kind == "log"]
@@ -68,7 +69,8 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
         raise CampaignError(f"the headers make no campaign: {err}") from None
     names = {str(file.path): file.key for file in files}
     logs = {use: [names.get(n, n) for n in document.get("logs", {}).get(use, ())] for use in ("train", "validate")}
-    columns = {file.key: open_log(file.path, columns_beside(file.path)).names() for file in files}
+    robot = read_robot(project.robot_name(), letters=False)
+    columns = {file.key: open_log(file.path, columns_beside(file.path), robot).names() for file in files}
     hints = [line.strip() for line in text.splitlines() if '"?"' in line and not line.startswith("#")]
     document["logs"] = logs
     document.pop("robot", None)

@@ -26,25 +26,26 @@ SUSPICIOUS = 10.0  # rad or m: a position beyond this may be in degrees or mm
 ROWS = 50_000  # looked at to choose a filter
 
 
-def new_campaign(robot: str | Path | Robot, logs: Sequence[str | Path]) -> str:
+def new_campaign(robot: str | Path | Robot, logs: Sequence[str | Path], topic: str | None = None) -> str:
     """A campaign for a robot and its logs; what the headers do not tell is marked "?" for the user.
 
-    The last of several logs is kept back for validation.
+    The last of several logs is kept back for validation.  topic: of the joint states, where logs are bags.
     """
     if not logs:
         raise CampaignError("a campaign needs at least one log")
-    return _CampaignWriter(robot, [Path(log) for log in logs]).text()
+    return _CampaignWriter(robot, [Path(log) for log in logs], topic).text()
 
 
 class _CampaignWriter:
     """One campaign being written from its first log."""
 
-    def __init__(self, robot: str | Path | Robot, logs: list[Path]) -> None:
+    def __init__(self, robot: str | Path | Robot, logs: list[Path], topic: str | None = None) -> None:
         self.robot_name = (robot.source or robot.name) if isinstance(robot, Robot) else str(robot)
         self.robot = robot if isinstance(robot, Robot) else read_robot(robot)
         self.logs = logs
-        self.map = columns_beside(logs[0])
-        self.names = open_log(logs[0], self.map).names()
+        beside = columns_beside(logs[0])
+        self.map = beside if topic is None else replace(beside, topic=topic)
+        self.names = open_log(logs[0], self.map, self.robot).names()
         self.held: tuple[str, ...] = ()
         self.asks_which = False  # joints of the robot the columns belong to
         self.is_commanded = False  # whether commands stand in for efforts
