@@ -73,11 +73,14 @@ _commands: list[_Inputs] = []  # of the command that runs; a list, as commands a
 
 
 @contextmanager
-def inputs_protected(*, once: bool = False) -> Iterator[None]:
-    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced; once: nor one written."""
+def inputs_protected(*, once: bool = False) -> Iterator[set[str]]:
+    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced; once: nor one written.
+
+    Yields their names.
+    """
     _commands.append(_Inputs(written=set() if once else None))
     try:
-        yield
+        yield _commands[-1].names
     finally:
         _commands.pop()
 
@@ -147,6 +150,12 @@ def check_file(
 
 def write_text_atomic(path: AnyPath, text: str) -> None:
     """Write a file that belongs to the project itself, whole or not at all, over whatever is there."""
+    with _as_sentence(path, "the file cannot be written"):
+        write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
+
+
+def edit_file(path: AnyPath, text: str) -> None:
+    """Change a file of the user's own at their request: whole or not at all, and without a mark of ours."""
     with _as_sentence(path, "the file cannot be written"):
         write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
 

@@ -313,13 +313,13 @@ def reaching(name: str, joint: int, by: float, seconds: float = 4.0) -> np.ndarr
 
 AROUND: list[tuple[str, np.ndarray, dict[str, object], str]] = [
     (HEAVY, reaching(HEAVY, 1, 2.0, 9.0), {}, "'j6' is .* m below the floor"),
-    (WRIST, reaching(WRIST, 4, -2.0, 9.0), {}, "'j3' and 'j6' are .* m apart"),
+    (WRIST, reaching(WRIST, 4, -2.0, 9.0), {}, "'elbow_joint' and 'wrist_3_joint' are .* m apart"),
     (HEAVY, reaching(HEAVY, 1, 0.4, 0.25), {"velocity": 9.0, "acceleration": 90.0}, "'j2' beyond the limit of effort"),
     (HEAVY, reaching(HEAVY, 1, 0.4, 0.25), {"velocity": 9.0, "acceleration": 90.0, "effort": False},
      "'j2' beyond the limit of effort"),
     (HEAVY, reaching(HEAVY, 0, 1.0, 9.0),
      {"workspace": Workspace(obstacles=[box("post", (0.177, 0.0, 0.857), (0.1, 0.1, 0.1))])}, "'post'"),
-    (HEAVY, reaching(HEAVY, 1, 1.5, 9.0), {"workspace": Workspace(floor=0.12)}, "floor, 0.0178 m are asked"),
+    (HEAVY, reaching(HEAVY, 1, 1.5, 9.0), {"workspace": Workspace(floor=0.12)}, "below the floor, .* m are asked"),
     (HEAVY, reaching(HEAVY, 0, 1.0, 9.0), {"workspace": Workspace(boxes=[Box("j6", (-1, -0.3, -1), (1, -0.05, 2))])},
      "frame 'j6' is .* outside its box"),
     (HEAVY, reaching(HEAVY, 0, 0.3), {"position": 0.2}, "'j2' beyond the limit of position|'j1' beyond the limit"),

@@ -91,11 +91,11 @@ def new(
     from minertia.identification.campaigns.new import new_campaign
 
     if out is None:
-        say(new_campaign(robot, logs, topic).rstrip("\n"), wrap=False)
+        say(new_campaign(robot, logs, topic=topic).rstrip("\n"), wrap=False)
         return
     if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))
-    text = new_campaign(robot, logs, topic)
+    text = new_campaign(robot, logs, topic=topic)
     write_file(out, text, force=force)
     open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
     todo = f"; places marked with ? that are left for you: {open_questions}" if open_questions else ""

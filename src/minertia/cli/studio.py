@@ -29,8 +29,9 @@ def studio(
     Everything it shows is in plain files that the other commands read and write, too.
     """
     from minertia.extras import load
+    from minertia.files import inputs_protected
 
-    for package in ("uvicorn", "fastapi"):
+    for package in ("uvicorn", "fastapi", "tomlkit"):
         load(package, "studio")
     from minertia.studio.entrance import kept_token
     from minertia.studio.serve import is_loopback, place, require_page, serve
@@ -39,7 +40,8 @@ def studio(
     at = place(host, port, token=kept_token(folder))
     if not is_loopback(host):
         diagnose("minertia: other machines can reach this address; whoever has its token can use the studio")
-    serve(folder, at, show=show, say=_say_address)
+    with inputs_protected():  # a server writes the same files again and again
+        serve(folder, at, show=show, say=_say_address)
 
 
 def _say_address(address: str) -> None:

@@ -131,8 +131,7 @@ def motion_limits(
     space = room(robot, workspace)
     told = _Told(robot)
     lower, upper = _positions(robot, position, beyond_file, told)
-    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), told)
-    a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), told)
+    v, a = _both_rates(robot, velocity, acceleration, told)
     return MotionLimits(
         names=robot.coordinate_names,
         lower=lower,
@@ -149,6 +148,18 @@ def motion_limits(
         missing={**told.missing, **space.missing},
         workspace=workspace,
     )
+
+
+def usual_rates(robot: Robot) -> tuple[Array, Array]:
+    """Largest velocities and accelerations (n,) of the robot's file, and those assumed where it says nothing."""
+    return _both_rates(robot, None, None, _Told(robot))
+
+
+def _both_rates(
+    robot: Robot, velocity: ArrayLike | None, acceleration: ArrayLike | None, told: _Told
+) -> tuple[Array, Array]:
+    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), told)
+    return v, _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), told)
 
 
 def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:
