@@ -54,9 +54,9 @@ def rows() -> Iterator[Row]:
         with running(folder / "project") as at, client(at) as c, browser() as chromium:
             c.put("/api/robot", json={"bundled": ARM}).raise_for_status()
             done(c, "robot")
-            yield from _robot(chromium, at.address)
+            yield from _robot(chromium, at.entrance)
             write_log(folder / "log.parquet", SAMPLES)
-            yield from _log(chromium, at.address, c, folder / "log.parquet")
+            yield from _log(chromium, at.entrance, c, folder / "log.parquet")
     yield loaded()
 
 

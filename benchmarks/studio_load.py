@@ -13,11 +13,11 @@ import httpx
 from tests.studio.running import client, done, running
 
 from benchmarks.measure import Row
+from minertia.studio.serve import Listening
 
 READERS, SECONDS = 50, 10.0
 PATHS = ("/api/project", "/api/jobs/{robot}/view", "/api/jobs/{job}", "/api/openapi.json", "/")
 LONG = {"duration": 60.0, "harmonics": 20}  # searches that last longer than the readers stay
-PATIENCE = 60.0
 
 
 @dataclass
@@ -29,9 +29,9 @@ class Readers:
     events: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self, address: str, paths: list[str], until: float, start: int) -> None:
+    def read(self, at: Listening, paths: list[str], until: float, start: int) -> None:
         """Ask in turn until the time is over; any answer but 200 has failed."""
-        with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False, verify=False) as c:
+        with client(at) as c:
             k = start
             while time.monotonic() < until:
                 path, begun = paths[k % len(paths)], time.monotonic()
@@ -45,9 +45,9 @@ class Readers:
                     self.failed += [said] if said else []
                 k += 1
 
-    def follow(self, address: str, name: str, until: float) -> None:
+    def follow(self, at: Listening, name: str, until: float) -> None:
         """The events of a job, as a page has them open."""
-        with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False, verify=False) as c:
+        with client(at) as c:
             try:
                 with c.stream("GET", f"/api/jobs/{name}/events") as events:
                     for line in events.iter_lines():
@@ -71,9 +71,9 @@ def measured(readers: int = READERS, seconds: float = SECONDS) -> Readers:
         paths = [path.format(robot=robot, job=jobs[0]) for path in PATHS]
         until = time.monotonic() + seconds
         threads = [
-            threading.Thread(target=found.follow, args=(at.address, jobs[k % 2], until))
+            threading.Thread(target=found.follow, args=(at, jobs[k % 2], until))
             if k % 5 == 0
-            else threading.Thread(target=found.read, args=(at.address, paths, until, k))
+            else threading.Thread(target=found.read, args=(at, paths, until, k))
             for k in range(readers)
         ]
         for thread in threads:

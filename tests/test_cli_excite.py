@@ -9,8 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minertia.dynamics.model import inverse_dynamics
 from minertia.excitation.trajectory import Trajectory
+from minertia.robot.lock import held
+from minertia.robot.read import read_robot
+from tests.arm import ARM
 from tests.conftest import Run
+from tests.shared import SHARED, needs_shared
 
 QUICK = ("--harmonics", 2, "--starts", 1, "--samples", 60, "--duration", 4, "--no-friction", "--no-rotors")
 
@@ -69,7 +74,7 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
         (("planar2r", "--self-collision", "maybe"), "no choice of --self-collision"),
         (("planar2r", "--sweeps", "--start", "any"), "give it as numbers"),
         (("puma560_physical", "--floor", "2"), "'j2', 'j3', 'j4', 'j5' cannot rise above the floor at z = 2 m"),
-        (("ur10e", "--floor", "0.3", "--limits", "position=0.2"), "'j2' is 0.0786 m below the floor"),
+        (("ur10e", "--floor", "0.3", "--limits", "position=0.2"), "'shoulder_lift_joint' is 0.0786 m below the floor"),
         (("puma560_physical", "--limits", "effort=1"), "effort"),
     ],
 )
@@ -300,3 +305,72 @@ def test_floating_base(run: Run, tmp_path: Path) -> None:
     file.write_text('base = "floating"\n[[joint]]\nkind = "revolute"\n')
     code, _, err = run("excite", file, "--out", tmp_path)
     assert code == 2 and "floating base has no motors" in err
+
+
+# ---------------------------------------------------------------------- joints that are held
+
+FINGERS = """<link name="finger"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-5" ixy="0" ixz="0" iyy="1e-5" iyz="0" izz="1e-5"/></inertial></link>
+  <joint name="finger_joint" type="prismatic"><parent link="lower"/><child link="finger"/><origin xyz="0.3 0 0"/>
+    <axis xyz="1 0 0"/><limit lower="0.01" upper="0.05" velocity="0.1" effort="5"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def gripper(tmp_path: Path) -> Path:
+    path = tmp_path / "gripper.urdf"
+    path.write_text(ARM.format(name="arm").replace("</robot>", FINGERS))
+    return path
+
+
+def test_held_joints_are_no_part_of_the_motion(run: Run, gripper: Path, tmp_path: Path) -> None:
+    """The files for controllers have the arm's joints alone, and what is held weighs where it stands."""
+    out = tmp_path / "out"
+    bounds = ("--limits", "acceleration=5", "--self-collision", "none", "--export", "ros2", "--export", "csv")
+    code, _, err = run("excite", gripper, *QUICK, *bounds, "--hold", "finger_joint=0.03", "--out", out)
+    assert code == 0, err
+    assert Trajectory.load(out / "excitation.csv").q.shape[1] == 2
+    for file in out.iterdir():
+        if file.suffix in (".csv", ".yaml", ".json", ".py"):
+            assert "finger" not in file.read_text(), file
+    whole, arm = read_robot(gripper, letters=False), held(read_robot(gripper), ["finger_joint=0.03"])
+    q = np.array([[0.3, -0.8]])
+    there = np.hstack([q, [[0.03]]])
+    zero = np.zeros((1, 3))
+    np.testing.assert_allclose(
+        inverse_dynamics(arm, q, zero[:, :2], zero[:, :2]), inverse_dynamics(whole, there, zero, zero)[:, :2], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("hold", "sentence"),
+    [
+        ("nothing", "there is no joint called 'nothing'"),
+        ("finger_joint=wide", "not 'wide'"),
+        ("finger_joint=nan", "not 'nan'"),
+        ("finger_joint=0.2", "its range is 0.01 to 0.05"),
+        ("finger_joint,finger_joint=0.02", "held twice"),
+        ("shoulder,elbow,finger_joint", "every joint is locked"),
+    ],
+)
+def test_sentences_about_held_joints(run: Run, gripper: Path, tmp_path: Path, hold: str, sentence: str) -> None:
+    code, out, err = run("excite", gripper, *QUICK, "--hold", hold, "--out", tmp_path / "never")
+    assert code == 2 and out == "" and sentence in err and err.count("\n") == 1, err
+
+
+def test_a_held_joint_without_a_value_stands_near_zero(gripper: Path) -> None:
+    robot = held(read_robot(gripper, letters=False), ["finger_joint"])
+    other = held(read_robot(gripper, letters=False), ["finger_joint=0.01"])
+    assert robot.n == 2 and robot.links == other.links
+
+
+@pytest.mark.slow
+@needs_shared
+def test_the_fingers_of_a_panda_are_held(run: Run, tmp_path: Path) -> None:
+    fingers = "panda_finger_joint1,panda_finger_joint2=0.01"
+    robot, out = SHARED / "robots" / "panda.urdf", tmp_path / "out"
+    bounds = ("--limits", "acceleration=3", "--export", "franka")
+    assert run("excite", robot, *QUICK, *bounds, "--out", out)[0] == 2
+    code, _, err = run("excite", robot, *QUICK, *bounds, "--hold", fingers, "--out", out)
+    assert code == 0, err
+    assert Trajectory.load(out / "franka_motion.csv").q.shape[1] == 7

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,9 @@ import pytest
 from minertia import files
 from minertia.errors import MissingExtra
 from minertia.excitation.trajectory import Trajectory
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.identify import identify
+from minertia.report.folders import write_identification
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot
 from minertia.validation import rehearsal
@@ -37,9 +44,9 @@ WRITES: dict[str, tuple[tuple[object, ...], tuple[object, ...], tuple[str, ...]]
     "identify": (("identify", "ARM/arm.urdf", "ARM/a.csv", "--out", "OUT"), ("--physical",),
                  ("model.toml", "report.html", "result.json", "robot.mjcf", "robot.urdf")),
     "excite": (("excite", "planar2r", *QUICK, "--out", "OUT"), ("--seed", 3),
-               ("excitation.csv", "excitation.html", "excitation.json")),
+               ("excitation.csv", "excitation.html", "excitation.json", "excitation-limits.toml")),
     "excite --sweeps": (("excite", "planar2r", "--sweeps", *QUICK[2:], "--out", "OUT"), ("--seed", 3),
-                        ("sweeps.html", "sweeps.json")),
+                        ("sweeps.html", "sweeps.json", "excitation-limits.toml")),
     "rehearse": (("rehearse", "ARM/arm.urdf", "--duration", 4, "--harmonics", 2, *QUICK[-6:], "--out", "OUT"), 
                  ("--seed", 3), ("rehearsal.html", "rehearsal.json", "training-motion.csv", "code/README.md")),
 }  # fmt: skip
@@ -244,6 +251,105 @@ def test_code_is_made_again_from_its_own_choices(run: Run, tmp_path: Path) -> No
     refused(run, tmp_path, *command, "--gravity", 0, 0, 1)
 
 
+# command -> its words, what it reads (in ARM), and where it writes: behind an option, or as a name in a folder
+READS: dict[str, tuple[tuple[object, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "base": (("base", "arm.urdf"), ("arm.urdf",), ("--html", "--pdf")),
+    "convert": (("convert", "arm.urdf"), ("arm.urdf",), ("",)),
+    "convert a model": (("convert", "prior.toml"), ("prior.toml",), ("",)),
+    "convert with template": (("convert", "prior.toml", "--template", "arm.urdf"), ("arm.urdf",), ("",)),
+    "campaign new": (("campaign", "new", "arm.urdf", "a.csv", "b.csv", "c.csv"),
+                     ("arm.urdf", "a.csv", "b.csv", "c.csv"), ("--out",)),
+    "identify": (("identify", "arm.urdf", "a.csv", "b.csv", "--validate", "c.csv", "d.csv", "--columns", "map.toml"),
+                 ("arm.urdf", "a.csv", "b.csv", "c.csv", "d.csv", "map.toml"),
+                 ("--out model.toml", "--out result.json", "--out report.html", "--out robot.urdf")),
+    "identify to PDF": (("identify", "arm.urdf", "a.csv", "--validate", "c.csv", "--out", "fresh"),
+                        ("arm.urdf", "a.csv", "c.csv"), ("--pdf",)),
+    "identify a campaign": (("identify", "--campaign", "both.toml", "--physical", "--prior", "prior.toml"),
+                            ("both.toml", "arm.urdf", "a.csv", "b.csv", "prior.toml"),
+                            ("--out model.toml", "--out result.json")),
+    "identify elsewhere": (("identify", "--campaign", "away/away.toml", "--data", "."),
+                           ("away/away.toml", "a.csv", "b.csv"), ("--out model.toml",)),
+    "validate": (("validate", "prior.toml", "a.csv", "b.csv", "--columns", "map.toml"),
+                 ("prior.toml", "a.csv", "b.csv", "map.toml"), ("--html", "--pdf")),
+    "compare": (("compare", "prior.toml", "other.toml"), ("prior.toml", "other.toml"), ("--html", "--pdf")),
+    "payload": (("payload", "prior.toml", "a.csv", "b.csv"), ("prior.toml", "a.csv", "b.csv"), ("--html", "--pdf")),
+    "payload of two logs": (("payload", "a.csv", "b.csv", "--robot", "arm.urdf", "--columns", "map.toml"),
+                            ("arm.urdf", "a.csv", "b.csv", "map.toml"), ("--html",)),
+    "watch": (("watch", "prior.toml", "b.csv", "--normal", "a.csv", "c.csv", "--columns", "map.toml"),
+              ("prior.toml", "a.csv", "b.csv", "c.csv", "map.toml"), ("--out levels.toml",)),
+    "significance": (("significance", "arm.urdf", "a.csv", "--validate", "b.csv"), ("arm.urdf", "a.csv", "b.csv"),
+                     ("--html", "--pdf")),
+    "excite": (("excite", "arm.urdf", *QUICK, "--limits", "limits.toml", "--after", "a.csv",
+                "--after-motion", "motion.csv"), ("arm.urdf", "limits.toml", "a.csv", "motion.csv"),
+               ("--out excitation.csv", "--out excitation.html", "--out excitation.json", "--pdf")),
+    "rehearse": (("rehearse", "arm.urdf", "--limits", "limits.toml"), ("arm.urdf", "limits.toml"),
+                 ("--out rehearsal.html", "--out training-motion.csv", "--pdf")),
+    "run": (("run", "arm.urdf", "motion.csv", "--rehearsed", "other.toml", "--watch", "prior.toml"),
+            ("arm.urdf", "motion.csv", "other.toml", "prior.toml"), ("--out run.toml", "--out run-100.csv")),
+    "generate": (("generate", "arm.urdf"), ("arm.urdf",), ("--out README.md", "--out Makefile")),
+    "fleet drift": (("fleet", "drift", "--store", "store"), ("store/fleet.toml", "store/records/r1.parquet"),
+                    ("--html",)),
+}  # fmt: skip
+NAMED = ("soft", "hard", "absolute", "dots", "via")  # links, and other ways of writing the same name
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_a_command_is_given_is_never_replaced(
+    run: Run, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whatever is forced, by whatever name the file goes, read already or not; nothing changes at all."""
+    command, inputs, places = READS[name]
+    arm = Path(shutil.copytree(results, tmp_path / "arm"))
+    monkeypatch.chdir(arm)
+    for given, place, kind in itertools.product(inputs, places, NAMED):
+        option, _, file = place.partition(" ")
+        if file and kind not in ("soft", "hard"):
+            continue
+        out = named(arm / given, file or Path(given).name, kind, tmp_path / "out")
+        before = tree(tmp_path)
+        line = (*command, *((option,) if option else ()), out.parent if file else out, "--force")
+        code, said, err = run(*line)
+        assert code == 2 and said == "", (given, place, kind, err)
+        assert tree(tmp_path) == before, (given, place, kind)
+        assert "what is read is never replaced" in err or name == "run", (given, place, kind, err)
+        shutil.rmtree(tmp_path / "out")
+
+
+def named(path: Path, file: str, kind: str, folder: Path) -> Path:
+    """Another name of a file, with a folder of its own where it needs one."""
+    folder.mkdir()
+    if kind == "soft":
+        (folder / file).symlink_to(path)
+    elif kind == "hard":
+        (folder / file).hardlink_to(path)
+    else:
+        (folder / "way").symlink_to(path.parent)
+        dots = Path("..") / "arm" / os.path.relpath(path)
+        return {"absolute": path, "dots": dots, "via": folder / "way" / path.name}[kind]
+    return folder / file
+
+
+def test_a_log_that_is_kept_back_stays(run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last log is not looked into: the campaign was written over it."""
+    monkeypatch.chdir(arm)
+    refused(run, tmp_path, "campaign", "new", "arm.urdf", "a.csv", "b.csv", "--out", "b.csv")
+    (arm / "bag").mkdir()
+    (arm / "bag" / "metadata.yaml").write_text("mine")
+    (arm / "bag" / "bag_0.mcap").write_text("mine")
+    for name in ("metadata.yaml", "bag_0.mcap"):
+        refused(run, tmp_path, "campaign", "new", "arm.urdf", "a.csv", "bag", "--out", f"bag/{name}")
+
+
+def test_two_results_of_one_name(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    code, _, err = run("base", "planar2r", "--html", out, "--pdf", out)
+    assert code == 2 and "its own name" in err and not out.exists()
+    with pytest.raises(files.FileError, match="its own name"), files.inputs_protected(once=True):
+        for text in ("first", "second"):
+            files.write_file(out, text, force=True)
+    assert "first" in out.read_text()
+
+
 opened: list[str] | None = None
 
 
@@ -266,7 +372,16 @@ def results(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         done = inside.command([*line], arm)
         assert done.returncode == 0, done.stderr
-    shutil.copy(out / "result" / "model.toml", arm / "prior.toml")
+    for name in ("prior.toml", "other.toml"):
+        shutil.copy(out / "result" / "model.toml", arm / name)
+    shutil.copy(arm / "c.csv", arm / "d.csv")
+    campaign = (arm / "new.toml").read_text().replace('train = ["a.csv"]', 'train = ["a.csv"]\nvalidate = ["b.csv"]')
+    (arm / "both.toml").write_text(campaign)
+    (arm / "away").mkdir()
+    (arm / "away" / "away.toml").write_text(campaign.replace('"arm.urdf"', f'"{arm / "arm.urdf"}"'))
+    (arm / "store" / "records").mkdir(parents=True)
+    for name in ("store.toml", "fleet.toml", "records/r1.parquet"):
+        (arm / "store" / name).write_text("format = 1\n")
     (arm / "map.toml").write_text('[columns]\nt = "t"\nq = "q{j}"\neffort = "tau{j}"\n')
     (arm / "limits.toml").write_text("position = 1.0\n")
     motion = [[0.0, 0.0], [0.1, 0.2], [0.2, 0.1]]
@@ -310,6 +425,61 @@ def test_whatever_is_read_is_known_as_an_input(
     assert code == 0, err
     read = {str(Path(name).resolve()) for name in found if str(arm) in name and "/.minertia-" not in name}
     assert read and read <= {name for inputs in known for name in inputs.names}
+
+
+# ---------------------------------------------------------------------- killed
+
+
+def killed_at(moment: int, out: Path, write: Callable[[], object]) -> bool:
+    """Whether a process of its own was killed in the moment before a file or folder changes for the so manieth time."""
+    child = os.fork()
+    if child:
+        status = os.waitpid(child, 0)[1]
+        assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
+        return os.WIFSIGNALED(status)
+    try:
+        left = moment
+
+        def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: object, **options: object) -> Any:
+                nonlocal left
+                left -= any(str(out.parent) in str(arg) for arg in args)
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*args, **options)
+
+            return run
+
+        for name in ("replace", "rename", "link", "unlink", "mkdir", "rmdir", "open"):
+            setattr(os, name, dying(getattr(os, name)))
+        write()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="folders are replaced at once on Linux")
+def test_a_result_that_is_killed_is_of_one_run(arm: Path, tmp_path: Path) -> None:
+    """Over an older result, at every moment at which a file or folder changes: all of the old run, or of the new."""
+    robot = read_robot(arm / "arm.urdf")
+    found = [identify(Campaign(robot, [arm / f"{name}.csv"])) for name in "ab"]
+    trees = []
+    for one, name in zip(found, ("old", "new"), strict=True):
+        write_identification(tmp_path / name, one)
+        trees.append(tree(tmp_path / name))
+    assert set(trees[0]) == set(trees[1]) and all(trees[0][name] != trees[1][name] for name in trees[0])
+    out, seen = tmp_path / "results" / "out", []
+    for moment in range(1, 1000):
+        shutil.rmtree(out.parent, ignore_errors=True)
+        shutil.copytree(tmp_path / "old", out)
+        is_killed = killed_at(moment, out, lambda: write_identification(out, found[1]))
+        now = {name: data for name, data in tree(out).items() if not name.startswith(".minertia-")}
+        assert now in trees, (moment, {name: now.get(name) == data for name, data in trees[1].items()})
+        seen.append(trees.index(now))
+        if not is_killed:
+            break
+    assert seen == sorted(seen) and seen.count(0) > 10 and seen.count(1) > 1
 
 
 # ---------------------------------------------------------------------- Python

@@ -74,7 +74,7 @@ def test_a_repetition_in_a_simulator_has_no_page(run: Run, arm: Path, tmp_path: 
 def test_compare_in_words(run: Run, arm: Path) -> None:
     code, out, _ = run("compare", arm / "one", arm / "two" / "model.toml", "--all")
     assert code == 0 and "estimator.name" in out and "robust" in out and "FV1" in out
-    assert "values differ by more than 2 deviations" in out
+    assert "0 of " in out and "values differ by more than their deviations explain" in out
     found = json.loads(run("compare", arm / "one", arm / "two", "--json")[1])
     assert found["settings"] == {"estimator.name": ["auto", "robust"]}
     assert all(p["apart"] < 3 for p in found["parameters"])  # of the same log

@@ -180,3 +180,191 @@ def test_a_watch_beside_the_run_says_what_it_sees(run: Run, folder: Path, tmp_pa
     assert code == 0 and re.search(r"residual of joint '\w+' high since", err), err
     code, _, err = run(*ask, "--rate", 250, "--out", tmp_path / "other")
     assert code == 2 and "the levels are for 125 samples a second" in err
+
+
+# ---------------------------------------------------------------------- what opens the gate, and what does not
+
+
+@pytest.fixture
+def rehearsed(folder: Path, tmp_path: Path) -> Path:
+    """A record of the motion in the folder, as a rehearsal at full speed leaves it."""
+    return _record(tmp_path / "rehearsed.toml", folder, read_robot(ROBOT, letters=False))
+
+
+def _record(place: Path, folder: Path, robot: Robot, rate: float = 125.0, speed: float = 1.0) -> Path:
+    from minertia.files import write_file
+    from minertia.running.gate_limits import gate_limits
+
+    held = gate_limits(folder, robot)
+    log = RungLog(speed, np.zeros(1), HERE[None], HERE[None], None)
+    way = read_route(folder, robot, held.limits)
+    write_file(place, record_of(robot, way, "sim", [log], rate=rate, limits=held.digest(robot)).to_toml(), force=True)
+    return place
+
+
+REAL = ("--driver", "ros2", "--host", "ws://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    "args, sentence",
+    [
+        ((), "cannot be reached"),
+        (("--rate", "125"), "cannot be reached"),
+        (("--speeds", "10,100"), "cannot be reached"),
+        (("--speeds", "100"), "begins with at most 10 % of the speed, not with 100 %: give --speeds 10,50,100"),
+        (("--speeds", "100,10"), "begins with at most 10 %"),
+        (("--speeds", "10,1000"), "parts of the motion's own"),
+        (("--speeds", "10,nan"), "finite numbers"),
+        (("--speeds", "inf"), "finite numbers"),
+        (("--speeds", "-10"), "parts of the motion's own"),
+        (("--speeds", ""), "is empty"),
+        (("--speeds", "10;100"), "numbers separated by commas"),
+        (("--rate", "250"), "had 125 commands a second, not 250"),
+        (("--rate", "inf"), "commands a second"),
+        (("--rate", "10"), "had 125 commands a second, not 10"),
+        (("--rate", "10", "--error", "0.02"), "too few for this motion"),
+        (("--error", "1e6"), "at most 0.5 rad"),
+        (("--error", "nan"), "finite"),
+        (("--effort", "1e6"), "limit of effort of 97.6 in its file"),
+        (("--effort", "inf"), "finite"),
+        (("--floor", "none"), "was held against other limits"),
+        (("--self-collision", "none"), "was held against other limits"),
+        (("--limits", "velocity=1.5"), "was held against other limits"),
+        (("--limits", "velocity=0.01"), "beyond the limit of velocity"),
+        (("--limits", "jerk=1"), "beyond the limit of jerk"),
+        (("--gravity", "0", "9.81", "0"), "another robot|beyond the limit of effort"),
+    ],
+)
+def test_a_real_robot_and_its_rehearsal(
+    run: Run, folder: Path, rehearsed: Path, tmp_path: Path, args: tuple[object, ...], sentence: str
+) -> None:
+    ask = ("run", ROBOT, folder, *REAL, "--rehearsed", rehearsed, "--out", tmp_path / "never")
+    code, out, err = run(*ask, *args)
+    assert code == 2 and out == "" and re.search(sentence, err.splitlines()[-1]), err
+    assert "Traceback" not in err and not (tmp_path / "never").exists()
+
+
+def test_a_record_opens_the_gate_for_what_it_saw_alone(run: Run, folder: Path, rehearsed: Path, tmp_path: Path) -> None:
+    """Tampered records, motions and limits, one after the other; in between everything is as it was."""
+    ask = ("run", ROBOT, folder, *REAL, "--out", tmp_path / "never", "--rehearsed")
+    motion, record = folder / "excitation.csv", rehearsed.read_text()
+    whole = motion.read_text()
+
+    def refused(sentence: str, place: Path = rehearsed) -> None:
+        code, _, err = run(*ask, place)
+        assert code == 2 and re.search(sentence, err.splitlines()[-1]), err
+
+    refused("cannot be reached")
+    for change, sentence in (
+        (record.replace("passed = true", "passed = true "), "changed since"),
+        (record.replace("1.0", "0.1"), "changed since"),
+        (record.split("# minertia")[0], "changed since"),
+        ("", "not a record|changed since"),
+        ("x" * 2_000_000, "more than 100000 characters|not a record"),
+    ):
+        rehearsed.write_text(change)
+        refused(sentence)
+    rehearsed.write_text(record)
+    refused("cannot be reached")
+    link = tmp_path / "link.toml"
+    link.symlink_to(_record(tmp_path / "slow.toml", folder, read_robot(ROBOT, letters=False), speed=0.5))
+    refused("did not reach 100 %", link)
+    refused("cannot be read", tmp_path)
+    rows = whole.splitlines()
+    for k in (6, 20, 40):  # one last digit of one cell anywhere is another motion
+        cells = rows[k].split(",")
+        cells[2] = repr(float(np.nextafter(float(cells[2]), 9)))
+        motion.write_text("\n".join([*rows[:k], ",".join(cells), *rows[k + 1 :]]) + "\n")
+        refused("another motion")
+    motion.write_text(whole)
+    refused("cannot be reached")
+
+
+def test_what_lies_between_two_looks_is_another_motion(folder: Path) -> None:
+    """0.04 rad within 10 ms of a motion of 100 s, which 400 looks do not see."""
+    from minertia.excitation.sampled import SampledMotion
+    from minertia.excitation.trajectory import Trajectory
+
+    path = Transfer(np.array([HERE, HERE + 0.2, HERE]), np.array([0.0, 50.0, 100.0])).at_rate(500.0)
+    q = path.q.copy()
+    k = 60  # 0.12 s, between looks at 0 and at 0.25 s
+    q[k - 2 : k + 3, 0] += 0.04
+    other = SampledMotion(Trajectory(path.t, q, path.qd, path.qdd))
+    looks = np.linspace(0, 100, 400)
+    np.testing.assert_array_equal(SampledMotion(path).at(looks)[0], other.at(looks)[0])
+    assert motion_digest(SampledMotion(path)) != motion_digest(other)
+
+
+def test_the_digest_is_of_the_numbers_of_the_file(folder: Path) -> None:
+    """Known here, so that another machine that finds another one is seen; -0.0 is 0.0."""
+    from minertia.excitation.sampled import SampledMotion
+    from minertia.excitation.trajectory import Trajectory
+
+    t = np.array([0.0, 0.5, 1.0])
+    still = SampledMotion(Trajectory(t, *np.zeros((3, 3, 1))))
+    assert motion_digest(still) == "b896fe3b39e784e8f15ab9bb88d2ecc1e68b5d861364c23a8f6230174f3ee85e"
+    assert motion_digest(SampledMotion(Trajectory(t, *-np.zeros((3, 3, 1))))) == motion_digest(still)
+
+
+class Broken:
+    """A real robot in this process; what fails is told by its host.  now: this computer's clock, which it moves on."""
+
+    effort, is_simulated, period, now = "tau{j}", False, 0.008, 0.0
+
+    def __init__(self, host: str) -> None:
+        self.host, self.q, self.t = host, HERE.copy(), 0.0
+
+    def __enter__(self) -> Broken:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.host == "close":
+            raise OSError("no route to host")
+
+    def identity(self) -> object:
+        from minertia.running.driver import RobotIdentity
+
+        return RobotIdentity(joints=("a", "b")) if self.host == "other" else RobotIdentity()
+
+    def read(self) -> object:
+        from minertia.running.driver import JointReading
+
+        Broken.now += 0.008
+        self.t += 0.064 if self.host == "fast" else 0.008
+        effort = None if self.host == "silent" else np.zeros(6)
+        return JointReading(self.t, self.q, effort)
+
+    def command(self, q: np.ndarray, qd: np.ndarray) -> None:
+        self.q = q
+        if self.host in ("stop", "close") and self.t > 0.1:
+            raise ValueError("no such joint")
+
+    def stop(self) -> None:
+        if self.host == "stop":
+            raise RuntimeError("the socket is closed")
+
+
+@pytest.mark.parametrize(
+    "host, args, code, sentence",
+    [
+        ("stop", (), 1, "no such joint.*the stop failed, too .*emergency stop"),
+        ("close", (), 1, "could not be closed .OSError: no route to host."),
+        ("fast", (), 1, "clock runs faster than this computer's"),
+        ("silent", ("--effort", "20"), 1, "are to be watched and the robot tells none: leave out --effort"),
+        ("other", (), 2, "tells joints 'a', 'b' and not 'j1'"),
+    ],
+)
+def test_a_robot_that_breaks_leaves_its_log(
+    run: Run, folder: Path, rehearsed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    host: str, args: tuple[str, ...], code: int, sentence: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("minertia.running.ladder.monotonic", lambda: Broken.now)
+    monkeypatch.setattr("minertia.cli.run._remote", lambda name, robot, host, rate: Broken(host))
+    ask = ("run", ROBOT, folder, "--driver", "ros2", "--host", host, "--rehearsed", rehearsed)
+    found, out, err = run(*ask, *args, "--out", tmp_path / "out")
+    assert found == code and re.search(sentence, out + err) and "Traceback" not in err, err
+    assert (tmp_path / "out" / "run.toml").is_file() == (code == 1)
+    if code == 1:
+        record = tomllib.loads((tmp_path / "out" / "run.toml").read_text())
+        assert record["passed"] is False and record["aborted"]
+        assert (tmp_path / "out" / "run-010.csv").is_file() == (host != "silent")

@@ -35,6 +35,7 @@ def main() -> None:
     with running(asked.folder) as at, browser() as chromium:
         for name in () if asked.only else ("robot", "validate"):
             page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
+            page.goto(at.entrance)
             visit(page, at.address + name)
             if name == "robot":
                 page.locator("table.parameters tbody tr").nth(5).hover()
@@ -43,15 +44,16 @@ def main() -> None:
         if asked.all:
             steps = {name: at.address + name for name in STEPS}
             pages = {"_".join(path.parts[-2:])[:-5]: path.as_uri() for path in asked.folder.resolve().rglob("*.html")}
-            _looked_at(chromium, {n: address for n, address in (steps | pages).items() if asked.only in n})
+            _looked_at(chromium, at.entrance, {n: address for n, address in (steps | pages).items() if asked.only in n})
 
 
-def _looked_at(chromium: Any, addresses: dict[str, str]) -> None:
+def _looked_at(chromium: Any, entrance: str, addresses: dict[str, str]) -> None:
     """Pictures of whole pages in every width and theme."""
     OUT.mkdir(parents=True, exist_ok=True)
     for width in (1440, 390):
         for theme in ("light", "dark"):
             page = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme).new_page()
+            page.goto(entrance)
             for name, address in addresses.items():
                 visit(page, address)
                 page.screenshot(path=str(OUT / f"{name}-{width}-{theme}.png"), full_page=True)

@@ -7,16 +7,19 @@ that writes into the same folder clears it away.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import re
 import shutil
 import signal
+import stat
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from uuid import uuid4
 
@@ -27,6 +30,8 @@ except ImportError:  # pragma: no cover  (Windows: drafts of killed processes st
 
 _DRAFT = re.compile(r"\.minertia-[0-9a-f]{32}\.tmp")
 TRIES = 5  # to make a draft that another process does not take for abandoned before it is locked
+_MOST = 1000  # entries of a folder that are given second names; a larger one has its files moved one by one
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 _HELD_BACK = ("SIGINT", "SIGTERM", "SIGHUP")  # while finished files are put in their places
 
 
@@ -59,20 +64,58 @@ def draft_folder(parent: Path) -> AbstractContextManager[Path]:
 
 
 def put_in_place(draft: Path, names: Sequence[str], folder: Path) -> None:
-    """Move finished files from a draft into a folder that is there; if one cannot be moved, all is as it was.
+    """Move finished files from a draft in a folder into that folder; if one cannot be moved, all is as it was.
 
-    A file of that name keeps its permissions, and a link keeps pointing to it.  Interrupts wait meanwhile.
+    Files of one result never stand beside those of another, even after a kill: the folder is replaced as a whole where
+    that can be, and else loses the old files before it gets the new ones.  A file of that name keeps its permissions,
+    and a link keeps pointing to it.  Interrupts wait meanwhile.
     """
-    with undisturbed(), draft_folder(folder) as kept:
-        undo: list[tuple[Path, Path | None]] = []  # where a file was put, and what was there
+    with undisturbed():
+        if len(names) < 2 or not _put_at_once(draft, names, folder):
+            _put_one_by_one(draft, names, folder)
+
+
+def _put_at_once(draft: Path, names: Sequence[str], folder: Path) -> bool:
+    """Whether the folder could be replaced as a whole; nothing has changed where it could not."""
+    if not _can_exchange(folder, names, draft) or _is_claimed(folder):
+        return False
+    moved: list[str] = []
+    try:
+        with draft_folder(folder.parent) as new:
+            known = _fill(new, folder, names, draft)
+            try:
+                for name in names:
+                    (new / name).parent.mkdir(parents=True, exist_ok=True)
+                    if (folder / name).exists():
+                        _copy_mode(folder / name, draft / name)
+                    os.replace(draft / name, new / name)
+                    moved.append(name)
+                _exchange(new, folder)  # `new` is the old folder from here on, and goes as a draft
+            except BaseException:
+                for name in moved:
+                    os.replace(new / name, draft / name)
+                raise
+            with contextlib.suppress(OSError):
+                _rescue(new, folder, known, draft.name)
+            return True
+    except OSError:
+        return False
+
+
+def _put_one_by_one(draft: Path, names: Sequence[str], folder: Path) -> None:
+    with draft_folder(folder) as kept:
+        undo: list[tuple[Path, Path | None]] = []  # where a file is to be put, and what was there
         made: list[Path] = []
         try:
             for number, name in enumerate(names):
-                place = folder / name
-                made += _made(place.parent)
-                target = Path(os.path.realpath(place))
-                old = _kept(target, kept / str(number))
-                undo.append((target, old))
+                target = Path(os.path.realpath(folder / name))
+                undo.append((target, _kept(target, kept / str(number))))
+            for (target, old), name in zip(undo, names, strict=True):
+                if old is not None:
+                    _copy_mode(target, draft / name)
+                    target.unlink()
+            for (target, _), name in zip(undo, names, strict=True):
+                made += _made(folder / name)
                 _move(draft / name, target)
         except BaseException:
             for target, old in reversed(undo):
@@ -148,6 +191,15 @@ def claimed(folder: Path) -> Callable[[], None]:
     return partial(os.close, descriptor)
 
 
+def _is_claimed(folder: Path) -> bool:
+    """Whether somebody holds the folder, who would go on holding one that is gone."""
+    try:
+        claimed(folder)()
+    except BlockingIOError:
+        return True
+    return False
+
+
 # ---------------------------------------------------------------------- drafts and their locks
 
 
@@ -220,10 +272,10 @@ def _remove_if_abandoned(draft: Path) -> None:
 # ---------------------------------------------------------------------- moving, and taking it back
 
 
-def _made(folder: Path) -> list[Path]:
-    """Make a folder; those that were missing, from above to below."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+def _made(place: Path) -> list[Path]:
+    """Make the folder of a place; those that were missing, from above to below."""
+    missing = [path for path in place.parents if not path.exists()]
+    place.parent.mkdir(parents=True, exist_ok=True)
     return missing[::-1]
 
 
@@ -260,3 +312,84 @@ def _restore(target: Path, old: Path | None) -> None:
             target.unlink(missing_ok=True)
         else:
             _move(old, target)
+
+
+# ---------------------------------------------------------------------- a folder in the place of another
+# several files cannot be renamed at once; a folder can (Linux): the new one holds the new files and second names of
+# everything else that stood in the old one, so that nothing but the new files changes
+
+
+def _can_exchange(folder: Path, names: Iterable[str], leave_out: Path) -> bool:
+    """Whether a folder can be replaced as a whole without anybody losing it: its owner, links, whoever works in it.
+
+    names: of the new files; a folder below that gets none of them may be anything, and stays what it is.
+    """
+    if not sys.platform.startswith("linux") or os.path.ismount(folder):
+        return False
+    try:
+        own, found = os.stat(folder), _entries(folder, leave_out)
+        places = {place.as_posix() for name in names for place in PurePosixPath(name).parents}
+        plain = (stat.S_ISREG(s.st_mode) or (stat.S_ISDIR(s.st_mode) and name in places) for name, s in found.items())
+        is_ours = own.st_uid == os.geteuid() and own.st_dev == os.stat(folder.parent).st_dev
+        same = all(s.st_dev == own.st_dev and s.st_uid == own.st_uid for s in found.values())
+        return is_ours and len(found) < _MOST and same and all(plain) and not _somebody_is_in(folder)
+    except OSError:
+        return False
+
+
+def _fill(new: Path, folder: Path, names: Iterable[str], leave_out: Path) -> dict[str, os.stat_result]:
+    """Give everything in a folder but the files of these names a second name in the new one; what was there."""
+    found, taken = _entries(folder, leave_out), set(names)
+    shutil.copystat(folder, new)
+    for name, entry in found.items():
+        if stat.S_ISDIR(entry.st_mode):
+            (new / name).mkdir(exist_ok=True)
+            shutil.copystat(folder / name, new / name)
+        elif name not in taken:
+            os.link(folder / name, new / name)
+    return found
+
+
+def _exchange(new: Path, folder: Path) -> None:
+    """Swap two folders of one file system; OSError where system or file system cannot."""
+    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if swap is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if swap(_HERE, os.fsencode(new), _HERE, os.fsencode(folder), _EXCHANGE):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _rescue(old: Path, folder: Path, known: dict[str, os.stat_result], leave_out: str) -> None:
+    """Bring what others put into the old folder in the moment before it was replaced into the new one."""
+    for name, entry in _entries(old, old / leave_out).items():
+        before = known.get(name)
+        is_known = before is not None and before.st_ino == entry.st_ino
+        if not is_known and not (folder / name).exists():
+            with contextlib.suppress(OSError):
+                os.rename(old / name, folder / name)
+
+
+def _entries(folder: Path, leave_out: Path) -> dict[str, os.stat_result]:
+    """Everything below a folder by its name there, folders first; _MOST entries at most."""
+    found: dict[str, os.stat_result] = {}
+    left = [folder]
+    while left and len(found) < _MOST:
+        place = left.pop()
+        for path in place.iterdir():
+            if path == leave_out:
+                continue
+            found[path.relative_to(folder).as_posix()] = path.lstat()
+            if path.is_dir() and not path.is_symlink():
+                left.append(path)
+    return found
+
+
+def _somebody_is_in(folder: Path) -> bool:
+    """Whether a process stands in the folder or below: its shell would stay in one that is gone."""
+    here = f"{folder}/"
+    for process in os.scandir("/proc"):
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):  # gone, or another user's
+                if f"{os.readlink(f'/proc/{process.name}/cwd')}/".startswith(here):
+                    return True
+    return False

@@ -7,6 +7,7 @@ that is read for the result is never replaced.  `seals` has how a file of ours i
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -45,11 +46,15 @@ def why_no_file(path: AnyPath) -> str:
 
 
 class _Inputs:
-    """Files that are read, known again by any name: links, other spellings of the path, hard links."""
+    """Files that are read, known again by any name: links, other spellings of the path, hard links.
 
-    def __init__(self, paths: Iterable[AnyPath] = ()) -> None:
+    written: what the command itself has written by now; None where it may write the same file twice.
+    """
+
+    def __init__(self, paths: Iterable[AnyPath] = (), written: set[str] | None = None) -> None:
         self.names: set[str] = set()
         self.numbers: set[tuple[int, int]] = set()
+        self.written = written
         for path in paths:
             self.add(path)
 
@@ -68,19 +73,35 @@ _commands: list[_Inputs] = []  # of the command that runs; a list, as commands a
 
 
 @contextmanager
-def inputs_protected() -> Iterator[None]:
-    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced."""
-    _commands.append(_Inputs())
+def inputs_protected(*, once: bool = False) -> Iterator[set[str]]:
+    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced; once: nor one written.
+
+    Yields their names.
+    """
+    _commands.append(_Inputs(written=set() if once else None))
     try:
-        yield
+        yield _commands[-1].names
     finally:
         _commands.pop()
 
 
 def reading(*paths: AnyPath) -> None:
-    """Readers say which files they open; it counts within `inputs_protected` only."""
+    """Readers say which files they open, commands which they were given; it counts within `inputs_protected` only."""
     for path in paths if _commands else ():
         _commands[-1].add(path)
+
+
+def files_below(folder: AnyPath, most: int = 20_000) -> list[str]:
+    """Files in a folder that is one input and in the folders below, links aside; the first so many."""
+    found = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    return list(itertools.islice(found, most))
+
+
+def _wrote(*targets: Path) -> None:
+    """Two results of one command of the same name would leave the second alone."""
+    known = _commands[-1].written if _commands else None
+    if known is not None:
+        known.update(os.path.realpath(target) for target in targets)
 
 
 # ---------------------------------------------------------------------- one file
@@ -107,6 +128,7 @@ def write_file(
             write_whole(target, data)
             if not has_seal(data):
                 mark(target)
+        _wrote(target)
 
 
 def check_file(
@@ -128,6 +150,12 @@ def check_file(
 
 def write_text_atomic(path: AnyPath, text: str) -> None:
     """Write a file that belongs to the project itself, whole or not at all, over whatever is there."""
+    with _as_sentence(path, "the file cannot be written"):
+        write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
+
+
+def edit_file(path: AnyPath, text: str) -> None:
+    """Change a file of the user's own at their request: whole or not at all, and without a mark of ours."""
     with _as_sentence(path, "the file cannot be written"):
         write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
 
@@ -182,6 +210,7 @@ def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPa
                 put_in_place(place, names, folder)
             else:
                 os.rename(draft, missing)
+            _wrote(*(folder / file.relative_to(place) for file in files))
 
 
 def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> None:
@@ -243,6 +272,8 @@ def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
 
 
 def _refuse_input(path: AnyPath, target: Path, inputs: Iterable[AnyPath]) -> None:
+    if any(str(target) in (command.written or ()) for command in _commands):
+        raise FileError(path, "this command has written another result of this name just now; give each its own name")
     if target in _Inputs(inputs) or any(target in command for command in _commands):
         raise FileError(
             path,

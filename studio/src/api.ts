@@ -1,7 +1,20 @@
-import type { Campaign, Job, Project, ProjectFile } from "./types";
+import type { Changes, Job, Project, ProjectFile } from "./types";
 
 /** A sentence of the server about what is wrong and what to do. */
 export class Told extends Error {}
+
+/** Nobody answers: the server is stopped, or cannot be reached. */
+export class Unreachable extends Told {}
+
+/** Somebody else has changed what is to be changed; revision: of the project as it is now. */
+export class Outdated extends Told {
+  constructor(
+    message: string,
+    readonly revision: string,
+  ) {
+    super(message);
+  }
+}
 
 async function asked<T>(method: string, path: string, body?: unknown): Promise<T> {
   let answer: Response;
@@ -12,7 +25,7 @@ async function asked<T>(method: string, path: string, body?: unknown): Promise<T
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Told("the studio does not answer; is its command still running?");
+    throw new Unreachable("the studio does not answer; is its command still running?");
   }
   const text = await answer.text();
   let data: unknown = null;
@@ -21,13 +34,22 @@ async function asked<T>(method: string, path: string, body?: unknown): Promise<T
   } catch {
     throw new Told("the studio's answer was cut off; try again");
   }
-  if (!answer.ok) throw new Told((data as { error?: string })?.error ?? `the studio answered ${answer.status}`);
-  return data as T;
+  if (answer.ok) return data as T;
+  const { error, revision } = (data ?? {}) as { error?: string; revision?: string };
+  const sentence = error ?? `the studio answered ${answer.status}`;
+  if (revision) throw new Outdated(sentence, revision);
+  // a studio that was started anew does not know this page, and has printed another address
+  throw answer.status === 401 ? new Unreachable(sentence) : new Told(sentence);
 }
 
 export const getProject = () => asked<Project>("GET", "/api/project");
-export const putRobot = (robot: { bundled?: string; file?: string }) => asked("PUT", "/api/robot", robot);
-export const putCampaign = (campaign: Campaign) => asked<{ check: string | null }>("PUT", "/api/campaign", campaign);
+export const getPulse = () => asked<{ pulse: string }>("GET", "/api/pulse");
+export const putRobot = (robot: { bundled?: string; file?: string }, revision: string) =>
+  asked<{ revision: string }>("PUT", "/api/robot", { ...robot, revision });
+/** Change values of campaign.toml: null takes one away, and what is not named stays. */
+export const putCampaign = (changes: Changes, revision: string) => asked<{ revision: string }>("PUT", "/api/campaign", { ...changes, revision });
+/** Take what a job proposed, or the campaign of an earlier identification. */
+export const takeCampaign = (job: string, revision: string) => asked<{ revision: string }>("POST", "/api/campaign/of", { job, revision });
 export const startJob = (kind: string, settings: object = {}) => asked<Job>("POST", "/api/jobs", { kind, settings });
 export const cancelJob = (name: string) => asked<Job>("DELETE", `/api/jobs/${name}`);
 export const framesAt = (q: number[]) =>

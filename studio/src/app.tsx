@@ -1,37 +1,42 @@
-import { type ComponentType, lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { Component, type ComponentType, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { startJob } from "./api";
 import { CampaignProvider } from "./campaign";
-import { latest, type Studio, StudioContext, usePath, useProject } from "./studio";
+import { latest, newest, type Studio, StudioContext, usePath, useProject, useStudio } from "./studio";
 import type { Project } from "./types";
 
-const STEPS: { path: string; title: string; about: string; page: ComponentType }[] = [
-  { path: "robot", title: "Robot", about: "what its efforts show", page: lazy(() => import("./steps/robot")) },
-  { path: "excite", title: "Excite", about: "motion to run", page: lazy(() => import("./steps/excite")) },
-  { path: "data", title: "Data", about: "logs, columns, audit", page: lazy(() => import("./steps/data")) },
-  { path: "identify", title: "Identify", about: "effects, estimator, fit", page: lazy(() => import("./steps/identify")) },
-  { path: "validate", title: "Validate", about: "curves and verdict", page: lazy(() => import("./steps/validate")) },
-  { path: "control", title: "Control", about: "tracking, played", page: lazy(() => import("./steps/control")) },
-  { path: "code", title: "Code", about: "for the controller", page: lazy(() => import("./steps/code")) },
-  { path: "fleet", title: "Fleet", about: "robots over days", page: lazy(() => import("./steps/fleet")) },
-  { path: "runs", title: "Runs", about: "two side by side", page: lazy(() => import("./steps/runs")) },
+interface Step { path: string; title: string; about: string; load: () => Promise<{ default: ComponentType }> }
+
+const STEPS: Step[] = [
+  { path: "robot", title: "Robot", about: "what its efforts show", load: () => import("./steps/robot") },
+  { path: "excite", title: "Excite", about: "motion to run", load: () => import("./steps/excite") },
+  { path: "data", title: "Data", about: "logs, columns, audit", load: () => import("./steps/data") },
+  { path: "identify", title: "Identify", about: "effects, estimator, fit", load: () => import("./steps/identify") },
+  { path: "validate", title: "Validate", about: "curves and verdict", load: () => import("./steps/validate") },
+  { path: "control", title: "Control", about: "tracking, played", load: () => import("./steps/control") },
+  { path: "code", title: "Code", about: "for the controller", load: () => import("./steps/code") },
+  { path: "fleet", title: "Fleet", about: "robots over days", load: () => import("./steps/fleet") },
+  { path: "runs", title: "Runs", about: "two side by side", load: () => import("./steps/runs") },
 ];
 const KIND: Record<string, string> = { robot: "robot", excite: "excite", data: "check", identify: "identify", control: "control", code: "generate", fleet: "fleet" };
 
-/** How a step stands: running, done, failed, or nothing yet. */
+/** How a step stands: running, done, stale (of another robot, campaign or file), failed, or nothing yet. */
 function standing(project: Project, step: string): string {
-  const job = KIND[step] ? latest(project, KIND[step]) : undefined;
+  const kind = step === "validate" ? "identify" : KIND[step];
+  const job = kind ? latest(project, kind) : undefined;
+  const result = kind ? newest(project, kind) : undefined;
+  const came = !result ? "" : result.stale.length ? "stale" : "done";
   if (step === "data") return project.check ? "done" : job?.state === "running" ? "running" : "";
-  if (step === "validate") return latest(project, "identify", "done") ? "done" : "";
+  if (step === "validate") return came;
   if (!job) return "";
-  return job.state === "running" || job.state === "done" ? job.state : "failed";
+  return job.state === "running" ? "running" : job.state === "done" ? came : "failed";
 }
 
-const WORDS: Record<string, string> = { running: "running", done: "done", failed: "failed" };
+const WORDS: Record<string, string> = { running: "running", done: "done", stale: "made for another robot, campaign or file", failed: "failed" };
 
 export function App() {
   const [sentence, say] = useState<string | null>(null);
   const told = useCallback((text: string) => say(text), []);
-  const [project, refresh, put] = useProject(told);
+  const { project, refresh, put, look, write, revision, trouble } = useProject(told);
   const [path, go] = usePath();
 
   const run = useCallback(
@@ -43,10 +48,11 @@ export function App() {
         return job;
       } catch (error) {
         say((error as Error).message);
+        void look();
         return null;
       }
     },
-    [put],
+    [put, look],
   );
 
   useEffect(() => {
@@ -55,14 +61,16 @@ export function App() {
   }, [path[0], !project]);
 
   const studio = useMemo<Studio | null>(
-    () => (project ? { project, path, go, refresh, run, say } : null),
-    [project, path, go, refresh, run],
+    () => (project ? { project, path, go, refresh, run, say, look, write, revision, trouble } : null),
+    [project, path, go, refresh, run, look, write, revision, trouble],
   );
 
   if (!project || !studio)
     return (
       <main className="alone">
-        {sentence ? (
+        {trouble ? (
+          <NoAnswer trouble={trouble} again={refresh} />
+        ) : sentence ? (
           <div className="message bad" role="alert">
             <b>The studio</b>
             <span>{sentence}</span>
@@ -73,10 +81,8 @@ export function App() {
       </main>
     );
   const step = STEPS.find((s) => s.path === path[0]) ?? STEPS[0];
-  const Page = step.page;
   return (
     <StudioContext.Provider value={studio}>
-      <CampaignProvider>
         <a className="skip" href="#main">
           Skip to the step
         </a>
@@ -118,7 +124,8 @@ export function App() {
         </nav>
         <main id="main" tabIndex={-1}>
           <h1>{step.title}</h1>
-          {sentence && (
+          {trouble && <NoAnswer trouble={trouble} again={look} />}
+          {sentence && !trouble && (
             <div className="message bad" role="alert">
               <b>Not done</b>
               <span>{sentence}</span>
@@ -127,11 +134,102 @@ export function App() {
               </button>
             </div>
           )}
-          <Suspense fallback={<p className="empty">…</p>}>
-            <Page />
-          </Suspense>
+          <CampaignProvider>
+            <Shown key={step.path} trouble={trouble}>
+              <StepPage step={step} />
+            </Shown>
+          </CampaignProvider>
         </main>
-      </CampaignProvider>
     </StudioContext.Provider>
   );
+}
+
+function NoAnswer({ trouble, again }: { trouble: string; again: () => Promise<void> }) {
+  return (
+    <div className="message bad" role="alert">
+      <b>No answer</b>
+      <span>{trouble[0].toUpperCase() + trouble.slice(1)} This page goes on by itself as soon as there is an answer.</span>
+      <button type="button" onClick={() => void again()}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+const loaded = new Map<string, ComponentType>();
+const RELOADED = "minertia-reloaded", OFTEN = 20_000; // ms within which a page is not loaded anew twice
+
+/** A step, loaded when it is first opened, and again when that failed and the server is back. */
+function StepPage({ step }: { step: Step }) {
+  const { trouble, look } = useStudio();
+  const [fails, setFails] = useState(0);
+  const [, shown] = useState(0);
+  const Page = loaded.get(step.path);
+  useEffect(() => {
+    if (loaded.has(step.path) || trouble) return;
+    let wanted = true;
+    const failed = () => {
+      if (!wanted) return;
+      setFails((count) => count + 1);
+      void look();
+    };
+    const again = window.setTimeout(
+      () =>
+        step.load().then(({ default: found }) => {
+          loaded.set(step.path, found);
+          if (wanted) shown((count) => count + 1);
+        }, failed),
+      fails ? 500 : 0,
+    );
+    return () => {
+      wanted = false;
+      window.clearTimeout(again);
+    };
+  }, [step, trouble, look, fails]);
+
+  useEffect(() => {
+    // some browsers remember that a file did not come, and a studio of another version has other files
+    const last = Number(window.sessionStorage.getItem(RELOADED) ?? 0);
+    if (fails < 3 || trouble || Date.now() - last < OFTEN) return;
+    window.sessionStorage.setItem(RELOADED, String(Date.now()));
+    window.location.reload();
+  }, [fails, trouble]);
+
+  if (Page) return <Page />;
+  if (!fails) return <p className="empty">…</p>;
+  return (
+    <div className="message warn" role="status">
+      <b>{step.title} is not loaded</b>
+      <span>its files did not come from the studio; this page tries again by itself</span>
+      {!trouble && (
+        <button type="button" onClick={() => window.location.reload()}>
+          Load the page again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A step that breaks gets a sentence, and is tried again when the server is back. */
+class Shown extends Component<{ trouble: string | null; children: ReactNode }, { error: Error | null }> {
+  state = { error: null as Error | null };
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+  componentDidUpdate(before: { trouble: string | null }) {
+    if (before.trouble && !this.props.trouble && this.state.error) this.setState({ error: null });
+  }
+  render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return (
+      <div className="message bad" role="alert">
+        <b>This step cannot be shown</b>
+        <span>{error.message}; this should not have happened, please report it</span>
+        <button type="button" onClick={() => this.setState({ error: null })}>
+          Try again
+        </button>
+      </div>
+    );
+  }
 }

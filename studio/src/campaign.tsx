@@ -1,13 +1,14 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
-import { putCampaign } from "./api";
+import { Outdated, putCampaign, takeCampaign, Unreachable } from "./api";
 import { useStudio } from "./studio";
-import type { Campaign, CampaignDocument } from "./types";
+import type { Campaign, CampaignDocument, Changes, Table } from "./types";
 
 interface CampaignState {
   campaign: Campaign | null;
-  change: (changes: Partial<Campaign>) => void;
-  take: (document: CampaignDocument) => void;
+  change: (changes: Changes) => void;
+  take: (job: string) => Promise<void>;
   saving: boolean;
+  conflict: string | null; // somebody else changed the campaign while a change of this page was on its way
 }
 
 const CampaignContext = createContext<CampaignState | null>(null);
@@ -18,9 +19,9 @@ export function useCampaign(): CampaignState {
   return found;
 }
 
-export function asked(document: CampaignDocument): Campaign {
+/** What the page shows of the file; everything else of it stays there. */
+export function shownOf(document: CampaignDocument): Campaign {
   const model = document.model ?? {};
-  const effects = model.effects?.filter((e): e is string => typeof e === "string") ?? null;
   return {
     train: document.logs?.train ?? [],
     validate: document.logs?.validate ?? [],
@@ -28,54 +29,126 @@ export function asked(document: CampaignDocument): Campaign {
     columns: document.columns ?? {},
     drive: document.drive ?? {},
     filter: document.filter ?? {},
-    model: { effects, parameters: model.parameters ?? null, prior: model.prior === "robot" ? "robot" : null, fix: model.fix ?? null },
+    model: { effects: Array.isArray(model.effects) ? model.effects : null, parameters: model.parameters ?? null },
     estimator: document.estimator ?? { name: "auto" },
     evaluation: document.evaluation ?? {},
+    command: document.command ?? null,
   };
+}
+
+const isTable = (value: unknown): value is Table => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Changes over others, or over what is shown: of tables their values. */
+function over<T extends object>(before: T, changes: Changes, isShown: boolean): T {
+  const found = { ...before } as Table;
+  for (const [key, value] of Object.entries(changes)) {
+    if (!isTable(value)) found[key] = value;
+    else {
+      const table: Table = { ...((found[key] as Table | undefined) ?? {}), ...value };
+      if (isShown && key !== "model") for (const name of Object.keys(table)) if (table[name] === null) delete table[name];
+      found[key] = table;
+    }
+  }
+  return found as T;
 }
 
 /** The campaign as it is edited: every change is written to campaign.toml after a moment, which voids its check. */
 export function CampaignProvider({ children }: { children: ReactNode }) {
-  const { project, refresh, say } = useStudio();
-  const [campaign, setCampaign] = useState<Campaign | null>(() => (project.campaign ? asked(project.campaign) : null));
+  const { project, refresh, say, write, revision: known, trouble } = useStudio();
+  const [campaign, setCampaign] = useState<Campaign | null>(() => (project.campaign ? shownOf(project.campaign) : null));
   const [saving, setSaving] = useState(false);
+  const [conflict, setConflict] = useState<Outdated | null>(null);
   const timer = useRef(0);
-  const wanted = useRef<Campaign | null>(null);
+  const wanted = useRef<Changes | null>(null); // not written yet
+  const based = useRef(""); // the revision that the first of them was made on
 
   useEffect(() => {
-    if (!wanted.current && project.campaign) setCampaign(asked(project.campaign));
+    if (!wanted.current) setCampaign(project.campaign ? shownOf(project.campaign) : null);
   }, [project.campaign]);
 
-  const save = useCallback(
-    (next: Campaign) => {
-      wanted.current = next;
-      setCampaign(next);
-      setSaving(true);
-      window.clearTimeout(timer.current);
-      timer.current = window.setTimeout(async () => {
-        try {
-          await putCampaign(next);
-          say(null);
-        } catch (error) {
-          say((error as Error).message);
-        }
-        if (wanted.current === next) {
-          wanted.current = null;
-          setSaving(false);
-        }
-        await refresh();
-      }, 250);
+  const last = useRef<Promise<void>>(Promise.resolve());
+
+  const saved = useCallback(
+    async (revision: string) => {
+      const changes = wanted.current;
+      if (!changes) return;
+      try {
+        based.current = await write((on) => putCampaign(changes, on), revision);
+        say(null);
+        setConflict(null);
+      } catch (error) {
+        if (error instanceof Outdated) return setConflict(error);
+        if (error instanceof Unreachable) return refresh(); // it is written when the server is back
+        say((error as Error).message);
+      }
+      if (wanted.current === changes) {
+        wanted.current = null;
+        setSaving(false);
+      }
+      await refresh();
     },
-    [refresh, say],
+    [refresh, say, write],
+  );
+  // one after the other: the second is made on what the first has written
+  const save = useCallback(
+    (revision?: string) => {
+      last.current = last.current.then(() => saved(revision ?? based.current));
+      return last.current;
+    },
+    [saved],
   );
 
+  useEffect(() => {
+    if (!trouble && wanted.current && !conflict) void save();
+  }, [trouble, save, conflict]);
+
   const change = useCallback(
-    (changes: Partial<Campaign>) => {
-      const before = wanted.current ?? campaign;
-      if (before) save({ ...before, ...changes });
+    (changes: Changes) => {
+      if (!wanted.current) based.current = known();
+      wanted.current = over<Changes>(wanted.current ?? {}, changes, false);
+      setCampaign((before) => (before ? over(before, changes, true) : before));
+      setSaving(true);
+      window.clearTimeout(timer.current);
+      timer.current = window.setTimeout(() => void save(), 250);
     },
-    [campaign, save],
+    [known, save],
   );
-  const take = useCallback((document: CampaignDocument) => save(asked(document)), [save]);
-  return <CampaignContext.Provider value={{ campaign, change, take, saving }}>{children}</CampaignContext.Provider>;
+
+  const take = useCallback(
+    async (job: string) => {
+      try {
+        await write((revision) => takeCampaign(job, revision));
+        say(null);
+      } catch (error) {
+        say((error as Error).message);
+      }
+      await refresh();
+    },
+    [refresh, say, write],
+  );
+
+  const theirs = () => {
+    wanted.current = null;
+    setSaving(false);
+    setConflict(null);
+    setCampaign(project.campaign ? shownOf(project.campaign) : null);
+    void refresh();
+  };
+  return (
+    <CampaignContext.Provider value={{ campaign, change, take, saving, conflict: conflict?.message ?? null }}>
+      {conflict && (
+        <div className="message warn conflict" role="alert">
+          <b>Not written</b>
+          <span>{conflict.message}</span>
+          <button type="button" onClick={theirs}>
+            Reload
+          </button>
+          <button type="button" onClick={() => void save(conflict.revision)}>
+            Keep mine
+          </button>
+        </div>
+      )}
+      {children}
+    </CampaignContext.Provider>
+  );
 }

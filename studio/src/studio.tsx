@@ -1,9 +1,16 @@
 import { createContext, useCallback, useContext, useEffect, useRef, useState } from "react";
-import { getProject, getView } from "./api";
+import { getProject, getPulse, getView, Unreachable } from "./api";
 import type { Job, Project, RobotView } from "./types";
+
+const EVERY = 2000, WITHOUT = 1000; // ms between two looks at the folder, and while nobody answers
 
 export interface Studio {
   project: Project;
+  trouble: string | null; // why the server cannot be asked
+  look: () => Promise<void>;
+  revision: () => string; // of the project as this page knows it
+  /** Write something on a revision, which comes back as a new one; what others changed meanwhile refuses it. */
+  write: (change: (revision: string) => Promise<{ revision: string }>, revision?: string) => Promise<string>;
   path: string[];
   go: (path: string) => void;
   refresh: () => Promise<void>;
@@ -19,18 +26,51 @@ export function useStudio(): Studio {
   return studio;
 }
 
-/** The folder as the server sees it, with jobs that run followed by their events. */
-export function useProject(say: (sentence: string) => void): [Project | null, () => Promise<void>, (job: Job) => void] {
+/** The folder as the server sees it, looked at again and again, with jobs that run followed by their events. */
+export function useProject(say: (sentence: string) => void) {
   const [project, setProject] = useState<Project | null>(null);
+  const [trouble, setTrouble] = useState<string | null>(null);
   const followed = useRef(new Map<string, EventSource>());
+  const seen = useRef({ pulse: "", revision: "", writes: 0 });
 
-  const refresh = useCallback(async () => {
+  const failed = useCallback(
+    (error: unknown) => {
+      const sentence = (error as Error).message;
+      if (error instanceof Unreachable) setTrouble(sentence);
+      else say(sentence);
+    },
+    [say],
+  );
+
+  const refresh = useCallback(async (): Promise<void> => {
+    const before = seen.current.writes;
     try {
-      setProject(await getProject());
+      const found = await getProject();
+      setTrouble(null);
+      if (before !== seen.current.writes) return void (await refresh()); // asked before our own change was written
+      seen.current = { ...seen.current, pulse: found.pulse, revision: found.revision };
+      setProject(found);
     } catch (error) {
-      say((error as Error).message);
+      failed(error);
     }
-  }, [say]);
+  }, [failed]);
+
+  const look = useCallback(async () => {
+    try {
+      const { pulse } = await getPulse();
+      setTrouble(null);
+      if (pulse !== seen.current.pulse) await refresh();
+    } catch (error) {
+      failed(error);
+    }
+  }, [failed, refresh]);
+
+  const write = useCallback(async (change: (revision: string) => Promise<{ revision: string }>, revision?: string) => {
+    const { revision: now } = await change(revision ?? seen.current.revision);
+    seen.current = { ...seen.current, revision: now, writes: seen.current.writes + 1 };
+    return now;
+  }, []);
+  const revision = useCallback(() => seen.current.revision, []);
 
   const put = useCallback((job: Job) => {
     setProject((before) => {
@@ -43,6 +83,16 @@ export function useProject(say: (sentence: string) => void): [Project | null, ()
   useEffect(() => {
     void refresh();
   }, [refresh]);
+
+  useEffect(() => {
+    const timer = window.setInterval(() => document.visibilityState === "visible" && void look(), trouble ? WITHOUT : EVERY);
+    const seenAgain = () => document.visibilityState === "visible" && void look();
+    document.addEventListener("visibilitychange", seenAgain);
+    return () => {
+      window.clearInterval(timer);
+      document.removeEventListener("visibilitychange", seenAgain);
+    };
+  }, [look, trouble]);
 
   useEffect(() => {
     for (const job of project?.jobs ?? []) {
@@ -69,7 +119,7 @@ export function useProject(say: (sentence: string) => void): [Project | null, ()
     const all = followed.current;
     return () => all.forEach((source) => source.close());
   }, []);
-  return [project, refresh, put];
+  return { project, refresh, put, look, write, revision, trouble };
 }
 
 /** The address, as a list of its parts. */
@@ -92,40 +142,58 @@ export function latest(project: Project, kind: string, state?: string): Job | un
   return project.jobs.find((job) => job.kind === kind && (!state || job.state === state));
 }
 
+/** The newest result of a kind that is of the project as it stands; where there is none, the newest of all. */
+export function newest(project: Project, kind: string): Job | undefined {
+  const done = project.jobs.filter((job) => job.kind === kind && job.state === "done");
+  return done.find((job) => !job.stale.length) ?? done[0];
+}
+
 export function useView<T>(job: Job | undefined | string): T | null {
+  const { trouble, look, say } = useStudio();
   const name = typeof job === "string" ? job : job?.state === "done" ? job.name : undefined;
   const [view, setView] = useState<{ name: string; view: T } | null>(null);
   useEffect(() => {
     let wanted = true;
-    if (name) getView<T>(name).then((found) => wanted && setView({ name, view: found }), () => undefined);
+    if (name && !trouble)
+      getView<T>(name).then(
+        (found) => wanted && setView({ name, view: found }),
+        (error: Error) => wanted && (error instanceof Unreachable ? void look() : say(error.message)),
+      );
     return () => {
       wanted = false;
     };
-  }, [name]);
+  }, [name, trouble, look, say]);
   return view && view.name === name ? view.view : null;
 }
 
-/** Runs of a kind: the latest, those that are done, and of them the one in the address, or the newest, with its view. */
+/** Runs of a kind: the latest, those that are done, and of them the one in the address, or the newest current one, with its view. */
 export function useRuns<T>(kind: string) {
   const { project, path } = useStudio();
   const done = project.jobs.filter((one) => one.kind === kind && one.state === "done");
-  const name = (done.find((one) => one.name === path[1]) ?? done[0])?.name;
-  return { job: latest(project, kind), done, name, view: useView<T>(name) };
+  const shown = done.find((one) => one.name === path[1]) ?? newest(project, kind);
+  return { job: latest(project, kind), done, shown, name: shown?.name, view: useView<T>(shown?.name) };
 }
 
-/** Models to choose from, "" for the robot's own file: identifications first, the newest before, then rehearsed ones. */
-export function modelChoices(project: Project) {
+/** Models to choose from, "" for the robot's own file: identifications first, the newest before, then rehearsed ones.
+ *
+ * The first is of this robot; what is another's, or was made before something changed, says so.
+ */
+export function modelChoices(project: Project, robot: string | undefined) {
   const models = project.files.filter((file) => file.kind === "model").reverse();
+  const run = (title: string) => project.jobs.find((job) => title.startsWith(`runs/${job.name}/`));
+  const why = (model: { title: string; robot?: string }) => run(model.title)?.stale[0] ?? (model.robot && robot && model.robot !== robot ? `of the robot ${model.robot}` : undefined);
   const isFit = (title: string) => title.includes("-identify/");
   const ordered = [...models.filter((m) => isFit(m.title)), ...models.filter((m) => !isFit(m.title))];
-  const names: Record<string, string> = { "": `${project.robot?.title}, as its file says`, ...Object.fromEntries(models.map((m) => [m.key, m.title])) };
-  return { options: [...ordered.map((m) => m.key), ""], names, first: ordered[0]?.key ?? "" };
+  const [own, others] = [ordered.filter((m) => !why(m)), ordered.filter((m) => why(m))];
+  const named = ordered.map((m) => [m.key, why(m) ? `${m.title}, ${why(m)}` : m.title]);
+  const names: Record<string, string> = { "": `${project.robot?.title}, as its file says`, ...Object.fromEntries(named) };
+  return { options: [...own.map((m) => m.key), "", ...others.map((m) => m.key)], names, first: own[0]?.key ?? "" };
 }
 
 /** The view of the last job that is done stays while the next one runs. */
 export function useLastView<T>(kind: string): [T | null, Job | undefined] {
   const { project } = useStudio();
-  const job = latest(project, kind, "done");
+  const job = newest(project, kind);
   return [useView<T>(job), job];
 }
 
@@ -135,8 +203,9 @@ export function useRobotView(): [RobotView | null, Job | undefined] {
   const version = project.robot?.version;
   const own = project.jobs.filter((job) => job.kind === "robot" && job.settings.robot === version);
   const last = own[0];
-  const done = own.find((job) => job.state === "done");
-  const isMissing = !!version && (!last || last.state === "interrupted" || last.state === "cancelled");
+  const done = own.find((job) => job.state === "done" && !job.stale.length);
+  const isOver = !last || last.state === "interrupted" || last.state === "cancelled" || last.state === "done";
+  const isMissing = !!version && !done && isOver;
   useEffect(() => {
     if (isMissing) void run("robot", { rotors: true, friction: false });
   }, [isMissing, version, run]);

@@ -1,6 +1,6 @@
 /** What the server sends; the names are those of Python and of the command line. */
 
-export interface ProjectFile { key: string; kind: "robot" | "log" | "model"; title: string; size: number }
+export interface ProjectFile { key: string; kind: "robot" | "log" | "model"; title: string; size: number; robot?: string }
 
 export type JobState = "running" | "done" | "failed" | "cancelled" | "interrupted";
 
@@ -16,6 +16,7 @@ export interface Job {
   part: number | null;
   numbers: Record<string, number>;
   sentence: string;
+  stale: string[]; // why its result is not that of the project as it stands
 }
 
 export interface Chosen { bundled?: string; file?: string; title: string; version: string }
@@ -30,6 +31,9 @@ export interface Project {
   stores: { key: string; title: string }[];
   campaign: CampaignDocument | null;
   campaign_error: string | null;
+  revision: string; // of the campaign and the robot, which a change must know
+  pulse: string; // changes with whatever is shown of the folder
+  log_endings: string[];
   check: string | null;
   jobs: Job[];
   choices: { estimators: string[]; effects: string[]; usual_effects: string[] };
@@ -39,17 +43,21 @@ export interface Project {
 export type Names = string | string[] | undefined;
 export type Table = Record<string, unknown>;
 
+export type Effect = string | Table; // a word, or a table with its kind and numbers
+
 export interface CampaignDocument {
   logs?: { train?: string[]; validate?: string[] };
   gravity?: number[];
   columns?: Table;
   drive?: Table;
   filter?: Table;
-  model?: { effects?: (string | Table)[]; parameters?: string; prior?: string; fix?: Record<string, number> };
+  model?: { effects?: Effect[]; parameters?: string; prior?: string; fix?: Record<string, number>; links?: string };
   estimator?: Table;
   evaluation?: Table;
+  command?: Table;
 }
 
+/** What the page shows of a campaign, and can change. */
 export interface Campaign {
   train: string[];
   validate: string[];
@@ -57,10 +65,14 @@ export interface Campaign {
   columns: Table;
   drive: Table;
   filter: Table;
-  model: { effects: string[] | null; parameters: string | null; prior: string | null; fix: Record<string, number> | null };
+  model: { effects: Effect[] | null; parameters: string | null };
   estimator: Table;
   evaluation: Table;
+  command: Table | null; // of the joints' position loops, where commands stand in for efforts
 }
+
+/** Values to change: null takes one away, and what is not named stays as it is. */
+export type Changes = Partial<Omit<Campaign, "model" | "command">> & { model?: Partial<Campaign["model"]> };
 
 export interface Limits { lower: number | null; upper: number | null; velocity: number | null; acceleration: number | null; effort: number | null }
 
@@ -153,7 +165,7 @@ export interface LogView {
 }
 
 export interface CheckView { ok: boolean; errors: number; warnings: number; logs: LogView[]; joints: string[] }
-export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[] }
+export interface ProposeView { campaign: CampaignDocument; columns: Record<string, string[]>; questions: string[]; unread?: string[] }
 
 export interface ResidualsData { log?: string; relative: number; rmse: number; per_joint: { joint: string; relative: number | null; rmse: number }[]; remarks?: string[] }
 
@@ -193,9 +205,18 @@ export interface JudgedLog {
 
 export interface Correlations { names: string[]; values: (number | null)[][] }
 
-export interface VerdictData { good: boolean; reasons: string[] }
+/** Results that were written before there were three grades have neither grade nor limits. */
+export interface VerdictData {
+  good: boolean;
+  grade?: "good" | "usable" | "not good";
+  limits?: { joint: string; what: string; figure: number }[];
+  predicts?: string;
+  knows?: string;
+  reasons: string[];
+}
 
 export interface FitView {
+  is_commanded?: boolean; // fitted through position loops: curves are distances from commands
   result: {
     robot: string;
     estimator: string;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -223,7 +225,25 @@ def test_code_has_a_comment_for_every_link_and_the_readme_its_sizes(tmp_path):
     for k, name in enumerate(robot.coordinate_names, start=1):
         assert f"/* joint {k} ({name}) and its link */" in source
         assert f"/* effort of joint {k} ({name}) */" in source
-    assert "| function | flash [bytes] | stack [bytes, double] | instructions a call |" in page
+    assert "| function | flash [bytes] | instructions a call |" in page and "`make stack`" in page
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("flags", ["-std=c99 -O2", "-std=c99 -O0"])
+def test_the_stack_is_what_the_compiler_measures(tmp_path, compiler, flags):
+    """No figure is stated that a compiler has not measured with the flags named beside it."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    generate(robots.puma560(), tmp_path, programs=("inverse_dynamics", "mass_matrix"))
+    assert not re.search(r"\|[^\n|]*stack", (tmp_path / "README.md").read_text())
+    said = run(["make", "-s", "stack", f"CC={compiler}", f"CFLAGS={flags}"], tmp_path).splitlines()
+    assert compiler in said[0] and flags in said[0]
+    stated = {name: int(size) for name, size in (line.split() for line in said[1:])}
+    run([compiler, *flags.split(), "-fstack-usage", "-c", "puma560.c", "-o", "own.o"], tmp_path)
+    rows = [line.split() for line in (tmp_path / "own.su").read_text().splitlines()]
+    measured = {row[0].rsplit(":", 1)[-1]: int(row[1]) for row in rows}
+    assert stated == measured and {"puma560_inverse_dynamics", "puma560_mass_matrix"} <= set(stated)
+    assert flags.endswith("O2") or stated["puma560_inverse_dynamics"] > 560
 
 
 def test_smooth_friction_is_an_option():

@@ -223,4 +223,4 @@ def test_wrong_requests_are_named():
     with pytest.raises(MinertiaError, match="not a finite number"):
         build(Setting(robot, values=(float("nan"),) * 6), "gravity")
     with pytest.raises(MissingParameters):
-        build(Setting(read_robot("ur10e")), "gravity")
+        build(Setting(read_robot("rx90")), "gravity")

@@ -42,7 +42,7 @@ def test_everything_that_is_known_is_claimed():
     said = claims(motion_limits(robot, workspace=Workspace(boxes=[box])))
     assert said.checked[0] == "limits of position, velocity, acceleration and effort"
     assert "floor (base plane)" in said.checked and "the box of 'j6'" in said.checked
-    assert any(phrase.startswith("self collision (capsules along frames, radius 0.031 m") for phrase in said.checked)
+    assert any(phrase.startswith("self collision (capsules along frames, radius 0.033 m") for phrase in said.checked)
     assert said.unchecked[-1] == "obstacles (none given)"
 
 

@@ -245,6 +245,7 @@ def test_excite_writes_what_is_asked_for(run: Run, tmp_path: Path) -> None:
     names = {Path(name).name for name in data["files"]}
     assert names == {path.name for path in (tmp_path / "new").iterdir()}
     assert {"approach.csv", "return.csv", "joint_trajectory.yaml", "route.csv", "keyframes.xml"} <= names
+    assert "send_trajectory.py" in names
     assert (
         data["rate"] == 100
         and data["from"] == [0.3, -0.2]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from minertia.algebra.vec3 import HERE
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import spread
@@ -23,6 +24,7 @@ from minertia.identification.loads.payload import (
 )
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.solve import weighted_solution
+from minertia.robot.flange import Flange
 from minertia.robot.inertia import from_com, impossible, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
 from tests.identification.coverage import COM, INERTIA, MASS, Trial
@@ -153,7 +155,7 @@ def test_a_moment_that_is_known_to_half_the_largest_is_not_to_be_relied_on(part,
 def test_principal_axes_of_kuka_turn_the_right_way_round(seed):
     """A right-handed frame, whatever the body: moments on the axes that the angles say."""
     rng = np.random.default_rng(seed)
-    found = load(np.array(random_ten(rng)), 1e-12 * np.eye(10)).fields("kuka")
+    found = replace(load(np.array(random_ten(rng)), 1e-12 * np.eye(10)), flange=Flange("flange", HERE)).fields("kuka")
     a, b, c = (np.radians(found["CM"][k]) for k in "ABC")
     Rz = np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
     Ry = np.array([[np.cos(b), 0, np.sin(b)], [0, 1, 0], [-np.sin(b), 0, np.cos(b)]])

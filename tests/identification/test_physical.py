@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from minertia import read_robot
 from minertia.errors import UnknownName
 from minertia.identification.estimators import named_estimator
 from minertia.identification.physical.cones import dual_matrix
@@ -52,6 +53,19 @@ def test_a_robot_without_parameters_has_a_prior_too():
     motion = noisy(fourier_motion(robot, 300, 1), np.random.default_rng(0), 0.05)
     fit = named_estimator("physical").fit(observe(linear_model(bare), [motion]))
     assert all(impossible(ten) is None for ten in tens(bare, fit.standard))
+
+
+def test_the_prior_is_the_file_s_robot_where_that_can_exist():
+    """Thin rods stay thin, and bodies that are told to have no mass get next to none (a Delta has both)."""
+    model = linear_model(read_robot("delta"))
+    true = model.nominal()
+    np.testing.assert_allclose(model.K @ physical_space(model).x0, true, atol=1e-3 * np.abs(true).max())
+    robot = random_robot(3, n=3)
+    slight = replace(robot, links=(robot.links[0], (0.0,) * 9 + (2.0,), robot.links[2]))
+    body = tens(slight, dict(zip(linear_model(slight).standard, physical_space(linear_model(slight)).x0, strict=True)))[
+        1
+    ]
+    assert body[9] == 2.0 and 1e-4 < body[0] < 1e-2, "a point gets a size"
 
 
 def test_base_values_come_from_the_standard_ones():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import minertia as mi
 from minertia.errors import MinertiaError, RecordingError, ShapeError
 from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.columns import ColumnMap
@@ -233,6 +235,66 @@ def test_ros_bag_with_two_topics(tmp_path: Path):
     same(read_recording(path, robot, ColumnMap(effort_unit="Nm", topic="/b/joints")), m)
 
 
+def test_the_topic_with_the_robots_joints_is_taken(tmp_path: Path, run):
+    """Of several topics the one that holds the robot; where two do, both are named, and --topic chooses."""
+    m = motion(seconds=4.0)
+    path = write_bags(tmp_path / "bag", m, {"/a/gripper": ("finger",), "/b/arm": ("elbow", "shoulder")})
+    robot = named(chain("RR"), "shoulder", "elbow")
+    columns = ColumnMap(effort_unit="Nm")
+    same(read_recording(path, robot, columns), m)
+    same(read_recording(path, robot, ColumnMap(effort_unit="Nm", q="position_{joint}")), m)
+    assert column_names(path, columns, robot)[0] == "t"
+    with pytest.raises(RecordingError, match=r"none of the 2 topics .*/a/gripper: .*position_finger.*\[columns\]"):
+        read_recording(path, named(chain("RR"), "left", "right"), columns)
+    mi.write_robot(robot, tmp_path / "arm.toml")
+    code, out, err = run("check", path, "--robot", tmp_path / "arm.toml", "--json")
+    assert code in (0, 1) and json.loads(out)["joints"] == ["shoulder", "elbow"], err
+    code, out, err = run("check", path)
+    assert code == 2 and "in 2 topics (/a/gripper, /b/arm); choose one with topic: --topic /a/gripper" in err
+    code, out, err = run("check", path, "--topic", "/a/gripper", "--json")
+    assert json.loads(out)["joints"] == ["finger"], err
+    code, out, err = run("check", path, "--topic", "/c")
+    assert code == 2 and "in topic '/c'; the bag has: /a/gripper" in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["identify", "campaign new", "payload"]
+    + [pytest.param(command, marks=pytest.mark.slow) for command in ("validate", "excite", "significance")],
+)
+def test_every_command_about_logs_takes_a_topic(tmp_path: Path, run, command: str):
+    """Two topics with the robot's joints: refused, and read with --topic."""
+    m = motion(seconds=4.0)
+    both = {"/desired": ("elbow", "shoulder"), "/measured": ("shoulder", "elbow")}
+    path = write_bags(tmp_path / "bag", m, both)
+    other = write_bags(tmp_path / "other", {**m, "q": m["q"] + 0.1, "tau": 1.2 * m["tau"]}, both)
+    (tmp_path / "columns.toml").write_text('[columns]\neffort_unit = "Nm"\n')
+    robot = named(chain("RR"), "shoulder", "elbow")
+    mi.write_robot(robot.with_parameters({"M2": 1.0, "MX2": 0.4, "ZZ2": 0.3, "ZZ1": 0.5}), tmp_path / "arm.toml")
+    model = tmp_path / "out" / "model.toml"
+    if command == "validate":
+        topic = ("--topic", "/measured")
+        assert (
+            run("identify", tmp_path / "arm.toml", path, *topic, "--effects", "none", "--out", tmp_path / "out")[0] == 0
+        )
+        model.write_text(model.read_text().replace('topic = "/measured"', ""))
+    quick = ("--harmonics", 2, "--starts", 1, "--samples", 40, "--duration", 4, "--out", tmp_path / "motion")
+    args = {
+        "identify": ("identify", tmp_path / "arm.toml", path, "--effects", "none"),
+        "significance": ("significance", tmp_path / "arm.toml", path, "--effects", "none"),
+        "campaign new": ("campaign", "new", tmp_path / "arm.toml", path),
+        "validate": ("validate", model, path),
+        "payload": ("payload", path, other, "--robot", tmp_path / "arm.toml"),
+        "excite": ("excite", tmp_path / "arm.toml", "--after", path, "--limits", "velocity=1", *quick),
+    }[command]
+    code, _, err = run(*args)
+    assert code == 2 and "in 2 topics (/desired, /measured); choose one with topic: --topic /desired" in err
+    code, out, err = run(*args, "--topic", "/measured")
+    assert "topic" not in err, err
+    assert code == 0 or "do not show the load" in err, err  # it need not be one
+    assert command != "campaign new" or 'topic = "/measured"' in out
+
+
 def test_two_robots_on_one_topic(tmp_path: Path):
     """Messages of another robot between ours are left out."""
     m = motion(seconds=1.0)
@@ -251,6 +313,26 @@ def named(robot, *names):
     from dataclasses import replace
 
     return replace(robot, joints=tuple(replace(j, name=name) for j, name in zip(robot.joints, names, strict=True)))
+
+
+def write_bags(path: Path, m, topics: dict[str, tuple[str, ...]]) -> Path:
+    """A bag with joints of their own in each topic."""
+    bags = pytest.importorskip("rosbags.rosbag2")
+    types = pytest.importorskip("rosbags.typesys")
+    store = types.get_typestore(types.Stores.ROS2_HUMBLE)
+    State, Header, Time = (store.types[n] for n in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header",
+                                                    "builtin_interfaces/msg/Time"))  # fmt: skip
+    index = {"shoulder": 0, "elbow": 1}
+    with bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+        connections = {topic: writer.add_connection(topic, State.__msgtype__, typestore=store) for topic in topics}
+        for k, t in enumerate(m["t"]):
+            stamp = 1_700_000_000 * 10**9 + round(t * 1e9)
+            header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9), frame_id="")
+            for topic, order in topics.items():
+                rows = [np.array([m[s][k, index[n]] if n in index else 0.0 for n in order]) for s in ("q", "qd", "tau")]
+                message = State(header=header, name=list(order), position=rows[0], velocity=rows[1], effort=rows[2])
+                writer.write(connections[topic], stamp, store.serialize_cdr(message, State.__msgtype__))
+    return path
 
 
 def write_bag(path: Path, m, storage: str, order, topics=("/joint_states",), others=()) -> Path:

@@ -211,6 +211,35 @@ def test_pages_in_a_browser(chromium: Any, written: dict[str, str], tmp_path: Pa
         looked_at(chromium, kind, written[kind], tmp_path, width, theme)
 
 
+def test_a_load_has_one_measure_of_uncertainty_and_names_the_flange(
+    chromium: Any, found: SimpleNamespace, written: dict[str, str], tmp_path: Path
+) -> None:
+    """One figure above and in the table, said to be of a 95 % interval; fields in a frame that is named, or none."""
+    load = mi.identify_payload(found.model, found.folder / "loaded.csv", flange=(0.1, 0.0, 0.0))
+    for name, page in (("known", pages.payload_page(load, "arm")), ("unknown", written["payload"])):
+        (tmp_path / f"{name}.html").write_text(page, encoding="utf-8")
+    text = seen(chromium, tmp_path / "known.html")
+    half = float(f"{1.96 * load.mass_deviation:.1e}")
+    above = re.search(r"([\d.]+) ± ([\d.]+) kg \(95 % interval\)", text)
+    row = re.search(r"^mass\s+([\d.]+)\s+([\d.]+)\s+kg", text, re.MULTILINE)
+    assert above is not None and row is not None and above.groups() == row.groups()
+    assert float(row[2]) == pytest.approx(half) and "± for 95 %" in text and "deviation" not in text
+    assert "set_target_payload, in (0.1, 0, 0) from 'lower'" in text
+    assert f"cog = [{load.com[0] - 0.1:.5g}".rstrip("0") in text
+    text = seen(chromium, tmp_path / "unknown.html")
+    assert "no flange frame is known on 'lower'" in text and "set_target_payload" not in text
+
+
+def seen(chromium: Any, file: Path) -> str:
+    """The text of a page once it has been drawn."""
+    visit = Visit(chromium, file.as_uri())
+    visit.go("")
+    visit.page.get_by_role("heading", level=1).wait_for()
+    text = str(visit.page.inner_text("body"))
+    visit.context.close()
+    return text
+
+
 @pytest.mark.slow
 def test_every_page_in_every_look(chromium: Any, written: dict[str, str], tmp_path: Path) -> None:
     for kind, page in written.items():

@@ -245,3 +245,19 @@ def test_emps_values():
     robot = read_robot("emps")
     assert robot.gravity == (0, 0, 0) and robot.links[0][9] == 95.1089
     assert dict(robot.effects[0]) == {"FV": 203.5034, "FC": 20.3935, "OFF": -3.1648}
+
+
+# ---------------------------------------------------------------------- UR10e
+
+
+def test_ur10e_has_the_names_of_its_driver_and_the_masses_of_its_maker():
+    """Gravity of the arm stretched out, by hand from the published centres."""
+    robot = read_robot("ur10e", letters=False)
+    wrists = tuple(f"wrist_{k}_joint" for k in (1, 2, 3))
+    assert robot.coordinate_names == ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", *wrists)
+    assert not check_robot(robot)
+    wrist = 2.1 + 1.98 + 0.615
+    shoulder = 13.051 * (0.6127 - 0.38) + 3.989 * (0.6127 + 0.57155 - 0.24) + wrist * (0.6127 + 0.57155)
+    elbow = 3.989 * (0.57155 - 0.24) + wrist * 0.57155
+    tau = inverse_dynamics(robot, np.zeros(6), np.zeros(6), np.zeros(6))
+    np.testing.assert_allclose(tau, [0, -9.81 * shoulder, -9.81 * elbow, 0, 0, 0], atol=1e-9)

@@ -24,6 +24,8 @@ def motion(seconds: float = 1.0) -> Transfer:
 class Follower(Driver):
     """Is after each period where it was told to be; `wrong(k, reading)` may change what it tells in period k."""
 
+    is_simulated = True
+
     def __init__(self, wrong: Callable[[int, JointReading], JointReading | None] | None = None, lag: int = 0) -> None:
         self.period, self.wrong = PERIOD, wrong or (lambda k, reading: reading)
         self.told = [HERE.copy()] * (lag + 1)

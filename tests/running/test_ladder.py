@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from minertia.errors import InputError
 from minertia.running.driver import JointReading
 from minertia.running.guard import Guard
 from minertia.running.ladder import SETTLE, WATCHDOG, climb
-from tests.running.followers import GUARD, HERE, PERIOD, THERE, Follower, Gone, motion
+from tests.running.followers import GUARD, HERE, NAMES, PERIOD, THERE, Follower, Gone, motion
 
 BAD = 60  # period in which something goes wrong
 
@@ -87,6 +89,23 @@ def test_a_joint_that_sticks_is_seen_in_the_next_period(speed, lag):
     assert log.largest_error.max() < 0.1
 
 
+def test_states_that_are_told_twice_are_no_standstill_and_a_robot_that_stands_is():
+    """A robot that publishes on its own tells a state again before the next command comes; not twice."""
+    told = {}
+
+    def again(k, reading):
+        told[k] = reading.q if k % 7 else told.get(k - 1, reading.q)
+        return reading._replace(q=told[k])
+
+    (log,) = climb(Follower(again), motion(), GUARD, speeds=[1.0])
+    assert not log.aborted
+    driver = Follower(
+        lambda k, reading: reading._replace(q=told.setdefault("held", reading.q)) if k >= BAD else reading
+    )
+    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert "stands still" in log.aborted and driver.stopped_at <= BAD + 2
+
+
 def test_coarse_encoders_and_standstill_are_no_faults():
     """Steps of 3 mrad, and a motion that rests in the middle."""
     step = 3e-3
@@ -112,7 +131,7 @@ def test_a_silent_robot_is_stopped_by_the_watchdog(tells):
 
 
 def test_a_few_lost_messages_are_no_silence():
-    """And the motion goes on from where it was: by at most two periods at once."""
+    """And the motion goes on from where it was: by at most a period at once."""
     lost = set(range(50, 50 + WATCHDOG - 1)) | {80, 90}
     count = {"reads": 0}
 
@@ -123,7 +142,7 @@ def test_a_few_lost_messages_are_no_silence():
     (log,) = climb(Follower(lose), motion(), GUARD, speeds=[1.0])
     assert not log.aborted
     way = np.abs(np.diff(log.commanded, axis=0)).max(axis=0)
-    assert (way <= 2 * PERIOD * np.abs(motion().at(np.linspace(0, 2, 999))[1]).max(axis=0) * 1.001).all()
+    assert (way <= PERIOD * np.abs(motion().at(np.linspace(0, 2, 999))[1]).max(axis=0) * 1.001).all()
 
 
 def test_a_robot_silent_from_the_start():
@@ -162,17 +181,19 @@ def test_ctrl_c_stops_the_robot_and_keeps_the_log():
 def test_a_connection_that_ends_keeps_the_log():
     driver = Gone(BAD)
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert log.aborted == "the robot ended the connection" and len(log.t) == BAD and driver.stopped_at == BAD
+    assert log.aborted.startswith("the robot ended the connection; the stop failed, too")
+    assert len(log.t) == BAD and driver.stopped_at == BAD
 
 
-def test_a_fault_of_the_program_stops_the_robot_first():
+def test_a_fault_of_the_program_stops_the_robot_and_keeps_the_log():
     def broken(reading):
         raise ZeroDivisionError
 
     driver = changed(BAD, broken)
-    with pytest.raises(ZeroDivisionError):
-        climb(driver, motion(), GUARD, speeds=[1.0])
-    assert driver.stopped_at == BAD
+    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    assert log.aborted == "the run failed (ZeroDivisionError)" and driver.stopped_at == BAD == len(log.t)
+    with pytest.raises(SystemExit):
+        climb(changed(BAD, lambda reading: sys.exit(3)), motion(), GUARD, speeds=[1.0])
 
 
 @pytest.mark.parametrize("from_period", [0, BAD])
@@ -220,5 +241,5 @@ def test_bounds_nobody_means(error):
 
 def test_states_without_efforts_are_recorded_without():
     driver = Follower(lambda k, r: JointReading(r.t, r.q))
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    (log,) = climb(driver, motion(), Guard(NAMES, GUARD.error), speeds=[1.0])
     assert log.effort is None and not log.aborted

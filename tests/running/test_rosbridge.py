@@ -21,9 +21,11 @@ PERIOD = 0.01
 class FakeRosbridge:
     """Topics of one robot: after each command it publishes a state, a period later; others' messages come between."""
 
-    def __init__(self, *, silent_after: int | None = None, says: str | None = None) -> None:
+    def __init__(
+        self, *, silent_after: int | None = None, says: str | None = None, answers: dict | None = None
+    ) -> None:
         self.heard: list[dict] = []
-        self.silent_after, self.says = silent_after, says
+        self.silent_after, self.says, self.answers = silent_after, says, answers
         self.server = server_module.serve(self._talk, "127.0.0.1", 0)
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
@@ -46,6 +48,10 @@ class FakeRosbridge:
             elif message["op"] == "publish":
                 assert message["topic"] == COMMANDS
                 q, k = np.array(message["msg"]["data"]), k + 1
+            elif message["op"] == "call_service" and self.answers is not None:
+                answer = {"op": "service_response", "id": message["id"], "service": message["service"], **self.answers}
+                link.send(json.dumps(answer))
+                continue
             else:
                 continue
             if self.says is not None:
@@ -70,6 +76,7 @@ class FakeRosbridge:
 
 def test_a_motion_through_rosbridge():
     with FakeRosbridge() as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
+        driver.is_simulated = True  # its stamps go on with the commands
         (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
     assert not log.aborted and len(log.t) > 200
     np.testing.assert_allclose(np.diff(log.t), PERIOD, atol=1e-6)
@@ -80,6 +87,7 @@ def test_a_motion_through_rosbridge():
 
 def test_a_silent_robot_is_told_to_stay():
     with FakeRosbridge(silent_after=30) as robot, RosbridgeDriver(robot.url, NAMES, wait=0.05) as driver:
+        driver.is_simulated = True  # its stamps go on with the commands
         (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
     assert "told nothing new for 5 periods" in log.aborted and len(log.t) == 30
     stays = [m for m in robot.heard if m["op"] == "publish"][-1]["msg"]["data"]
@@ -112,3 +120,51 @@ def test_nobody_there_and_names_twice():
         RosbridgeDriver("ws://127.0.0.1:9", NAMES)
     with pytest.raises(InputError, match="names of their own"):
         RosbridgeDriver("ws://127.0.0.1:9", ["a", "a"])
+
+
+def order(*names: str) -> dict:
+    """The answer of a controller that is asked for its joints."""
+    return {"result": True, "values": {"values": [{"type": 9, "string_array_value": list(names)}]}}
+
+
+@pytest.mark.parametrize(
+    "answers, found",
+    [
+        (order("hip", "knee"), ("hip", "knee")),
+        (order("knee", "hip"), ("knee", "hip")),
+        ({"result": False, "values": "no such service"}, None),
+        ({"result": True, "values": {"values": [{"type": 0}]}}, None),
+        ({"result": True, "values": {"values": [{"type": 9, "string_array_value": [1, 2]}]}}, None),
+        ({"values": []}, None),
+    ],
+)
+def test_the_controller_is_asked_for_its_joints(answers, found):
+    with FakeRosbridge(answers=answers) as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
+        told = driver.identity()
+    assert told.joints == ("gripper", "knee", "hip") and told.order == found
+    (asked,) = (m for m in robot.heard if m["op"] == "call_service")
+    assert asked["service"] == "/forward_position_controller/get_parameters" and asked["args"] == {"names": ["joints"]}
+
+
+def test_joints_in_another_order_or_of_another_robot(monkeypatch):
+    from minertia import read_robot
+    from minertia.errors import Infeasible
+    from minertia.running.identity import check_identity
+
+    robot_file = read_robot("planar2r")  # whose joints are j1 and j2
+    monkeypatch.setattr("minertia.running.rosbridge.ASKING", 0.3)
+    with (
+        FakeRosbridge() as robot,
+        RosbridgeDriver(robot.url, ["j1", "j2"]) as driver,
+        pytest.raises(Infeasible, match="tells joints 'gripper', 'knee', 'hip' and not 'j1', 'j2'"),
+    ):
+        check_identity(driver, robot_file)
+    with FakeRosbridge(says="nonsense") as robot, RosbridgeDriver(robot.url, ["j1", "j2"], wait=60.0) as driver:
+        assert "cannot tell which robot" in check_identity(driver, robot_file)
+    swapped = order("j2", "j1")
+    with (
+        FakeRosbridge(says="5", answers=swapped) as robot,
+        RosbridgeDriver(robot.url, ["j1", "j2"]) as driver,
+        pytest.raises(Infeasible, match="order j2, j1"),
+    ):
+        check_identity(driver, robot_file)

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minertia import read_robot
 from minertia.errors import Infeasible, MissingExtra
 from minertia.excitation.transfer import Transfer
 from minertia.running.driver import DriverError
 from minertia.running.guard import Guard
+from minertia.running.identity import check_identity
 from minertia.running.ladder import climb
 from minertia.running.universal import UniversalDriver
 
@@ -73,6 +75,7 @@ def arm(monkeypatch):
 
 def test_a_motion(arm):
     with UniversalDriver("10.0.0.2", 6) as driver:
+        driver.is_simulated = True  # its stamps go on with the commands
         (log,) = climb(driver, MOTION, GUARD, speeds=[1.0])
     assert not log.aborted and driver.effort == "i{j}"
     np.testing.assert_allclose(log.q[1:], log.commanded[:-1])
@@ -100,7 +103,7 @@ def test_what_the_package_raises_ends_the_run_and_lets_go_of_the_robot(arm, monk
     with driver:
         arm.refuses = call == "servoStop"
         (log,) = climb(driver, MOTION, GUARD, speeds=[1.0])
-    assert ("broken pipe" in log.aborted) == (call == "servoJ") and log.aborted
+    assert "broken pipe" in log.aborted and ("the stop failed" in log.aborted) == (call == "servoStop")
     assert arm.calls[-3:] == ["stopScript", "disconnect", "receive.disconnect"]
 
 
@@ -118,6 +121,43 @@ def test_who_cannot_be_reached(arm):
         UniversalDriver("nobody", 6)
     with pytest.raises(Infeasible, match="6 joints, not 7"):
         UniversalDriver("10.0.0.2", 7)
+
+
+@pytest.mark.parametrize(
+    "model, name, said",
+    [("UR10", "ur10e", "model UR10, serial number 20225500001"), ("UR5", "ur10e", "another robot"), ("", "ur10e", "")],
+)
+def test_the_dashboard_says_which_robot_it_is(arm, monkeypatch, model, name, said):
+    class DashboardClient:
+        def __init__(self, hostname):
+            assert hostname == "10.0.0.2"
+
+        connect = lambda self: arm.calls.append("dashboard")  # noqa: E731
+        disconnect = lambda self: arm.calls.append("dashboard.disconnect")  # noqa: E731
+        getSerialNumber = lambda self: "20225500001"  # noqa: E731
+
+        def getRobotModel(self):
+            if not model:
+                raise RuntimeError("unknown command")
+            return model
+
+    module = types.ModuleType("dashboard_client")
+    module.DashboardClient = DashboardClient
+    monkeypatch.setitem(sys.modules, "dashboard_client", module)
+    driver, robot = UniversalDriver("10.0.0.2", 6), read_robot(name)
+    if said == "another robot":
+        with pytest.raises(Infeasible, match=said):
+            check_identity(driver, robot)
+    else:
+        assert said in check_identity(driver, robot)
+    assert arm.calls == ["dashboard", "dashboard.disconnect"]
+
+
+def test_without_a_dashboard_nobody_knows(arm):
+    try:
+        import dashboard_client  # noqa: F401
+    except ImportError:
+        assert "cannot tell which robot" in check_identity(UniversalDriver("10.0.0.2", 6), read_robot("ur10e"))
 
 
 def test_without_the_package():

@@ -64,13 +64,15 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """A page of the studio that notes every error and every request to elsewhere."""
+    """A page of the studio that notes every error and every request to elsewhere.  entrance: address with token."""
 
-    def __init__(self, chromium: Any, address: str, width: int = 1440) -> None:
-        self.address, self.faults = address, []
+    def __init__(self, chromium: Any, entrance: str, width: int = 1440) -> None:
+        self.address, self.faults = entrance.partition("?")[0], []
         self.context = chromium.new_context(
             viewport={"width": width, "height": 900}, accept_downloads=True, reduced_motion="reduce"
         )
+        if "?token=" in entrance:
+            assert self.context.request.get(entrance).ok  # its cookie
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.page.on("console", self._console)

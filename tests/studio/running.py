@@ -26,9 +26,10 @@ def running(
 ) -> Iterator[Listening]:
     """A server on a folder, as `minertia studio` starts it."""
     at = place(port=0, largest=largest)
-    door = at.door if token is None else Door((), token)
+    if token is not None:
+        at = Listening(at.listener, Door((), token), at.address)
     config = uvicorn.Config(
-        studio(folder, door=door, limits=limits), log_level="error", timeout_graceful_shutdown=1, ws="none"
+        studio(folder, door=at.door, limits=limits), log_level="error", timeout_graceful_shutdown=1, ws="none"
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [at.listener]}, daemon=True)
@@ -44,9 +45,18 @@ def running(
         at.listener.close()
 
 
-def client(at: Listening) -> httpx.Client:
+def stranger(at: Listening) -> httpx.Client:
+    """Another user of the machine: without the token."""
     # no certificates: reading them takes longer than most requests
     return httpx.Client(base_url=at.address, timeout=PATIENCE, trust_env=False, verify=False)
+
+
+@contextmanager
+def client(at: Listening) -> Iterator[httpx.Client]:
+    """Whoever started the studio, with the cookie of the browser that it opened."""
+    with stranger(at) as found:
+        assert found.get(at.entrance).status_code == 303
+        yield found
 
 
 def done(c: httpx.Client, kind: str, **settings: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from benchmarks.simulated_store import simulated_store
 from minertia.codegen.kernels import build
 from minertia.dynamics.model import inverse_dynamics
 from minertia.robot.read import read_robot
+from minertia.studio.entrance import announced
 from minertia.version import __version__
 from tests.identification.logs import table, write_csv
 from tests.shared import SHARED, needs_shared
@@ -56,7 +57,7 @@ def logs(tmp_path_factory):
 def test_a_campaign_of_the_puma_from_an_empty_folder_to_c(chromium, logs, tmp_path):
     project = tmp_path / "project"
     with running(project) as at:
-        visit = Visit(chromium, at.address)
+        visit = Visit(chromium, at.entrance)
         robot_step(visit)
         data_step(visit, logs)
         identify_step(visit)
@@ -198,6 +199,21 @@ def compiled(archive: Path, place: Path) -> None:
     subprocess.run([str(place / "test")], check=True, capture_output=True)
 
 
+def test_the_page_for_the_browser_opens_the_studio_and_nothing_else_does(chromium, tmp_path):
+    with running(tmp_path / "project") as at, announced(tmp_path / "project", at.address, at.door.token) as page:
+        context = chromium.new_context()
+        tab = context.new_page()
+        assert tab.goto(at.address + "robot").status == 401
+        tab.get_by_text("open the address that the studio printed").wait_for()
+        tab.goto(page.as_uri())  # from a file: another site than the studio
+        tab.wait_for_url(at.address)
+        tab.get_by_role("heading").first.wait_for()
+        assert tab.evaluate("document.cookie") == "" and at.door.token not in tab.url
+        assert tab.evaluate("fetch('/api/project').then((answer) => answer.status)") == 200
+        context.close()
+    assert not page.exists()
+
+
 @pytest.mark.slow
 def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
     """Cancel, wrong files, two tabs, a server that stops in the middle: a message each, and the page goes on."""
@@ -207,7 +223,7 @@ def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
     with open(huge, "wb") as file:
         file.truncate(2 * 10**9)
     with running(project) as at:
-        visit = Visit(chromium, at.address, width=390)
+        visit = Visit(chromium, at.entrance, width=390)
         page = visit.page
         visit.go("robot")
         for chosen, said in ((huge, "too large to be sent (2000 MB"), (wrong, "Reading the robot failed")):
@@ -237,7 +253,7 @@ def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
         assert visit.faults == []
         visit.context.close()
     with running(project) as at:
-        visit = Visit(chromium, at.address)
+        visit = Visit(chromium, at.entrance)
         visit.go("excite")
         visit.page.get_by_text("Search for a motion was interrupted").wait_for()
         visit.go("robot")
@@ -251,7 +267,7 @@ def test_a_real_log(chromium, tmp_path):
     """EMPS, a ball-screw axis: the published values of its mass and friction, from the file as it is."""
     log = SHARED / "data" / "emps" / "emps_id.csv.gz"
     with running(tmp_path / "project") as at:
-        visit = Visit(chromium, at.address)
+        visit = Visit(chromium, at.entrance)
         page = visit.page
         visit.go("robot")
         page.get_by_role("combobox", name="Robot", exact=True).select_option("b:emps")
@@ -335,7 +351,7 @@ def test_a_file_is_dropped_with_its_meshes(chromium, tmp_path):
     escaped = name.replace("<", "&lt;").replace(">", "&gt;")
     (tmp_path / "drop" / "odd.urdf").write_text(text.replace("cube", escaped).replace("hand", escaped).format(""))
     with running(tmp_path / "project") as at:
-        visit = Visit(chromium, at.address)
+        visit = Visit(chromium, at.entrance)
         page = visit.page
         visit.go("robot")
         for names, count in ((["cube.urdf"], 1), (["cube.urdf", "cube.stl"], 0)):
@@ -369,7 +385,7 @@ def test_a_fleet_at_a_glance_and_one_robot_over_its_days(chromium, tmp_path):
     changes = (FleetChange(0, "dry", 0.5, 11, 1),)
     simulated_store(str(tmp_path / "store"), SimulatedFleet(7, 18, 4, changes, programs=3))
     with running(tmp_path) as at:
-        visit = Visit(chromium, at.address)
+        visit = Visit(chromium, at.entrance)
         page = visit.page
         visit.go("fleet")
         page.get_by_label("days to learn from").fill("10")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,10 +22,13 @@ from minertia.identification.model_file import read_model
 from minertia.report.shapes import drawn_robot
 from minertia.robot.read import read_robot
 from minertia.studio.child import JobLimits
+from minertia.studio.entrance import kept_token
 from minertia.studio.jobs import INTERRUPTED, RECORD, Jobs
 from minertia.studio.project import Project
+from minertia.studio.safety import NO_TOKEN
+from minertia.studio.serve import STATIC
 from tests.arm import recorded_arm
-from tests.studio.running import client, done, followed, running, uploaded
+from tests.studio.running import client, done, followed, running, stranger, uploaded
 
 
 @pytest.fixture(scope="module")
@@ -191,15 +195,83 @@ def test_requests_name_no_paths(c):
     assert c.put("/api/campaign", json={"model": {"prior": "/etc/passwd"}}).status_code == 422
 
 
-def test_a_token_is_needed_where_others_can_reach_it(tmp_path):
-    with running(tmp_path, token="secret-token") as at, client(at) as c:
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH"])
+def test_another_user_of_the_machine_reads_and_writes_nothing(at, c, folder, method):
+    job = "/api/jobs/0001-robot"
+    paths = ("/", "/robot", "/assets/", "/nothing", job, f"{job}/events", f"{job}/view", f"{job}/zip", "/api/jobs")
+    paths += tuple(f"/api/{name}" for name in ("project", "robot", "campaign", "uploads", "openapi.json"))
+    before = sorted(folder.rglob("*"))
+    given = [{}, {"Authorization": "Bearer x"}, {"Cookie": "minertia_studio=; a=b"}]
+    with stranger(at) as other:
+        for path in paths:
+            for headers in given:
+                answer = other.request(method, path, headers=headers)
+                assert answer.status_code == 401, (method, path, headers)
+        assert other.get("/api/project", params={"token": "x"}).json() == {"error": NO_TOKEN}
+        page = other.get("/robot", headers={"Accept": "text/html"})
+        assert page.status_code == 401 and page.text.startswith("<!doctype html>") and NO_TOKEN in page.text
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_the_token_becomes_a_cookie_of_this_studio_alone(tmp_path):
+    with running(tmp_path, token="secret-token") as at, stranger(at) as c:
         assert c.get("/api/project").status_code == 401
         assert c.get("/api/project", headers={"Authorization": "Bearer wrong"}).status_code == 401
         assert c.get("/api/project", headers={"Authorization": "Bearer secret-token"}).status_code == 200
         visit = c.get("/robot", params={"token": "secret-token"})
         assert visit.status_code == 303 and visit.headers["location"] == "/robot"
-        assert "HttpOnly" in visit.headers["set-cookie"] and "SameSite=strict" in visit.headers["set-cookie"]
+        set_cookie = visit.headers["set-cookie"]
+        assert "HttpOnly" in set_cookie and "SameSite=strict" in set_cookie
+        assert f"_{at.listener.getsockname()[1]}=" in set_cookie
         assert c.get("/api/project").status_code == 200  # with its cookie
+        for path in ("//evil.example/", "/%2fevil.example/"):  # no way out of the studio
+            there = c.get(f"{at.address.rstrip('/')}{path}", params={"token": "secret-token"}).headers["location"]
+            assert there.startswith("/") and not there.startswith("//")
+
+
+@pytest.mark.skipif(not (STATIC / "index.html").is_file(), reason="the page is not built; run `make studio`")
+def test_the_command_prints_an_address_with_a_token_and_keeps_it_for_its_user(tmp_path):
+    folder = tmp_path / "project"
+    tokens = [_started(folder) for _ in range(2)]
+    assert tokens[0] == tokens[1]  # tabs that are open go on after a restart
+    place = folder / ".studio"
+    kept = place / "address.json"
+    assert [oct(p.stat().st_mode & 0o777) for p in (place, kept)] == ["0o700", "0o600"]
+    assert json.loads(kept.read_text())["token"] == tokens[0] and not (place / "open.html").exists()
+    for spoil in (lambda: kept.chmod(0o644), lambda: place.chmod(0o755), lambda: kept.write_text("[" * 9999)):
+        kept.chmod(0o600)
+        place.chmod(0o700)
+        spoil()  # somebody else may have read it, or written it
+        assert kept_token(folder) is None
+    shutil.rmtree(place)
+    place.symlink_to(tmp_path)
+    assert kept_token(folder) is None
+    assert _started(folder) != tokens[0] and not (tmp_path / "address.json").exists()
+
+
+def _started(folder: Path) -> str:
+    """The token of `minertia studio`, which another user's request without it gets nothing from."""
+    command = [sys.executable, "-m", "minertia", "studio", str(folder), "--no-open", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = process.stdout.readline()
+            entrance = said.split()[-1]
+            address, _, token = entrance.partition("?token=")
+            deadline = time.monotonic() + 60
+            while True:
+                try:
+                    assert httpx.get(f"{address}api/project", trust_env=False).status_code == 401
+                    break
+                except httpx.ConnectError:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.05)
+            own = {"Authorization": f"Bearer {token}"}
+            assert httpx.get(f"{address}api/project", headers=own, trust_env=False).status_code == 200
+            assert len(token) >= 32
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+    return token
 
 
 def test_cancel_leaves_only_the_record(tmp_path):
@@ -332,6 +404,7 @@ def test_no_request_breaks_the_server(tmp_path):
     with running(tmp_path) as at, client(at) as c:
         c.put("/api/robot", json={"bundled": "planar2r"})
         command = [tool, "run", f"{at.address}api/openapi.json", "--max-examples", "20", "--seed", "1"]
+        command += ["--header", f"Authorization: Bearer {at.door.token}"]
         command += ["--checks", "not_a_server_error", "--phases", "coverage,fuzzing", "--exclude-path-regex", "events"]
         tried = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
         assert tried.returncode == 0, tried.stdout[-3000:]

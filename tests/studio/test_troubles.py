@@ -20,6 +20,7 @@ from minertia import drafts
 from minertia.errors import InputError
 from minertia.studio.jobs import Jobs
 from minertia.studio.project import Project
+from minertia.studio.serve import Listening
 from tests.studio.running import client, running
 
 SEED, TRIES = 3, 9  # of requests that make no sense: for each operation
@@ -64,16 +65,18 @@ def test_a_full_disk_gets_a_sentence_and_leaves_nothing(c, monkeypatch):
     assert c.get("/api/project").json()["robot"]["bundled"] == "planar2r"
 
 
-def upload_head(host: str, port: int, length: int) -> bytes:
+def upload_head(at: Listening, length: int) -> bytes:
     """The beginning of an upload of so many bytes."""
-    lines = ("POST /api/uploads?kind=log&title=a.csv HTTP/1.1", f"Host: {host}:{port}", f"Content-Length: {length}")
+    host, port = at.listener.getsockname()[:2]
+    own = (f"Host: {host}:{port}", f"Authorization: Bearer {at.door.token}")
+    lines = ("POST /api/uploads?kind=log&title=a.csv HTTP/1.1", *own, f"Content-Length: {length}")
     return "\r\n".join((*lines, "", "")).encode()
 
 
 def test_a_connection_that_is_cut_leaves_no_file(at, c):
     host, port = at.listener.getsockname()[:2]
     with socket.create_connection((host, port)) as line:
-        line.sendall(upload_head(host, port, 100_000) + b"t,q1,tau1\n" * 1000)
+        line.sendall(upload_head(at, 100_000) + b"t,q1,tau1\n" * 1000)
     with socket.create_connection((host, port)) as line:  # a reader of events who goes away
         c.put("/api/robot", json={"bundled": "planar2r"})
         line.sendall(f"GET /api/project HTTP/1.1\r\nHost: {host}:{port}\r\n".encode())
@@ -88,7 +91,7 @@ def test_a_connection_that_is_cut_leaves_no_file(at, c):
 def test_two_gigabytes_are_refused_before_they_are_sent(at, c):
     host, port = at.listener.getsockname()[:2]
     with socket.create_connection((host, port), timeout=20) as line:
-        line.sendall(upload_head(host, port, 2 * 10**9))
+        line.sendall(upload_head(at, 2 * 10**9))
         answer = line.recv(4096).decode()
     assert " 413 " in answer.splitlines()[0]
     assert c.get("/api/project").json()["largest"] == 500_000_000

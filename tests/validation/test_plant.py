@@ -123,14 +123,40 @@ def test_imperfections(puma, motion):
     gains, trajectory = Gains(20.0), motion.sample(501)
     flaws = Imperfections(resolution=1e-3, torque_noise=np.linspace(0.1, 0.6, 6), delay=8e-3, stribeck=0.5)
     plant = Plant(puma, period=4e-3, substeps=2, imperfections=flaws, seed=4)
-    log = plant.run(computed_torque(control_model(puma), gains), trajectory, settle=0.1)
+    law, commands = computed_torque(control_model(puma), gains), []
+
+    def noted(sample):
+        commands.append(law(sample))
+        return commands[-1]
+
+    log = plant.run(noted, trajectory, settle=0.1)
     assert len(log.t) == 526
     np.testing.assert_allclose(log.q / 1e-3, np.round(log.q / 1e-3), atol=1e-6)
     assert np.abs(log.q - log.true_q).max() <= 0.5e-3 + 1e-12
-    commands = log.tau - np.random.default_rng(4).normal(size=log.tau.shape) * np.linspace(0.1, 0.6, 6)
     np.testing.assert_allclose(log.applied[2:], commands[:-2], atol=1e-9)  # two periods late
+    noise = np.random.default_rng(4).normal(size=log.tau.shape) * np.linspace(0.1, 0.6, 6)
+    np.testing.assert_allclose(log.tau - noise, log.applied, atol=1e-9)  # what moved the arm, not what was asked for
     again = plant.run(computed_torque(control_model(puma), gains), trajectory, settle=0.1)
     assert np.array_equal(again.tau, log.tau)
+
+
+@pytest.mark.parametrize("rate, late", [(50, 0.0), (200, 0.0), (200, 0.01), (1000, 0.003)])
+def test_recorded_efforts_are_those_of_the_recorded_motion(rate, late):
+    """At any rate, and with efforts that come late: stamps, positions and efforts belong together."""
+    robot = replace(
+        random_robot(5, n=2), effects=({"IA": 0.3, "FV": 0.2}, {"IA": 0.2, "FV": 0.1}), gravity=(0, 0, -9.81)
+    )
+    family = Fourier(3.0, 2)
+    path = family.from_free(np.zeros(2), 0.3 * np.random.default_rng(1).normal(size=(2, family.free)))
+    plant = Plant(robot, period=1 / rate, substeps=max(1, 1000 // rate), imperfections=Imperfections(delay=late))
+    log = plant.run(computed_torque(control_model(robot), Gains(6.0)), path.sample(3 * rate + 1))
+    recording = recording_of(log)
+    at = [recording.q[k : len(recording.q) - 6 + k] for k in range(7)]  # central differences of sixth order
+    qd = (45 * (at[4] - at[2]) - 9 * (at[5] - at[1]) + at[6] - at[0]) * rate / 60
+    qdd = (270 * (at[4] + at[2]) - 27 * (at[5] + at[1]) + 2 * (at[6] + at[0]) - 490 * at[3]) * rate**2 / 180
+    rest = (recording.efforts()[3:-3] - inverse_dynamics(robot, at[3], qd, qdd))[rate // 5 : -rate // 5]
+    size = np.sqrt(np.mean(recording.efforts() ** 2, axis=0))
+    assert (np.sqrt(np.mean(rest**2, axis=0)) < 1e-4 * size).all(), np.sqrt(np.mean(rest**2, axis=0)) / size
 
 
 def test_drawn_rounding_leaves_the_last_bits_alone(puma, motion):

@@ -21,6 +21,7 @@ from minertia.robot.robot import Robot
 from minertia.validation import compiled, rehearsal
 from minertia.validation.compiled import compiled_model
 from minertia.validation.control_model import control_model
+from minertia.validation.possible import simulable_robot
 from minertia.validation.rehearsal import rehearse
 from minertia.validation.rehearsed import Rehearsal, RehearsalOptions, summary
 
@@ -62,10 +63,10 @@ def test_a_published_inertia_that_cannot_be_is_rehearsed_as_the_nearest(puma: Ro
     """Found before any motion is looked for; the note names the link."""
     bad = puma.with_parameters({"XX3": 5.0})
     assert impossible(bad.links[2]) is not None  # type: ignore[arg-type]
-    mended, notes = rehearsal._possible(bad)
+    mended, notes = simulable_robot(bad)
     assert all(impossible(ten) is None for ten in mended.links)  # type: ignore[arg-type]
     assert len(notes) == 1 and "nearest possible" in notes[0]
-    assert rehearsal._possible(puma) == (puma, ())
+    assert simulable_robot(puma) == (puma, ())
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, complete_robot, finite, option, read_given
+from minertia.cli.options import Gravity, Hold, complete_robot, finite, option, read_given, with_held
 from minertia.cli.terminal import say_notes
 from minertia.errors import InputError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.prepare import PreparedLog
     from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.model import IdentifiedModel
 
 # options that take all values up to the next option
 GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion", "--normal")
@@ -111,6 +112,12 @@ DropTorn = Annotated[
 ]
 
 
+Topic = Annotated[
+    str | None,
+    option("topic", "TOPIC", "Topic of a bag's joint states; default: the one that has the robot's joints."),
+]
+
+
 @dataclass(frozen=True)
 class CampaignOption:
     """An option of the command line that stands over a campaign: its type, and how its value changes the campaign."""
@@ -163,6 +170,7 @@ def _prior(campaign: Campaign, name: str) -> Campaign:
 # in the order in which they change a campaign; each is one row here and one field of `Campaign` or of a value that it
 # has: `Filter`, `Repairs`, `Evaluation`, `ColumnMap`
 CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
+    "hold": CampaignOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
     "validate": CampaignOption(
         Annotated[list[str] | None, option("validate", "LOG...", "Logs that are only predicted.")],
         lambda campaign, logs: replace(campaign, validate=logs),
@@ -236,6 +244,7 @@ CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
     "drop_torn": CampaignOption(
         DropTorn, lambda campaign, wanted: campaign.without_torn_rows() if wanted else campaign, False
     ),
+    "topic": CampaignOption(Topic, lambda campaign, topic: campaign.on_topic(topic)),
 }
 ESTIMATION = ("estimator", "physical", "prior")  # options that only a fit has a use for
 GIVEN = {"robot_and_logs": RobotAndLogs, "campaign": CampaignFile, "data": Data, "columns": Columns}
@@ -316,6 +325,16 @@ def read_map(path: Path) -> ColumnMap:
     from minertia.identification.logs.columns_file import read_columns
 
     return read_columns(path)
+
+
+def map_for(model: IdentifiedModel, columns: Path | None, topic: str | None) -> ColumnMap | None:
+    """How logs are read for a model: as a file says, or as its own were (None), in both with another topic."""
+    from minertia.identification.validate import campaign_like
+
+    found = None if columns is None else read_map(columns)
+    if topic is None:
+        return found
+    return campaign_like(model, (), found).on_topic(topic).map
 
 
 def say_findings(logs: tuple[PreparedLog, ...]) -> None:

@@ -52,7 +52,6 @@ def _model_file(path: Path) -> Path:
 
 
 def _say(found: ModelComparison, every: bool) -> None:
-    from minertia.identification.comparison import APART
     from minertia.report.tables import Table
 
     say(f"{found.first.nominal.name}: {found.titles[0]} and {found.titles[1]}")
@@ -61,7 +60,8 @@ def _say(found: ModelComparison, every: bool) -> None:
         for v in (found.values if every else found.apart)
     )
     head = ("parameter", "first", "deviation", "second", "deviation", "apart")
-    say(f"{len(found.apart)} of {len(found.values)} values differ by more than {APART:g} deviations of the difference")
+    for sentence in found.sentences():
+        say(sentence)
     if rows:
         say_table(Table(head, rows, right=(1, 2, 3, 4, 5)))
     for title, model in zip(found.titles, (found.first, found.second), strict=True):

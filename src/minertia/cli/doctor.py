@@ -19,7 +19,7 @@ EXTRAS = {
     "notebook": ("pandas", "matplotlib"),
     "symbolic": ("sympy",),
     "pinocchio": ("pinocchio",),
-    "studio": ("fastapi", "uvicorn"),
+    "studio": ("fastapi", "uvicorn", "tomlkit"),
     "pdf": ("playwright",),
     "gpu": ("cupy",),
     "jax": ("jax",),

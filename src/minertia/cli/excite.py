@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.campaigns import Columns, DropTorn, Topic
 from minertia.cli.limits import Floor, Limits, SelfCollision, numbers, read_limits, read_posture
 from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, deliver_sweeps
-from minertia.cli.options import AsJson, Force, Gravity, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose
 from minertia.errors import MinertiaError, UnknownName
@@ -75,6 +75,7 @@ def excite(
     after: After = None,
     after_motion: AfterMotion = None,
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     sweeps: Sweeps = False,
     samples: Samples = 200,
@@ -82,6 +83,7 @@ def excite(
     starts: Starts = 3,
     friction: Friction = True,
     rotors: Rotors = True,
+    hold: Hold = None,
     snap: Snap = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -92,7 +94,7 @@ def excite(
     from minertia.excitation.options import MotionSearch, Optimality, Recorded
 
     check_pages(None, pdf, force=force, is_plain=True)
-    given = _moving_robot(robot, snap, gravity)
+    given = _moving_robot(robot, snap, gravity, hold)
     chosen = _family(family, duration, harmonics, pieces)
     optimality = Optimality(criterion, rotors, friction)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
@@ -105,7 +107,7 @@ def excite(
         deliver_sweeps(given, bounds, (duration, harmonics, samples, seed), posture, delivery)
         print_page(out / "sweeps.html", pdf, force=force)
         return
-    recorded = _recorded(given, after or (), after_motion or (), columns, drop_torn)
+    recorded = _recorded(given, after or (), after_motion or (), (columns, topic), drop_torn)
     delivery.check(given)
     found = search.excite(
         given,
@@ -123,8 +125,10 @@ def excite(
         raise KeyboardInterrupt
 
 
-def _moving_robot(name: str, snap: float | None, gravity: tuple[float, float, float] | None) -> Robot:
-    given = read_given(name, snap=snap, numbers=True)
+def _moving_robot(
+    name: str, snap: float | None, gravity: tuple[float, float, float] | None, hold: Sequence[str] | None
+) -> Robot:
+    given = read_given(name, snap=snap, numbers=True, hold=hold)
     if not given.is_floating and not given.n:
         raise MinertiaError(f"'{given.name}' has no joint that can move")
     return given if gravity is None else given.with_gravity(gravity)
@@ -166,9 +170,16 @@ def _family(name: str, duration: float, harmonics: int, pieces: int) -> Family:
 
 
 def _recorded(
-    robot: Robot, logs: Sequence[str], motions: Sequence[Path], columns: Path | None, drop_torn: bool
+    robot: Robot,
+    logs: Sequence[str],
+    motions: Sequence[Path],
+    how: tuple[Path | None, str | None],
+    drop_torn: bool,
 ) -> tuple[Trajectory, ...]:
-    """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote."""
+    """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote.
+
+    how: the map of columns of the logs, and their topic.
+    """
     from minertia.excitation.trajectory import Trajectory
 
     found = [Trajectory.load(path) for path in motions]
@@ -177,11 +188,13 @@ def _recorded(
         from minertia.identification.campaigns.prepare import prepare_campaign
         from minertia.identification.signals.filtering import Motion
 
-        campaign = Campaign(robot, list(logs), columns=columns)
+        campaign = Campaign(robot, list(logs), columns=how[0])
+        campaign = campaign if how[1] is None else campaign.on_topic(how[1])
         for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
             if not isinstance(log.motion, Motion):
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
             found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
-    elif columns is not None:
-        raise MinertiaError("--columns says how to read the logs of --after; there are none")
+    elif how != (None, None):
+        option = "--columns" if how[0] is not None else "--topic"
+        raise MinertiaError(f"{option} says how to read the logs of --after; there are none")
     return tuple(found)

@@ -6,8 +6,9 @@ import errno
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,10 +16,14 @@ import typer
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, drop_stdout
 from minertia.errors import MinertiaError
-from minertia.files import inputs_protected
+from minertia.files import files_below, inputs_protected, reading
 
 DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+RESULTS = ("out", "target", "html", "pdf")  # arguments and options that name what is written
+PLACES = ("data", "store", "folder")  # folders in which results may stand beside what is read
+LOG_FOLDERS = ("metadata.yaml", "control.csv", "meta/info.json")  # what a folder that is one log, or many, has
+STORE = "store.toml"  # of the records of a fleet
 WRONG_INPUT, OUR_FAULT, NOBODY_READS = 2, 3, 141
 
 
@@ -32,7 +37,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            with inputs_protected():
+            with inputs_protected(once=True):
+                reading(*_named_files(options))
                 command(*args, **options)
             sys.stdout.flush()
         except typer.Exit:
@@ -48,6 +54,21 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(explain(err)) from None
 
     return run
+
+
+def _named_files(options: Mapping[str, Any]) -> Iterator[str]:
+    """Files that the command line names and that are not its results: inputs, whether or not they are read."""
+    for name, value in options.items():
+        for word in value if isinstance(value, list | tuple) else (value,):
+            if name in RESULTS or not isinstance(word, str | Path):
+                continue
+            path = os.fspath(word)
+            yield path
+            yield path.partition("=")[2]  # --limits velocity=FILE
+            if name not in PLACES and any(os.path.exists(os.path.join(path, file)) for file in LOG_FOLDERS):
+                yield from files_below(path)
+            elif name == "store" and os.path.exists(os.path.join(path, STORE)):
+                yield from (file for file in files_below(path) if not file.endswith((".html", ".json")))
 
 
 def explain(err: Exception) -> int:

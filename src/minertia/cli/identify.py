@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn, campaign_command, read_map, say_findings
+from minertia.cli.campaigns import Columns, DropTorn, Topic, campaign_command, map_for, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
@@ -76,6 +76,7 @@ def validate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     simulator: Annotated[
         str | None,
@@ -95,6 +96,7 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
+    from minertia.identification.evidence.verdict import grade_of, grade_sentence
     from minertia.identification.model_file import read_model
     from minertia.report.identification_tables import residual_table, unique
 
@@ -105,7 +107,7 @@ def validate(
     if (html or pdf) and simulator is not None:
         raise InputError("a repetition in another simulator has no page; use --json, or the page without --in")
     with progress(2 * len(logs) + 1) as tell:
-        mapping = None if columns is None else read_map(columns)
+        mapping = map_for(known, columns, topic)
         if simulator is not None:
             found = _in_simulator(known, logs, simulator, step, tell)
         else:
@@ -117,6 +119,7 @@ def validate(
                 "format": FORMAT,
                 "robot": known.robot.name,
                 "model": model,
+                "grade": grade_of(known.evidence.get("verdict", {})),
                 "validation": [r.to_dict() for r in found],
             }
         )
@@ -127,6 +130,8 @@ def validate(
     say(f"{known.robot.name}: residual over {'lag' if 'loop' in known.evidence else 'effort'}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
+    if told := grade_sentence(known.evidence.get("verdict", {})):
+        say(f"- {told}")
     for title, r in titles.items():
         for remark in r.remarks:
             say(f"- {title}: {remark}")
@@ -187,7 +192,7 @@ def _say_result(result: Identification) -> None:
         if note:
             say(note)
     say(verdict_sentence(result))
-    for reason in result.verdict.reasons:
+    for reason in (*result.verdict.lines, *result.verdict.reasons):
         say(f"- {reason}")
 
 

@@ -52,7 +52,16 @@ def read_limits(
 
     floor, self_collision: texts of the options, which count more than the files.
     """
-    from minertia.excitation.limits_table import JOINT_LIMITS, LimitsTable, limits_from_tables
+    from minertia.excitation.limits_table import limits_from_tables
+
+    return limits_from_tables(robot, limit_tables(given, floor, self_collision))
+
+
+def limit_tables(
+    given: Sequence[str], floor: str | None = None, self_collision: str | None = None
+) -> list[LimitsTable]:
+    """The options as tables, in the order in which they count."""
+    from minertia.excitation.limits_table import JOINT_LIMITS, LimitsTable
 
     tables = []
     for text in given:
@@ -67,7 +76,7 @@ def read_limits(
         if self_collision not in ("on", "none"):
             raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
         options["self_collision"] = self_collision == "on"
-    return limits_from_tables(robot, [*tables, LimitsTable(options)])
+    return [*tables, LimitsTable(options)]
 
 
 def _height(text: str) -> float | bool:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from minertia.cli.campaigns import Topic
 from minertia.cli.options import Force, complete_robot, read_given
 from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_json, say_notes
 
@@ -22,13 +23,20 @@ def is_log(path: str) -> bool:
     return path.lower().endswith(tuple(FORMATS)) or is_folder(path)
 
 
-def check_log(path: str, robot_name: str | None, columns: Path | None, drop_torn: bool, as_json: bool) -> None:
-    """The audit of a log; exit code 1 when it found something wrong."""
+def check_log(
+    path: str, robot_name: str | None, how: tuple[Path | None, str | None], drop_torn: bool, as_json: bool
+) -> None:
+    """The audit of a log; exit code 1 when it found something wrong.  how: the map of columns, and the topic."""
+    from dataclasses import replace
+
     from minertia.identification.audits.audit import audit
+    from minertia.identification.logs.columns_file import columns_beside, read_columns
     from minertia.identification.logs.header import MOTOR_SIDE, UNIT_UNKNOWN, read_to_audit
     from minertia.report.identification_tables import finding_notes
 
     robot = None if robot_name is None else read_given(robot_name)
+    columns = columns_beside(path) if how[0] is None else read_columns(how[0])
+    columns = columns if how[1] is None else replace(columns, topic=how[1])
     recording = read_to_audit(path, robot, columns, drop_torn=drop_torn)
     findings = [f for f in audit(recording, robot) if MOTOR_SIDE not in recording.notes or f.check not in OF_JOINTS]
     problems = sum(f.level in PROBLEMS for f in findings)
@@ -72,6 +80,7 @@ def new(
         Path | None,
         typer.Option("--out", metavar="FILE", help="File to write; else it is printed.", show_default=False),
     ] = None,
+    topic: Topic = None,
     force: Force = False,
 ) -> None:  # fmt: skip
     """Write a first campaign file from the headers of logs; what they do not tell is marked "?" for you.
@@ -82,11 +91,11 @@ def new(
     from minertia.identification.campaigns.new import new_campaign
 
     if out is None:
-        say(new_campaign(robot, logs).rstrip("\n"), wrap=False)
+        say(new_campaign(robot, logs, topic=topic).rstrip("\n"), wrap=False)
         return
     if Path(out).resolve().parent != Path.cwd():  # names in the file are looked up beside it
         robot, *logs = (str(Path(name).resolve()) if Path(name).exists() else name for name in (robot, *logs))
-    text = new_campaign(robot, logs)
+    text = new_campaign(robot, logs, topic=topic)
     write_file(out, text, force=force)
     open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
     todo = f"; places marked with ? that are left for you: {open_questions}" if open_questions else ""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from minertia.excitation.route import Route
     from minertia.robot.robot import Robot
 
-MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
+MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json", "excitation-limits.toml")
 WAY_FILES = ("approach.csv", "return.csv")
-SWEEP_FILES = ("sweeps.html", "sweeps.json")
+SWEEP_FILES = ("sweeps.html", "sweeps.json", "excitation-limits.toml")
 WAY_RATE = 100.0  # Hz of the files of approach and return, where none is told
 
 ComeFrom = Annotated[
@@ -73,7 +73,7 @@ class Delivery:
             still.at_rate(self.rate)
         for name in self.exports:
             export(robot, still, name, self.rate)
-        names = [name for form in self.exports for name in EXPORTS[form].files]
+        names = [name for form in self.exports for name in (*EXPORTS[form].files, *EXPORTS[form].programs)]
         check_folder(self.out, (*MOTION_FILES, *self._ways(), *names), force=self.force)
 
     def _ways(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Delivery:
 
     def texts(self, found: Excitation, way: Route) -> dict[str, str]:
         """{name: text} of all files with samples."""
-        from minertia.excitation.exports.table import export
+        from minertia.excitation.exports.table import EXPORTS, export
 
         motion = found.trajectory if self.rate is None else found.motion.at_rate(self.rate)
         texts = {MOTION_FILES[0]: motion.to_csv()}
@@ -89,7 +89,7 @@ class Delivery:
             part = dict(way.parts)[name.removesuffix(".csv")]
             texts[name] = part.at_rate(WAY_RATE if self.rate is None else self.rate).to_csv()
         for form in self.exports:
-            texts |= export(found.base.robot, way, form, self.rate)
+            texts |= {**export(found.base.robot, way, form, self.rate), **EXPORTS[form].programs}
         return texts
 
 
@@ -155,6 +155,7 @@ def deliver_sweeps(
     delivery: Delivery,
 ) -> None:
     """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
+    from minertia.excitation.limits_file import limits_toml
     from minertia.excitation.sweep import sweeps
     from minertia.files import check_folder, folder_at_once, write_file
     from minertia.report.excitation_tables import sweep_table
@@ -171,6 +172,7 @@ def deliver_sweeps(
             write_file(draft / sweep.file, path.to_csv())
         write_file(draft / "sweeps.html", sweeps_page(found))
         write_file(draft / "sweeps.json", found.to_json() + "\n")
+        write_file(draft / "excitation-limits.toml", limits_toml(robot, found.limits))
     files = [*(sweep.file for sweep in found.sweeps), *SWEEP_FILES]
     if delivery.as_json:
         say_json({**found.to_dict(), "files": [str(delivery.out / name) for name in files]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -105,6 +106,15 @@ Without = Annotated[
         show_default=False,
     ),
 ]
+Hold = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hold",
+        metavar="JOINT[=VALUE],...",
+        help="Joints that stay where they are [rad or m], such as those of a gripper (0, or near it, unless told).",
+        show_default=False,
+    ),
+]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
 
 
@@ -122,10 +132,11 @@ def read_given(
     *,
     numbers: bool = False,
     without: str | None = None,
+    hold: Sequence[str] | None = None,
 ) -> Robot:
     """The robot that a command was asked for, read as its options say; that of an identified model has its values.
 
-    without: names of effects that are left out, with commas between them.
+    without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
     """
     from minertia.robot.read import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
@@ -133,4 +144,12 @@ def read_given(
     base = "floating" if floating else None
     robot = read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
-    return robot.without_effects(names) if names else robot
+    return with_held(robot.without_effects(names) if names else robot, hold or ())
+
+
+def with_held(robot: Robot, hold: Sequence[str]) -> Robot:
+    """The robot with the joints of --hold locked."""
+    from minertia.robot.lock import held
+
+    words = [word.strip() for given in hold for word in given.split(",") if word.strip()]
+    return held(robot, words) if words else robot

@@ -28,6 +28,8 @@ def check_pages(html: Path | None, pdf: Path | None, *, force: bool, is_plain: b
     for path in (html, pdf):
         if path is not None:
             check_file(path, force=force)
+    if html is not None and pdf is not None and html.resolve() == pdf.resolve():
+        raise InputError(f"{html}: both pages would have this name; give each its own name")
     if not is_plain and (html or pdf):
         require_bundle()
     if pdf is not None:

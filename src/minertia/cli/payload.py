@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, read_map, say_findings
+from minertia.cli.campaigns import CampaignFile, Columns, Data, DropTorn, Topic, map_for, read_map, say_findings
 from minertia.cli.options import AsJson, Force, complete_robot, finite, not_negative, option, read_given
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
@@ -32,7 +32,15 @@ RobotUnlessNamed = Annotated[
     str | None,
     option("robot", "ROBOT", "The robot, unless a model or campaign names it.", autocompletion=complete_robot),
 ]
-AtFrame = Annotated[str | None, option("at", "FRAME", "Link or frame the load is given in.")]
+AtFrame = Annotated[str | None, option("at", "FRAME", "Link or frame the load is given in; default: the last link's.")]
+AtFlange = Annotated[
+    str | None,
+    option(
+        "flange",
+        "FRAME|X,Y,Z,R,P,Y",
+        "Frame of the controller's fields, or its offset from --at [m, rad]; default: tool0, flange ... of the file.",
+    ),
+]
 KnownMass = Annotated[
     float | None,
     option(
@@ -54,8 +62,10 @@ def payload(
     campaign: CampaignFile = None,
     data: Data = None,
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     at: AtFrame = None,
+    flange: AtFlange = None,
     mass: KnownMass = None,
     com: KnownCentre = None,
     html: Html = None,
@@ -65,18 +75,22 @@ def payload(
 ) -> None:
     """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
     from minertia.identification.campaigns.campaign import Campaign
+    from minertia.robot.flange import load_frame
 
     known = _unloaded(unloaded, robot, campaign, data, columns)
-    if drop_torn and isinstance(known, Campaign):
-        known = known.without_torn_rows()
-    if at is None:
-        _say_where(known.robot)
+    if isinstance(known, Campaign):
+        known = known.without_torn_rows() if drop_torn else known
+        known = known if topic is None else known.on_topic(topic)
     if mass is None and com is not None:
         raise InputError("--com goes with the --mass of a known load")
+    if mass is not None and flange is not None:
+        raise InputError("--flange is the frame of a load that is looked for; the frame of a known one is --at")
+    if at is None and (mass is not None or load_frame(known.robot, _flange_name(flange)) is None):
+        _say_where(known.robot)
     check_pages(html, pdf, force=force)
     with progress(2 * (len(loaded) + 1)) as tell:
         if mass is None:
-            found: Any = _load(known, loaded, at, columns, drop_torn, tell)
+            found: Any = _load(known, loaded, (at, _flange(flange)), (columns, topic), drop_torn, tell)
         elif isinstance(known, Campaign):
             found = _gains(known, loaded, (mass, com, at), tell)
         else:
@@ -126,19 +140,34 @@ def _unloaded(
 def _load(
     known: Campaign | IdentifiedModel,
     loaded: list[str],
-    at: str | None,
-    columns: Path | None,
+    where: tuple[str | None, str | list[float] | None],
+    how: tuple[Path | None, str | None],
     drop_torn: bool,
     tell: Any,
 ) -> Payload:
+    """The load; where: its frame and the flange, as they are named; how: the map of columns, and the topic."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.payload import identify_payload
     from minertia.identification.validate import campaign_like
 
-    mapping: Any = columns
-    if drop_torn and not isinstance(known, Campaign):
-        mapping = campaign_like(known, (), columns).without_torn_rows().map
-    return identify_payload(known, loaded, at=at, columns=mapping, tell=tell)
+    mapping: Any = None
+    if not isinstance(known, Campaign):
+        mapping = map_for(known, *how)
+        mapping = campaign_like(known, (), mapping).without_torn_rows().map if drop_torn else mapping
+    return identify_payload(known, loaded, at=where[0], flange=where[1], columns=mapping, tell=tell)
+
+
+def _flange(given: str | None) -> str | list[float] | None:
+    """The name of a frame, or the numbers of an offset."""
+    try:
+        return None if given is None else [float(part) for part in given.split(",")]
+    except ValueError:
+        return given
+
+
+def _flange_name(given: str | None) -> str | None:
+    found = _flange(given)
+    return found if isinstance(found, str) else None
 
 
 def _gains(known: Campaign, loaded: list[str], load: tuple[float, Any, str | None], tell: Any) -> DriveGains:
@@ -176,9 +205,12 @@ def _say_load(found: Payload) -> None:
         say(why)
     if not found.is_physical:
         say("no real body has these values")
-    say("in the fields of a controller:")
-    for vendor in _VENDORS:
-        say(f"{vendor}: {_rounded(found.fields(vendor))}")
+    if found.fields_frame is None:
+        say(f"without the fields of a controller: {found.flange}")
+    else:
+        say(f"in the fields of a controller, in the frame of the flange '{found.fields_frame}':")
+        for vendor in _VENDORS:
+            say(f"{vendor}: {_rounded(found.fields(vendor))}")
     for caution in found.cautions:
         say(f"caution: {caution}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
-from minertia.cli.options import AsJson, Force, RobotName, Snap, Without, model_notes, read_given
+from minertia.cli.options import AsJson, Force, Hold, RobotName, Snap, Without, model_notes, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
@@ -80,6 +80,7 @@ def rehearse(
     self_collision: SelfCollision = None,
     without: Without = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
+    hold: Hold = None,
     snap: Snap = None,
     pdf: Pdf = None,
     force: Force = False,
@@ -96,7 +97,7 @@ def rehearse(
         stribeck=stribeck, load=load, show=shown_names(show), watch=watch,
     )  # fmt: skip
     check_pages(None, pdf, force=force, is_plain=True)
-    given = read_given(robot, snap=snap, numbers=True, without=without)
+    given = read_given(robot, snap=snap, numbers=True, without=without, hold=hold)
     say_notes(model_notes(given), file=sys.stderr)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     check_folder(out, (PAGE, *file_names(given, options)), force=force)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn
+from minertia.cli.campaigns import Columns, DropTorn, Topic
 from minertia.cli.options import (
     AsJson,
     Floating,
@@ -128,6 +128,7 @@ def check(
         ),
     ] = None,
     columns: Columns = None,
+    topic: Topic = None,
     drop_torn: DropTorn = False,
     floating: Floating = False,
     snap: Snap = None,
@@ -140,10 +141,12 @@ def check(
     from minertia.cli.logs import check_log, is_log
 
     if is_log(robot_or_log):
-        check_log(robot_or_log, of, columns, drop_torn, as_json)
+        check_log(robot_or_log, of, (columns, topic), drop_torn, as_json)
         return
-    if of is not None or columns is not None or drop_torn:
-        raise InputError(f"--robot, --columns and --drop-torn belong to a log; '{robot_or_log}' is none by its ending")
+    if of is not None or columns is not None or drop_torn or topic is not None:
+        raise InputError(
+            f"--robot, --columns, --topic and --drop-torn belong to a log; '{robot_or_log}' is none by its ending"
+        )
     _check_robot(robot_or_log, floating, snap, as_json)
 
 

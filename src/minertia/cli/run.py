@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.limits import numbers
-from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given
+from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables, numbers
+from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import MinertiaError, UnknownName
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from minertia.running.guard import Guard
     from minertia.running.ladder import RungLog, Stop
 
-DRIVERS = ("sim", "ur", "ros2")
+SIMULATED = "sim"
+DRIVERS = (SIMULATED, "ur", "ros2")
 USUAL_RATE = {"sim": 125.0, "ur": 125.0, "ros2": 100.0}
 RATES = 10.0, 1000.0  # Hz
 SAME_RATE = 0.02  # part by which the rate of a run may differ from that of the levels of its watch
@@ -43,14 +44,21 @@ DriverName = Annotated[
 ]
 Host = Annotated[str | None, option("host", "HOST", "Of the robot; for ros2 the address of rosbridge, ws://HOST:9090.")]
 Rehearsed = Annotated[Path | None, option("rehearsed", "FILE", "run.toml of the same motion on the simulated robot.")]
-Speeds = Annotated[str, typer.Option("--speeds", metavar="PERCENT,...", help="Speeds to run at, one after the other.")]
+Speeds = Annotated[
+    str,
+    typer.Option(
+        "--speeds",
+        metavar="PERCENT,...",
+        help="Speeds to run at, one after the other; a real robot begins with 10 or less.",
+    ),
+]
 ErrorBound = Annotated[
     str | None,
     option(
         "error",
         "RAD|M",
         "Distance from the command at which the robot is stopped, for all joints or one each (0.1 rad, 0.02 m "
-        "unless told).",
+        "unless told; at most 0.5 rad, 0.1 m).",
     ),
 ]
 EffortBound = Annotated[
@@ -58,10 +66,11 @@ EffortBound = Annotated[
     option(
         "effort",
         "NM|N|A",
-        "Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told).",
+        "Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told, and at most "
+        "these); a robot that tells no efforts is refused then.",
     ),
 ]
-Rate = Annotated[float | None, option("rate", "HZ", "Of the commands.")]
+Rate = Annotated[float | None, option("rate", "HZ", "Of the commands (that of the rehearsal unless told).")]
 Levels = Annotated[
     Path | None,
     option(
@@ -82,48 +91,139 @@ class LogFolder:
     as_json: bool
 
 
+@dataclass(frozen=True)
+class _RunTask:
+    """What is to be run: speeds as parts, rate [Hz] of the commands, digest of the limits it was held against."""
+
+    robot: Robot
+    way: Route
+    driver: str
+    parts: list[float]
+    guard: Guard
+    rate: float
+    limits: str
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether no robot moves."""
+        return self.driver == SIMULATED
+
+
 def run(
     robot: RobotName,
     motion: MotionPlace,
-    driver: DriverName = "sim",
+    driver: DriverName = SIMULATED,
     host: Host = None,
     rehearsed: Rehearsed = None,
     speeds: Speeds = "10,50,100",
     error: ErrorBound = None,
     effort: EffortBound = None,
+    limits: Limits = None,
+    floor: Floor = None,
+    self_collision: SelfCollision = None,
+    gravity: Gravity = None,
     rate: Rate = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
+    hold: Hold = None,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
+    from minertia.excitation.limits_table import LimitsTable
     from minertia.files import check_folder
-    from minertia.running.ladder import climb
+    from minertia.running.gate_limits import gate_limits
+    from minertia.running.ladder import check_first, check_speeds
     from minertia.running.record import FILE, log_name, require_rehearsed
     from minertia.running.route_files import read_route
 
     if driver not in DRIVERS:
         raise UnknownName("driver", driver, DRIVERS)
-    given = read_given(robot, snap=snap, numbers=True)
-    way = read_route(motion, given)
-    parts = [value / 100 for value in numbers("--speeds", speeds)]
-    if len({log_name(part) for part in parts}) < len(parts):
-        raise MinertiaError("--speeds names one speed twice (whole per cents are told apart)")
+    given = read_given(robot, snap=snap, numbers=True, hold=hold)
+    given = given if gravity is None else given.with_gravity(gravity)
+    parts = _parts(speeds)
+    check_speeds(parts)
+    if driver != SIMULATED:
+        check_first(parts)
     guard = _guard(given, driver, error, effort)
+    tables: list[LimitsTable] = limit_tables(limits or (), floor, self_collision)
+    held = gate_limits(motion, given, tables)
+    way = read_route(motion, given, held.limits)
+    often = _rate(driver, rate, rehearsed)
+    _check_rate(way, guard, often)
+    task = _RunTask(given, way, driver, parts, guard, often, held.digest(given))
     _say_unwatched(guard)
-    if driver != "sim":
-        require_rehearsed(rehearsed, given, way, max(parts))
+    diagnose(held.sentence)
+    if not task.is_simulated:
+        require_rehearsed(rehearsed, given, way, max(parts), rate=often, limits=task.limits)
     check_folder(out, (FILE, *map(log_name, parts)), force=force)
-    with _driver(driver, given, way, host, USUAL_RATE[driver] if rate is None else rate) as arm, _stop_key() as stop:
-        watch = _Listener.of(given, arm, levels)
-        logs = climb(arm, way, guard, speeds=parts, stop=stop, progress=_say_rung, listen=watch)
-    _deliver(given, way, arm, driver, logs, LogFolder(out, force, as_json))
-    if logs[-1].aborted:
+    logs, column, failed = _climbed(task, host, levels)
+    _deliver(task, column, logs, LogFolder(out, force, as_json))
+    if failed:
+        diagnose(failed)
+    if logs[-1].aborted or failed:
         if was_stopped():
             raise KeyboardInterrupt
         raise typer.Exit(1)
+
+
+def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[list[RungLog], str, str]:
+    """Logs of the ladder, the template of their columns of efforts, and why the driver could not be closed or ""."""
+    from minertia.running.identity import check_identity
+    from minertia.running.ladder import climb
+
+    logs: list[RungLog] = []
+    column = ""
+    try:
+        with _driver(task, host) as arm, _stop_key() as stop:
+            column = arm.effort
+            if not task.is_simulated:
+                diagnose(check_identity(arm, task.robot))
+            watch = _Listener.of(task.robot, arm, levels)
+            logs = climb(
+                arm, task.way, task.guard, speeds=task.parts, stop=stop, progress=_say_rung, listen=watch, say=diagnose
+            )
+    except (Exception, KeyboardInterrupt) as err:
+        if not logs:
+            raise
+        first = (str(err).splitlines() or [""])[0][:120]
+        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}): see to the robot"
+    return logs, column, ""
+
+
+def _parts(speeds: str) -> list[float]:
+    """Speeds as parts of the motion's own."""
+    from minertia.running.record import log_name
+
+    parts = [value / 100 for value in numbers("--speeds", speeds)]
+    if not all(map(math.isfinite, parts)):
+        raise MinertiaError(f"--speeds needs finite numbers, not '{speeds}'")
+    if len({log_name(part) for part in parts}) < len(parts):
+        raise MinertiaError("--speeds names one speed twice (whole per cents are told apart)")
+    return parts
+
+
+def _rate(driver: str, rate: float | None, rehearsed: Path | None) -> float:
+    """Commands a second: as told, as rehearsed, or the driver's usual."""
+    from minertia.running.record import rehearsed_rate
+
+    found = rate
+    if rate is None and rehearsed is not None and driver != SIMULATED:
+        found = rehearsed_rate(rehearsed)
+    found = USUAL_RATE[driver] if found is None else found
+    if not (math.isfinite(found) and RATES[0] <= found <= RATES[1]):
+        raise MinertiaError(f"robots take from {RATES[0]:g} to {RATES[1]:g} commands a second, not {found:g}")
+    return found
+
+
+def _check_rate(way: Route, guard: Guard, rate: float) -> None:
+    from minertia.excitation.sampled import SampledMotion
+    from minertia.running.gate import check_rate
+
+    for _, part in way.parts:
+        if isinstance(part, SampledMotion):
+            check_rate(part, guard.error, rate, guard.names)
 
 
 class _Listener:
@@ -161,8 +261,7 @@ def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> 
     from minertia.running.guard import Guard
 
     errors, efforts = _per_joint("--error", error), _per_joint("--effort", effort)
-    found = Guard.of(robot, errors, efforts)
-    return Guard(found.names, found.error) if driver == "ur" and efforts is None else found
+    return Guard.of(robot, errors, efforts, in_amperes=driver == "ur")
 
 
 def _say_unwatched(guard: Guard) -> None:
@@ -179,14 +278,17 @@ def _per_joint(name: str, text: str | None) -> float | list[float] | None:
 
 
 @contextmanager
-def _driver(name: str, robot: Robot, way: Route, host: str | None, rate: float) -> Iterator[Driver]:
-    """The driver of that name; the simulated robot lives as long as it."""
-    if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
-        raise MinertiaError(f"robots take from {RATES[0]:g} to {RATES[1]:g} commands a second, not {rate:g}")
-    if name == "sim":
+def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
+    """The driver of the task; the simulated robot lives as long as it."""
+    robot, rate = task.robot, task.rate
+    if task.is_simulated:
         from minertia.running.simulated import LoopbackDriver, RobotServer, SimulatedRobot
+        from minertia.validation.possible import simulable_robot
 
-        simulated = SimulatedRobot(robot, way.at(0.0)[0][0], period=1 / rate)
+        stands_in, notes = simulable_robot(robot)
+        for note in notes:
+            diagnose(f"note: {note}")
+        simulated = SimulatedRobot(stands_in, task.way.at(0.0)[0][0], period=1 / rate)
         with (
             RobotServer(simulated) as server,
             LoopbackDriver(server.address, robot.n, period=1 / rate) as link,
@@ -194,8 +296,8 @@ def _driver(name: str, robot: Robot, way: Route, host: str | None, rate: float) 
             yield link
         return
     if host is None:
-        raise MinertiaError(f"the driver '{name}' needs the address of the robot: give --host")
-    with _remote(name, robot, host, rate) as driver:
+        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot: give --host")
+    with _remote(task.driver, robot, host, rate) as driver:
         yield driver
 
 
@@ -224,22 +326,22 @@ def _say_rung(log: RungLog) -> None:
     diagnose(f"{100 * log.speed:g} %: {end}")
 
 
-def _deliver(robot: Robot, way: Route, driver: Driver, name: str, logs: Sequence[RungLog], place: LogFolder) -> None:
+def _deliver(task: _RunTask, column: str, logs: Sequence[RungLog], place: LogFolder) -> None:
     """Write the logs, whole up to the last row, and the record; say what came of it."""
     from minertia.files import folder_at_once, write_file
     from minertia.running.record import FILE, log_csv, log_name, record_of
 
-    record = record_of(robot, way, name, logs)
+    record = record_of(task.robot, task.way, task.driver, logs, rate=task.rate, limits=task.limits)
     kept = [log for log in logs if len(log.t)]
     with folder_at_once(place.out, force=place.force) as draft:
         for log in kept:
-            write_file(draft / log_name(log.speed), log_csv(log, driver.effort))
+            write_file(draft / log_name(log.speed), log_csv(log, column))
         write_file(draft / FILE, record.to_toml())
     files = [*(log_name(log.speed) for log in kept), FILE]
     if place.as_json:
         say_json({**record.to_dict(), "files": [str(place.out / file) for file in files]})
     else:
-        _say(robot, logs, record.aborted)
+        _say(task.robot, logs, record.aborted)
     for file in files:
         diagnose(f"wrote {place.out / file}")
 

@@ -16,7 +16,7 @@ def studio(
         Path, typer.Argument(metavar="[FOLDER]", help="The project: robot, logs, campaign.toml, runs; made if missing.")
     ] = Path(),
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where it listens; beyond this machine a token is needed.")
+        str, typer.Option("--host", metavar="ADDRESS", help="Where it listens; every visit needs the token it prints.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="Port (8765, or one that is free).",
@@ -29,16 +29,19 @@ def studio(
     Everything it shows is in plain files that the other commands read and write, too.
     """
     from minertia.extras import load
+    from minertia.files import inputs_protected
 
-    for package in ("uvicorn", "fastapi"):
+    for package in ("uvicorn", "fastapi", "tomlkit"):
         load(package, "studio")
-    from minertia.studio.serve import place, require_page, serve
+    from minertia.studio.entrance import kept_token
+    from minertia.studio.serve import is_loopback, place, require_page, serve
 
     require_page()
-    at = place(host, port)
-    if at.door.token is not None:
+    at = place(host, port, token=kept_token(folder))
+    if not is_loopback(host):
         diagnose("minertia: other machines can reach this address; whoever has its token can use the studio")
-    serve(folder, at, show=show, say=_say_address)
+    with inputs_protected():  # a server writes the same files again and again
+        serve(folder, at, show=show, say=_say_address)
 
 
 def _say_address(address: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, read_map
+from minertia.cli.campaigns import Columns, Topic, map_for
 from minertia.cli.options import AsJson, Force, not_negative, option
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
@@ -54,16 +54,20 @@ def watch(
     velocities: Velocities = False,
     single: Single = False,
     columns: Columns = None,
+    topic: Topic = None,
     out: LevelsPlace = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
+    from minertia.files import check_folder
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log
 
+    if out is not None:
+        check_folder(out, (LEVELS, HEADER), force=force)
     known = read_model(model)
-    mapping = None if columns is None else read_map(columns)
+    mapping = map_for(known, columns, topic)
     with progress(len(normal or ()) + len(logs or ()) + 1) as tell:
         level = _levels(known, normal, levels, velocities, mapping, tell)
         level = level if per_hour is None else level.at(per_hour=per_hour)

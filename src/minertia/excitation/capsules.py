@@ -97,7 +97,7 @@ def frame_capsules(robot: Robot, radius: float) -> list[Capsule]:
         name, centre = joint.link or joint.name, Point(j, (0.0, 0.0, 0.0))
         if joint.kind == "prismatic":
             found.append(Capsule(name, j, foot, centre, radius, True))
-        tips = _tips(robot, j) or [_beyond_mass(robot, j, longest)]
+        tips = _tips(robot, j) or [np.zeros(3) if _ends_here(robot, j) else _beyond_mass(robot, j, longest)]
         found += [Capsule(name, j, centre, Point(j, _three(tip)), radius, True) for tip in tips]
     return found
 
@@ -109,6 +109,12 @@ def _tips(robot: Robot, j: int) -> list[Array]:
         return tips
     tips = [np.array(frame.pose[1], float) for frame in robot.frames.values() if frame.joint == j]
     return _distinct([p for p in tips if np.linalg.norm(p) > SHORTEST])
+
+
+def _ends_here(robot: Robot, j: int) -> bool:
+    """Whether a frame beside link j's own, such as a flange, stands at its origin: the link lies behind it."""
+    own = {robot.joints[j].name, robot.joints[j].link}
+    return any(frame.joint == j and name not in own for name, frame in robot.frames.items())
 
 
 def _beyond_mass(robot: Robot, j: int, longest: float) -> Array:

@@ -32,7 +32,8 @@ class MotionLimits:
     effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
     know.  boxes: for points of the robot.  clearance: distances to keep from the floor, from obstacles and between
     links.  loops: how far closed loops stay from singular postures, and limits of their passive joints.  assumed: what
-    -> joints whose limit the file does not tell.  missing: what is not checked -> why.
+    -> joints whose limit the file does not tell.  missing: what is not checked -> why.  workspace: what boxes,
+    clearance and loops were made from.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,7 @@ class MotionLimits:
     assumed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     jerk: Array | None = None
+    workspace: Workspace = USUAL
 
     def __post_init__(self) -> None:
         expect_kinds(self)
@@ -129,8 +131,7 @@ def motion_limits(
     space = room(robot, workspace)
     told = _Told(robot)
     lower, upper = _positions(robot, position, beyond_file, told)
-    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), told)
-    a = _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), told)
+    v, a = _both_rates(robot, velocity, acceleration, told)
     return MotionLimits(
         names=robot.coordinate_names,
         lower=lower,
@@ -145,7 +146,20 @@ def motion_limits(
         notes=tuple(told.notes),
         assumed=told.assumed,
         missing={**told.missing, **space.missing},
+        workspace=workspace,
     )
+
+
+def usual_rates(robot: Robot) -> tuple[Array, Array]:
+    """Largest velocities and accelerations (n,) of the robot's file, and those assumed where it says nothing."""
+    return _both_rates(robot, None, None, _Told(robot))
+
+
+def _both_rates(
+    robot: Robot, velocity: ArrayLike | None, acceleration: ArrayLike | None, told: _Told
+) -> tuple[Array, Array]:
+    v = _rates(robot, "velocity", velocity, np.full(robot.n, ASSUMED_VELOCITY), told)
+    return v, _rates(robot, "acceleration", acceleration, np.minimum(v / ASSUMED_RAMP, ASSUMED_MOST), told)
 
 
 def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:

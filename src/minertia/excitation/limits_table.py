@@ -15,6 +15,7 @@ from minertia.tables import LARGEST, CheckedTable, finite
 
 JOINT_LIMITS = ("position", "velocity", "acceleration", "jerk", "effort", "effort_margin")
 SPACE = ("box", "obstacle", "table", "floor", "self_collision", "margin", "radius", "transmission_deg")
+WRITTEN = ("format", "made_for")  # in a file that `limits_file` wrote
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def limits_from_tables(robot: Robot, tables: Sequence[LimitsTable]) -> MotionLim
     chosen: dict[str, Any] = {}
     space: dict[str, Any] = {"boxes": [], "obstacles": []}
     for table in tables:
-        table.only((*JOINT_LIMITS, *SPACE))
+        table.only((*JOINT_LIMITS, *SPACE, *WRITTEN))
         chosen |= {name: _joint_limit(table, name) for name in JOINT_LIMITS if name in table}
         space["boxes"] += [b for entry in table.tables("box") for b in _boxes(entry)]
         space["obstacles"] += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb, factorial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,8 @@ from minertia.errors import Infeasible
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 
 Array = NDArray[np.float64]
+DEGREE = 5
+BLOCK = 20_000  # intervals looked at together
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,9 +49,30 @@ class SampledMotion(ContinuousMotion):
         path = self.path
         times = path.t[0] + np.clip(np.atleast_1d(np.asarray(t, float)), 0.0, self.duration)
         k = np.clip(np.searchsorted(path.t, times, side="right") - 1, 0, len(path.t) - 2)
+        h, coefficients = self._quintics(k)
+        return (times - path.t[k])[:, None] / h, h, coefficients
+
+    def _quintics(self, k: NDArray[np.intp]) -> tuple[Array, tuple[Array, ...]]:
+        """Lengths (N, 1) of the intervals k and the coefficients (N, n) of their quintics, over 0 to 1."""
+        path = self.path
         h = (path.t[k + 1] - path.t[k])[:, None]
-        x = (times - path.t[k])[:, None] / h
         a, b = ((path.q[m], h * path.qd[m], h**2 * path.qdd[m]) for m in (k, k + 1))
         way, rate, bend = b[0] - a[0] - a[1] - a[2] / 2, b[1] - a[1] - a[2], b[2] - a[2]
         cubic, quartic, quintic = 10 * way - 4 * rate, -15 * way + 7 * rate - bend, 6 * way - 3 * rate + bend / 2
-        return x, h, (a[0], a[1], a[2] / 2, cubic + bend / 2, quartic, quintic)
+        return h, (a[0], a[1], a[2] / 2, cubic + bend / 2, quartic, quintic)
+
+    def hulls(self, order: int) -> tuple[Array, Array]:
+        """Numbers (N - 1, n) between which a derivative stays in each interval; 0: position, 3: jerk.
+
+        They are the smallest and the largest Bernstein coefficient of the polynomial there, beyond which it never is.
+        """
+        low, high = [], []
+        for k in range(0, len(self.path.t) - 1, BLOCK):
+            h, c = self._quintics(np.arange(k, min(k + BLOCK, len(self.path.t) - 1)))
+            power = [factorial(i + order) // factorial(i) * c[i + order] / h**order for i in range(DEGREE + 1 - order)]
+            hull = np.array([
+                sum(comb(j, i) / comb(DEGREE - order, i) * power[i] for i in range(j + 1)) for j in range(len(power))
+            ])  # fmt: skip
+            low.append(hull.min(axis=0))
+            high.append(hull.max(axis=0))
+        return np.vstack(low), np.vstack(high)

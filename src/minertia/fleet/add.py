@@ -155,7 +155,7 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
     with opened(task.log, task.earlier) as content:
         if content.digest[:SHORT] in task.known:
             return AddedLog(url, robot, KNOWN, content.digest, replaces=content.starts)
-        columns = _with_marks(content.path, type.columns)
+        columns = _with_marks(content.path, type)
         day = day_of(_first_stamp(content, type, columns, url), type.zone, task.day)
         _refuse_other_year(day, task.day)
         if task.since is not None and day < task.since:
@@ -188,9 +188,10 @@ def _refuse_other_year(day: str, told: str | None) -> None:
         )
 
 
-def _with_marks(path: Path, columns: ColumnMap) -> ColumnMap:
+def _with_marks(path: Path, type: RobotType) -> ColumnMap:
     """The map with the columns of program and load that the log has under these names, where it names none."""
-    names = set(column_names(path, columns))
+    columns = type.columns
+    names = set(column_names(path, columns, type.robot))
     told = {mark: mark for mark in MARKS if getattr(columns, mark) is None and mark in names}
     return replace(columns, **told)  # type: ignore[arg-type]
 

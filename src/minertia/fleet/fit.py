@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, UnknownName, expect_kinds
+from minertia.errors import MinertiaError, SolverFailed, UnknownName, expect_kinds
 from minertia.fleet.columns import DAY
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
@@ -199,8 +199,14 @@ def _pooled(name: str, values: TypeValues, options: FitOptions, model: LinearMod
     if model is None or model.names != values.names:
         raise MinertiaError(f"the physical fit of '{name}' needs the robot's own model of its inertial columns")
     space = physical_space(model)
-    slack = feasibility(space, values.values).slack
-    found = physical_fit(space, values.triangle, max(int(values.rows), 1), weight=GAPS_ONLY)
+    try:
+        slack = feasibility(space, values.values).slack
+        found = physical_fit(space, values.triangle, max(int(values.rows), 1), weight=GAPS_ONLY)
+    except SolverFailed as err:
+        raise MinertiaError(
+            f"no physically consistent robot was found for the values of '{name}' (status of the solver: "
+            f"{err.status}); fit without --physical, and look at the columns and units of its logs"
+        ) from None
     return PooledType(
         name, values.names, values.values, deviation, values.robots, slack is not None and slack > 0, found
     )

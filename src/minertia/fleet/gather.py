@@ -20,7 +20,8 @@ from minertia.fleet.columns import ColumnSet
 from minertia.fleet.evidence import FleetEvidence
 from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import Recording, joined
-from minertia.identification.logs.repair import LONGEST_GAP, Grid, usual_step
+from minertia.identification.logs.repair import LONGEST_GAP, Grid, in_bursts
+from minertia.identification.logs.stamps import bursts_of, usual_step
 from minertia.identification.logs.streaming import even_blocks
 from minertia.identification.problem.rows import STILL
 from minertia.identification.problem.triangles import folded, upright
@@ -192,6 +193,9 @@ class _LogPass:
             self.told.hear(block)
             check_finite(block)
             _refuse_odd_channels(block)
+            bursts = bursts_of(block.t)
+            if bursts is not None:
+                raise in_bursts(block, bursts)
             before = np.maximum.accumulate(np.concatenate([[highest], block.t]))
             self._refuse_two_logs(block, before, step or usual_step(block.t))
             later = block.t > before[:-1]

@@ -196,7 +196,7 @@ class _Without(Mapping[str, Mapping[int, RobotDay]]):
 def _efforts(stack: DayStack) -> Array:
     """Size (rms) of each effort while its joint moves."""
     squares = np.array([float(np.sum(R[:, :, -1] ** 2)) for R in stack.rows])
-    return np.sqrt(squares / np.maximum(stack.samples.sum(axis=0), 1.0))
+    return np.asarray(np.sqrt(squares / np.maximum(stack.samples.sum(axis=0), 1.0)))
 
 
 def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:

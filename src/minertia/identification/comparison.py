@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from minertia.errors import InputError, expected
 from minertia.identification.model import IdentifiedModel
 from minertia.notebook import clipped, html_table, plural
 
 FORMAT = 1
-APART = 2.0  # deviations of a difference from which it is called one
+LEVEL = 0.05  # of finding any difference between two fits of one robot, all values together
+QUANTILE = 1.959963984540054  # of a 95 % interval, in deviations
+ROUNDING = 1e-9  # of eigenvalues of correlations
+Array = NDArray[np.float64]
+UNNAMED = re.compile(r"log \d+")  # of recordings in memory
 LEFT_OUT = ("name", "joints")  # of a campaign's record: no settings
 
 
@@ -20,19 +28,40 @@ LEFT_OUT = ("name", "joints")  # of a campaign's record: no settings
 class ComparedValue:
     """One parameter in two models, None where one of them lacks it; apart: difference in deviations of the difference.
 
-    The deviation of a difference takes the two fits for independent, so that values from the same logs count as nearer
-    than they are.
+    p: chance of a difference as large among all the values, were there none (Holm); None where one model lacks it, or
+    has other effects at that joint, so that it means another thing.  The deviation of a difference takes the two fits
+    for independent, so that values from the same logs count as nearer than they are.
     """
 
     name: str
     first: Mapping[str, Any] | None
     second: Mapping[str, Any] | None
     apart: float | None
+    p: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether both models have it and the values differ by more than chance among so many explains."""
+        return self.p is not None and self.p < LEVEL
 
     @property
     def is_apart(self) -> bool:
         """Whether the two values differ, or only one is there."""
-        return self.apart is None or self.apart > APART
+        return self.differs or self.is_in_one
+
+    @property
+    def is_in_one(self) -> bool:
+        """Whether only one of the models has it."""
+        return self.first is None or self.second is None
+
+
+@dataclass(frozen=True)
+class JointDifference:
+    """All values together: the squared difference in its own deviations, which is chi2 of df for fits of one robot."""
+
+    chi2: float
+    df: int
+    p: float
 
 
 @dataclass(frozen=True)
@@ -44,11 +73,53 @@ class ModelComparison:
     titles: tuple[str, str]
     values: tuple[ComparedValue, ...]
     settings: Mapping[str, tuple[str, str]]
+    joint: JointDifference | None = None
+
+    @property
+    def differing(self) -> tuple[ComparedValue, ...]:
+        """The values of both models that differ."""
+        return tuple(value for value in self.values if value.differs)
 
     @property
     def apart(self) -> tuple[ComparedValue, ...]:
-        """The values that differ."""
+        """The values that differ, and those that only one of the models has."""
         return tuple(value for value in self.values if value.is_apart)
+
+    @property
+    def in_one(self) -> tuple[ComparedValue, ...]:
+        """The values that only one of the models has, such as an effect that only one log asked for."""
+        return tuple(value for value in self.values if value.is_in_one)
+
+    @property
+    def unlike(self) -> tuple[ComparedValue, ...]:
+        """The values that mean another thing in each model, whose effects differ at that joint."""
+        return tuple(value for value in self.values if not value.is_in_one and value.p is None)
+
+    @property
+    def shared_logs(self) -> tuple[str, ...]:
+        """Logs that both were fitted to, by the names on record."""
+        names = [[_log_name(log) for log in model.campaign.get("train") or ()] for model in (self.first, self.second)]
+        return tuple(name for name in names[0] if name in names[1] and not UNNAMED.fullmatch(name))
+
+    def sentences(self) -> tuple[str, ...]:
+        """What the comparison says, in whole sentences."""
+        both = len(self.values) - len(self.in_one) - len(self.unlike)
+        chance = f"(by chance any would in {LEVEL:.0%} of comparisons)"
+        told = [f"{len(self.differing)} of {both} values differ by more than their deviations explain {chance}"]
+        if self.joint is not None:
+            verdict = "differ" if self.joint.p < LEVEL else "do not differ"
+            told.append(
+                f"all values together {verdict}: chi2 {self.joint.chi2:.4g} of {self.joint.df}, p = {self.joint.p:.2g}"
+            )
+        if self.in_one:
+            told.append(f"only in one of them: {', '.join(value.name for value in self.in_one)}")
+        if self.unlike:
+            named = ", ".join(value.name for value in self.unlike)
+            told.append(f"not compared, since the models have other effects at these joints: {named}")
+        if self.shared_logs:
+            logs = ", ".join(self.shared_logs)
+            told.append(f"both were fitted to logs called {logs}: where these are the same, differences count for less")
+        return tuple(told)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -60,16 +131,26 @@ class ModelComparison:
                 for title, model in zip(self.titles, (self.first, self.second), strict=True)
             ],
             "parameters": [
-                {"name": v.name, "first": _shown(v.first), "second": _shown(v.second), "apart": v.apart}
+                {
+                    "name": v.name,
+                    "first": _shown(v.first),
+                    "second": _shown(v.second),
+                    "apart": v.apart,
+                    "p": v.p,
+                    "differs": v.differs,
+                }
                 for v in self.values
             ],
+            "joint": None if self.joint is None else {"chi2": self.joint.chi2, "df": self.joint.df, "p": self.joint.p},
+            "differing": len(self.differing),
+            "sentences": list(self.sentences()),
             "settings": {key: list(pair) for key, pair in self.settings.items()},
         }
 
     def __repr__(self) -> str:
         return (
-            f"<ModelComparison of '{clipped(self.first.nominal.name, 40)}': {len(self.apart)} of "
-            f"{plural(len(self.values), 'value')} differ by more than {APART:g} deviations>"
+            f"<ModelComparison of '{clipped(self.first.nominal.name, 40)}': {len(self.differing)} of "
+            f"{plural(len(self.values), 'value')} differ>"
         )
 
     def _repr_html_(self) -> str:
@@ -95,20 +176,94 @@ def compare_models(
         )
     ours, theirs = ({str(p["name"]): p for p in model.parameters} for model in (first, second))
     names = [*ours, *(name for name in theirs if name not in ours)]
-    values = tuple(_compared(name, ours.get(name), theirs.get(name)) for name in names)
-    a, b = (dict(_flat(model.campaign)) for model in (first, second))
-    keys = [*a, *(key for key in b if key not in a)]
-    settings = {key: (a.get(key, ""), b.get(key, "")) for key in keys if a.get(key) != b.get(key)}
-    return ModelComparison(first, second, titles, values, settings)
+    common = [name for name in ours if name in theirs]
+    alike = _comparable(first, second, common)
+    steps = dict(zip(common, _apart(*_difference(first, second, common)), strict=True))
+    difference, covariance = _difference(first, second, alike)
+    chances = dict(zip(alike, _holm(_apart(difference, covariance)), strict=True))
+    values = tuple(
+        ComparedValue(name, ours.get(name), theirs.get(name), _finite(steps.get(name)), chances.get(name))
+        for name in names
+    )
+    one, two = (dict(_flat(model.campaign)) for model in (first, second))
+    keys = [*one, *(key for key in two if key not in one)]
+    settings = {key: (one.get(key, ""), two.get(key, "")) for key in keys if one.get(key) != two.get(key)}
+    return ModelComparison(first, second, titles, values, settings, _joint(difference, covariance))
 
 
-def _compared(name: str, a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> ComparedValue:
-    if a is None or b is None:
-        return ComparedValue(name, a, b, None)
-    size = math.hypot(float(a["deviation"]), float(b["deviation"]))
-    difference = abs(float(a["value"]) - float(b["value"]))
-    apart = difference / size if size > 0 else 0.0 if difference == 0 else None
-    return ComparedValue(name, a, b, apart)
+def _difference(first: IdentifiedModel, second: IdentifiedModel, names: Sequence[str]) -> tuple[Array, Array]:
+    """Differences of the values of these names, and their covariance."""
+    (a, A), (b, B) = (_stated(model, names) for model in (first, second))
+    return a - b, A + B
+
+
+def _stated(model: IdentifiedModel, names: Sequence[str]) -> tuple[Array, Array]:
+    """Values of these names and their covariance, with deviations at least as the stated 95 % intervals tell."""
+    known = [str(p["name"]) for p in model.parameters]
+    values, C = model.beta, model.covariance
+    if len(values) != len(known):  # gains of position loops are stated beside the model's own unknowns
+        values = np.array([p["value"] for p in model.parameters], float)
+        C = np.diag(np.array([p["deviation"] for p in model.parameters], float) ** 2)
+    wide = np.array([(p["interval"][1] - p["interval"][0]) / (2 * QUANTILE) for p in model.parameters], float)
+    own = np.sqrt(np.maximum(np.diag(C), 0.0))
+    scale = np.where(own > 0, np.maximum(wide / np.where(own > 0, own, 1.0), 1.0), 1.0)
+    kept = [known.index(n) for n in names]
+    return values[kept], (C * np.outer(scale, scale))[np.ix_(kept, kept)]
+
+
+def _comparable(first: IdentifiedModel, second: IdentifiedModel, names: Sequence[str]) -> list[str]:
+    """Those that mean the same in both models: Coulomb friction beside a Stribeck effect is another than alone."""
+    odd = set(first.effect_names) ^ set(second.effect_names)
+    joints = {_joint_of(name) for name in odd}
+    effects = {*first.effect_names, *second.effect_names}
+    return [name for name in names if name not in effects or _joint_of(name) not in joints]
+
+
+def _joint_of(name: str) -> str:
+    """The number of the joint in the name of an effect, such as FS3@0.2."""
+    found = re.match(r"[A-Z]+(\d+)", name)
+    return found[1] if found else name
+
+
+def _apart(difference: Array, covariance: Array) -> Array:
+    """Differences in their deviations; infinite between values that are known exactly and differ."""
+    size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    exact = np.where(difference == 0, 0.0, np.inf)
+    return np.where(size > 0, np.abs(difference) / np.where(size > 0, size, 1.0), exact)
+
+
+def _holm(apart: Array) -> list[float]:
+    """Chances of the differences among all of them, by Holm's steps."""
+    chances = np.array([math.erfc(z / math.sqrt(2.0)) for z in apart])
+    order = np.argsort(chances, kind="stable")
+    steps = np.maximum.accumulate(chances[order] * np.arange(len(chances), 0, -1))
+    found = np.empty_like(chances)
+    found[order] = np.minimum(steps, 1.0)
+    return [float(p) for p in found]
+
+
+def _joint(difference: Array, covariance: Array) -> JointDifference | None:
+    """The test of all values that have a deviation; None where none has."""
+    from scipy.stats import chi2  # here: it takes half a second to load
+
+    size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    known = size > 0
+    if not known.any():
+        return None
+    part = covariance[np.ix_(known, known)] / np.outer(size[known], size[known])
+    weights, axes = np.linalg.eigh(part)
+    seen = weights > ROUNDING * weights[-1]
+    steps = (axes.T @ (difference[known] / size[known]))[seen]
+    total = float(np.sum(steps**2 / weights[seen]))
+    return JointDifference(total, int(seen.sum()), float(chi2.sf(total, int(seen.sum()))))
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _log_name(log: Any) -> str:
+    return str(log.get("file", log) if isinstance(log, Mapping) else log)
 
 
 def _evidence(model: IdentifiedModel) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from minertia.errors import InputError, expected
 from minertia.identification.build import linear_of
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
+from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
@@ -23,6 +24,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.validate import campaign_like
+from minertia.robot.flange import find_flange, load_frame
 
 Array = NDArray[np.float64]
 
@@ -34,23 +36,42 @@ def identify_payload(
     at: str | None = None,
     columns: ColumnMap | str | Path | None = None,
     physical: bool = True,
+    flange: str | Sequence[float] | None = None,
     tell: Tell = silent,
 ) -> Payload:
     """The load that the robot carries in some logs; it adds to whatever the robot carries without them.
 
     unloaded: a campaign whose logs are without the load, or an identified model or its file.  at: link or frame in
-    which the load is given, by default the last link's own.  columns: of the loaded logs, where they are not those of
-    the model.  physical: make the result a body that can exist.
+    which the load is given, by default the last link's own (the flange, where that is on another link, as before a
+    hand with fingers).  columns: of the loaded logs, where they are not those of the model.  physical: make the result
+    a body that can exist.  flange: the frame of the fields for controllers, where the file does not name it as one
+    (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
     """
-    if not isinstance(unloaded, Campaign):
-        model = _whole_model(unloaded)
+    known = unloaded if isinstance(unloaded, Campaign) else _whole_model(unloaded)
+    at = load_frame(known.robot, flange if at is None and isinstance(flange, str) else at)
+    stated = None if flange is None else find_flange(known.robot, at, flange)
+    found = _identified_load(known, loaded, at, columns, physical, tell)
+    return found if stated is None else replace(found, flange=stated)
+
+
+def _identified_load(
+    unloaded: Campaign | IdentifiedModel,
+    loaded: LogLike | Sequence[LogLike],
+    at: str | None,
+    columns: ColumnMap | str | Path | None,
+    physical: bool,
+    tell: Tell,
+) -> Payload:
+    if isinstance(unloaded, IdentifiedModel):
+        model = unloaded
         campaign, logs = _prepared(campaign_like(model, (), columns), (), loaded, tell)
         refuse_unknown_gains(campaign, logs)
         known = KnownRobot(model.linear, model.beta, model.covariance)
         drive = campaign.map.drive
         motions = [log.motion for log in logs]
         found = payload_on(known, motions, at=at, physical=physical, gains=_uncertain(drive, model.linear))
-        return _told(found, drive, logs)
+        doubt = grade_sentence(model.evidence.get("verdict", {}))
+        return _told(found, drive, logs, (f"of the empty robot, {doubt}",) if doubt else ())
     count = len(unloaded.train)
     campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
     refuse_unknown_gains(campaign, logs)
@@ -70,9 +91,12 @@ def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
     return np.concatenate([np.zeros(6 * linear.robot.is_floating), found])[list(linear.rows)]
 
 
-def _told(found: Payload, drive: Drive, logs: tuple[PreparedLog, ...]) -> Payload:
-    """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good."""
-    cautions = found.cautions
+def _told(found: Payload, drive: Drive, logs: tuple[PreparedLog, ...], doubts: tuple[str, ...] = ()) -> Payload:
+    """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good.
+
+    doubts: about the model of the empty robot.
+    """
+    cautions = found.cautions + doubts
     if drive.gains is not None and drive.gain_deviations is None:
         cautions += (
             f"the gains of the drives are quoted without deviations; {100 * ASSUMED:g} % of each is assumed, as a part "

@@ -26,6 +26,8 @@ def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> di
     """A log: its size, what was assumed and found, and its curves."""
     keep = thinned(recording.t, recording.q if recording.tau is None else recording.tau)
     signals = {"q": recording.q, "qd": recording.qd, "effort": recording.tau}
+    if recording.tau is None:
+        signals["command"] = recording.channels.get("command")
     return {
         "log": name,
         "joints": list(recording.joints),
@@ -62,7 +64,7 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
             for log, is_fitted in fitted
             if log.judged is not None
         ],
-        "findings": _findings((*result.problem.logs, *result.problem.unseen)),
+        "findings": findings_view((*result.problem.logs, *result.problem.unseen)),
         "names": dict(names),
     }
 
@@ -101,7 +103,7 @@ def validation_view(
         "correlations": correlations(model.linear.names, model.covariance),
         "joints": list(model.linear.row_names),
         "logs": [judged_view(known, log, log.name, is_fitted=False) for log in logs if log.judged is not None],
-        "findings": _findings(logs),
+        "findings": findings_view(logs),
         "names": {},
     }
 
@@ -135,5 +137,6 @@ def _title(log: PreparedLog, names: Mapping[str, str]) -> str:
     return names.get(log.name.partition(" [")[0], log.name)
 
 
-def _findings(logs: Sequence[PreparedLog]) -> list[dict[str, Any]]:
+def findings_view(logs: Sequence[PreparedLog]) -> list[dict[str, Any]]:
+    """Errors and warnings of the audits of logs."""
     return [{"log": log.name, **asdict(f)} for log in logs for f in log.findings if f.level != "info"]

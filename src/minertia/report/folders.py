@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import MinertiaError
+from minertia.excitation.limits_file import FILE as LIMITS_FILE
+from minertia.excitation.limits_file import limits_toml
 from minertia.excitation.result import Excitation
 from minertia.files import FileError, check_folder, folder_at_once, reading, write_file
 from minertia.identification.actuators import isaac_lab_text, position_mjcf
@@ -20,6 +22,7 @@ from minertia.identification.identify import Identification
 from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import write_model
+from minertia.identification.physical.fit import NOT_FOUND
 from minertia.report.commanded_page import commanded_page
 from minertia.report.pages import written_fit, written_motion
 from minertia.robot.identified import taken_notes
@@ -27,7 +30,7 @@ from minertia.robot.robot import Note, Robot
 from minertia.robot.write import write_robot
 
 IDENTIFICATION_FILES = ("model.toml", "result.json", "report.html")
-MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json")
+MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json", LIMITS_FILE)
 LOOP_FILES = ("actuators.mjcf", "isaac_lab.py")  # position loops for simulators
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 
@@ -47,12 +50,14 @@ def write_excitation(
 
     texts: files for controllers by name, the motion among them (by default the motion alone).  data: its numbers.
     """
-    motion, page, numbers = MOTION_FILES
+    motion, page, numbers, limits = MOTION_FILES
     with folder_at_once(out, force=force) as draft:
         for name, text in (texts or {motion: found.trajectory.to_csv()}).items():
             write_file(draft / name, text)
         write_file(draft / page, written_motion(found))
-        write_file(draft / numbers, json.dumps(data or found.to_dict(), indent=1, allow_nan=False) + "\n")
+        content = {**(data or found.to_dict()), "limits": limits}
+        write_file(draft / numbers, json.dumps(content, indent=1, allow_nan=False) + "\n")
+        write_file(draft / limits, limits_toml(found.base.robot, found.limits))
 
 
 # ---------------------------------------------------------------------- identifications
@@ -136,7 +141,8 @@ def _write_robot(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, 
     name, *beside = _robot_files(source)
     older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
     if not model.is_physical:
-        text = f"not written: no real robot can have these values; try --physical{older}"
+        advice = "" if model.evidence.get("physical", {}).get("status") == NOT_FOUND else "; try --physical"
+        text = f"not written: no real robot can have these values{advice}{older}"
         return (Note("warning", source.name, text),)
     robot = model.robot
     try:

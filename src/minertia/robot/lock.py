@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from minertia.algebra.vec3 import HERE, Pose, compose
-from minertia.errors import DescriptionError, UnknownName
+from minertia.errors import DescriptionError, InputError, UnknownName
 from minertia.robot.inertia import Ten, add_ten, transport_ten
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
@@ -28,6 +29,36 @@ def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
         raise DescriptionError("joints of a robot with coupled drives cannot be locked", file=robot.source)
     robot.require_tree("locking joints")
     return _Lock(robot.numeric, positions).robot()
+
+
+def held(robot: Robot, words: Iterable[str]) -> Robot:
+    """The robot with joints locked as "NAME" or "NAME=VALUE" [rad or m] says; without a value nearest to 0 in range."""
+    positions: dict[str, float] = {}
+    for word in words:
+        name, sign, text = (part.strip() for part in word.partition("="))
+        names = [joint.name for joint in robot.joints]
+        if name not in names:
+            raise UnknownName("joint", name, names)
+        if name in positions:
+            raise InputError(f"joint '{name}' is held twice; name it once")
+        limits = robot.joints[names.index(name)].limits
+        low = -math.inf if limits.lower is None else float(limits.lower)
+        high = math.inf if limits.upper is None else float(limits.upper)
+        value = _position(name, text) if sign else min(max(0.0, low), high)
+        if not low <= value <= high:
+            raise InputError(f"joint '{name}' cannot be held at {value:g}: its range is {low:g} to {high:g}")
+        positions[name] = value
+    return locked(robot, positions)
+
+
+def _position(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"joint '{name}' is held at a number [rad or m], not '{text}'")
+    return value
 
 
 class _Lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -26,11 +27,34 @@ class JointReading(NamedTuple):
     effort: Array | None = None
 
 
+@dataclass(frozen=True)
+class RobotIdentity:
+    """What a driver knows of its robot, None for what it cannot tell.
+
+    joints: names of the joints that it tells positions of.  order: those that it commands, in order.  model: of the
+    maker, such as UR10.  serial: its serial number.
+    """
+
+    joints: tuple[str, ...] | None = None
+    order: tuple[str, ...] | None = None
+    model: str | None = None
+    serial: str | None = None
+
+
 class Driver(abc.ABC):
-    """What runs motions knows of a robot.  period [s]: of its control; effort: column of its efforts in a log."""
+    """What runs motions knows of a robot.  period [s]: of its control; effort: column of its efforts in a log.
+
+    is_simulated: whether the robot's time is that of a simulation, which goes on with the commands.  Of any other robot
+    the stamps must go on as this computer's clock does.
+    """
 
     period: float
     effort: str = "tau{j}"  # N m or N; "i{j}" for currents [A]
+    is_simulated: bool = False
+
+    def identity(self) -> RobotIdentity:
+        """Which robot this is, asked once before it moves."""
+        return RobotIdentity()
 
     @abc.abstractmethod
     def read(self) -> JointReading | None:

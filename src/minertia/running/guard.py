@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from minertia.running.driver import JointReading
 
 Array = NDArray[np.float64]
 ERROR, SLIDING_ERROR = 0.1, 0.02  # rad, m: largest distance from what was commanded
+WIDEST, SLIDING_WIDEST = 0.5, 0.1  # rad, m that can be allowed: half a rad at a metre's reach is a blow, not an error
 FASTER = 2.0  # times the largest velocity that is commanded: no joint that follows is so fast
 NEAR = 0.1  # part of the largest error within which a robot stands where a motion begins
 JITTER = 0.1  # part of the largest error that encoders and clocks may add to a way within a period
@@ -30,31 +31,72 @@ CLEAR = 4.0  # steps of its encoder at least; and times the change of its way fr
 class Guard:
     """Bounds of every joint, arrays (n,): error [rad or m], effort in the driver's unit.
 
-    effort: None where no joint's effort is watched, infinite at joints whose own is not.
+    effort: None where no joint's effort is watched, infinite at joints whose own is not.  must_tell: whether a robot
+    that tells no effort where one is bounded is refused; else those joints are named, and not watched.
     """
 
     names: tuple[str, ...]
     error: Array
     effort: Array | None = None
+    must_tell: bool = True
 
     def __post_init__(self) -> None:
         for what in ("error", "effort"):
             values = getattr(self, what)
             if values is not None:
                 object.__setattr__(self, what, frozen(_bounds(self.names, what, np.asarray(values, float))))
+        if (self.error > WIDEST).any():
+            raise _too_wide(self.names[int(np.argmax(self.error))], float(self.error.max()), f"{WIDEST:g} rad")
 
     @staticmethod
-    def of(robot: Robot, error: ArrayLike | None = None, effort: ArrayLike | None = None) -> Guard:
-        """The bounds given; usual errors, and the efforts of the robot's file at the joints for which it has them."""
+    def of(
+        robot: Robot, error: ArrayLike | None = None, effort: ArrayLike | None = None, *, in_amperes: bool = False
+    ) -> Guard:
+        """The bounds given; usual errors, and the efforts of the robot's file at the joints for which it has them.
+
+        Bounds wider than a robot's limits guard nothing and are refused.  in_amperes: whether efforts are currents,
+        which the file's limits are not.
+        """
         joints = [robot.joints[j] for j in robot.independent]
-        usual = [SLIDING_ERROR if joint.kind == "prismatic" else ERROR for joint in joints]
-        efforts = np.array([np.inf if joint.limits.effort is None else joint.limits.effort for joint in joints])
-        known = efforts if np.isfinite(efforts).any() else None
-        return Guard(
+        slides = np.array([joint.kind == "prismatic" for joint in joints])
+        own = np.array([joint.limits.effort or np.inf for joint in joints])  # a zero is what nobody knows
+        own = np.full(robot.n, np.inf) if in_amperes else own
+        known = own if np.isfinite(own).any() else None
+        found = Guard(
             robot.coordinate_names,
-            np.asarray(usual if error is None else error, float),
+            np.asarray(np.where(slides, SLIDING_ERROR, ERROR) if error is None else error, float),
             known if effort is None else np.asarray(effort, float),
+            must_tell=effort is not None,
         )
+        wide = slides & (found.error > SLIDING_WIDEST)
+        if wide.any():
+            j = int(np.argmax(wide))
+            raise _too_wide(found.names[j], float(found.error[j]), f"{SLIDING_WIDEST:g} m")
+        if found.effort is not None and (found.effort > own).any():
+            j = int(np.argmax(found.effort > own))
+            raise InputError(
+                f"joint '{found.names[j]}' has a limit of effort of {own[j]:g} in its file, and would be stopped at "
+                f"{found.effort[j]:g}: give an --effort that is not above the limit"
+            )
+        return found
+
+    def watching(self, first: JointReading) -> tuple[Guard, str, str]:
+        """(guard for a robot that tells this at first, why it must not begin or "", what is not watched or "").
+
+        A bound on what the robot does not tell is no protection: it is refused where it was asked for.
+        """
+        if self.effort is None:
+            return self, "", ""
+        effort = np.full(len(self.names), np.nan) if first.effort is None else first.effort
+        untold = np.isfinite(self.effort) & ~np.isfinite(effort)
+        if not untold.any():
+            return self, "", ""
+        whose = ", ".join(name for name, is_untold in zip(self.names, untold, strict=True) if is_untold)
+        if self.must_tell:
+            return self, f"efforts of {whose} are to be watched and the robot tells none: leave out --effort", ""
+        left = np.where(untold, np.inf, self.effort)
+        guard = replace(self, effort=left if np.isfinite(left).any() else None)
+        return guard, "", f"the robot tells no effort of {whose}, which is not watched"
 
     @property
     def unwatched(self) -> tuple[str, ...]:
@@ -63,7 +105,7 @@ class Guard:
 
     def place(self, q: Array, first: Array) -> str | None:
         """Why a motion must not begin here; None where the robot stands in its first posture."""
-        off = np.abs(q - first) / (NEAR * self.error)
+        off = np.abs(q - first) / (NEAR * np.minimum(self.error, ERROR))  # the first command is a step of that size
         if not off.max() <= 1:
             j = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
             return (
@@ -83,7 +125,7 @@ class Guard:
         if (off > self.error).any():
             j = int(np.argmax(off / self.error))
             return f"joint '{self.names[j]}' is {off[j]:.3g} away from its command ({self.error[j]:.3g} are allowed)"
-        if now.effort is None and before is not None and before.effort is not None:
+        if now.effort is None and (self.effort is not None or (before is not None and before.effort is not None)):
             return "the robot tells no efforts any more"
         return self._jump(now, before, fastest) or self._effort(now.effort)
 
@@ -100,9 +142,10 @@ class Guard:
     def _effort(self, effort: Array | None) -> str | None:
         if self.effort is None or effort is None:
             return None
-        if not np.all(np.isfinite(effort)):
-            return f"{self._joint(~np.isfinite(effort))} tells no effort"
-        part = np.abs(effort) / self.effort
+        untold = ~np.isfinite(effort) & np.isfinite(self.effort)
+        if untold.any():
+            return f"{self._joint(untold)} tells no effort"
+        part = np.abs(np.where(np.isfinite(effort), effort, 0.0)) / self.effort
         j = int(np.argmax(part))
         if part[j] <= 1:
             return None
@@ -110,6 +153,12 @@ class Guard:
 
     def _joint(self, which: Sequence[bool] | NDArray[np.bool_]) -> str:
         return f"joint '{self.names[int(np.argmax(which))]}'"
+
+
+def _too_wide(name: str, error: float, most: str) -> InputError:
+    return InputError(
+        f"joint '{name}' would be stopped {error:g} away from its command: give an --error of at most {most}"
+    )
 
 
 def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
@@ -126,7 +175,8 @@ class Following:
     """Whether joints move while they are told to: one that sticks is seen in the first period, before it is far off.
 
     It is said to stick when it stands still though every command of the last `LAG` led on, and when it came to a stop
-    more suddenly than its encoder's steps and noise can explain; where they can, its error tells, later.
+    more suddenly than its encoder's steps and noise can explain; where they can, its error tells, later.  One state in
+    which no joint at all has moved is the last one told again: robots that publish on their own do that.
     """
 
     guard: Guard
@@ -134,6 +184,7 @@ class Following:
     commands: deque[Array] = field(init=False)  # ways from command to command
     ways: deque[Array] = field(init=False)  # ways that were gone
     step: Array = field(init=False)  # smallest way that each joint was seen to go: its encoder tells no less
+    is_repeated: bool = False  # whether the last state was one told again
 
     def __post_init__(self) -> None:
         recent = max(2, round(LAG / self.period))
@@ -149,6 +200,9 @@ class Following:
         if before is None:
             return None
         way = now.q - before.q
+        self.is_repeated = len(way) > 1 and not way.any() and not self.is_repeated
+        if self.is_repeated:
+            return None
         stuck = (np.abs(way) < STANDS * self._led_on()) & self._is_sudden(way)
         self.ways.append(way)
         self.step = np.where(way != 0, np.minimum(self.step, np.abs(way)), self.step)

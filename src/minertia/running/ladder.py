@@ -1,13 +1,15 @@
 """The ladder: a motion slowly, then faster, then as it is, watched in every period and stopped at the first fault.
 
-Time is the robot's own: the motion goes on by what its clock says, so a slow computer makes a slow motion and no jump.
+Two clocks count.  The motion goes on by what the robot's stamps say, so a slow computer makes a slow motion and no
+jump; but never by more than a period in a command, nor farther than this computer's clock has gone on.  A real robot
+whose stamps go on faster or slower than this clock is stopped.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +22,13 @@ from minertia.running.guard import Following, Guard
 Array = NDArray[np.float64]
 SPEEDS = (0.1, 0.5, 1.0)
 WATCHDOG = 5  # periods without news from the robot after which it is stopped
-CATCH_UP = 2.0  # periods that a motion goes on at most in one, whatever the robot's clock says
+AHEAD = 2.0  # periods that a motion may be ahead of this computer's clock: messages come early now and then
+LATE = 0.1  # s by which stamps and this computer's clock may differ, or the silence that is allowed, if longer
+DRIFT = 0.02  # part of the time by which they may differ besides
+PERIODS = 5e-4, 0.1  # s: a command leads on by one of them
+FIRST = 0.1  # part of its speed at which a motion begins on a real robot
 SETTLE = 0.2  # s for which the last posture is held
-LOOK = 500  # times at which the largest velocities of a motion are taken
+LOOK, LOOKS_A_SECOND, MOST_LOOKS = 500, 50, 100_000  # times at which the largest velocities of a motion are taken
 BY_HAND = "stopped by hand"
 SLOWEST = 0.01  # part of its speed at which a motion can be run
 
@@ -36,6 +42,26 @@ def _never() -> bool:
 
 def _deaf(now: JointReading) -> None:
     """Nobody listens."""
+
+
+def _mute(sentence: str) -> None:
+    """Nobody is told."""
+
+
+def check_speeds(speeds: Sequence[float]) -> None:
+    """Refuse speeds that no motion has."""
+    if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
+        raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
+
+
+def check_first(speeds: Sequence[float]) -> None:
+    """Refuse speeds by which a real robot would not begin slowly."""
+    if speeds[0] > FIRST * (1 + 1e-9):
+        usual = ",".join(f"{100 * speed:g}" for speed in SPEEDS)
+        raise InputError(
+            f"a real robot begins with at most {100 * FIRST:g} % of the speed, not with {100 * speeds[0]:g} %: give "
+            f"--speeds {usual}"
+        )
 
 
 @dataclass(frozen=True)
@@ -78,26 +104,58 @@ def climb(
     stop: Stop = _never,
     progress: Callable[[RungLog], None] | None = None,
     listen: Listen = _deaf,
+    say: Callable[[str], None] = _mute,
 ) -> list[RungLog]:
     """Run a motion at each speed in turn; the first that is aborted is the last one.
 
     motion: from rest to rest, from a posture back to it.  stop: asked once a period whether a person wants to stop.
-    listen: told every state that was judged good, after its command was sent.
+    listen: told every state that was judged good, after its command was sent.  say: told what is not watched.
     """
-    if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
-        raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
+    check_speeds(speeds)
+    if not PERIODS[0] <= driver.period <= PERIODS[1] * (1 + 1e-9):
+        raise InputError(
+            f"robots take a command every {PERIODS[0]:g} to {PERIODS[1]:g} s, not every {driver.period:g} s"
+        )
     logs: list[RungLog] = []
     for speed in speeds:
-        rung = _Rung(driver, motion, guard, speed, stop, listen)
+        rung = _Rung(driver, motion, guard, speed, stop, listen, _mute if logs else say)
         logs.append(rung.run())
         try:
             if progress is not None:
                 progress(logs[-1])
         except KeyboardInterrupt:  # between two speeds, where the robot stands; its logs are kept
             logs[-1] = rung.left(BY_HAND)
+        except Exception as err:  # a terminal that is gone, for instance
+            logs[-1] = rung.left(f"the run failed ({_first_line(err)})")
         if logs[-1].aborted:
             break
     return logs
+
+
+@dataclass
+class _Clocks:
+    """The robot's stamps and this computer's clock, since the first reading of a rung."""
+
+    period: float
+    stamp: float
+    wall: float
+    spent: float = 0.0  # s of the motion that were commanded, at full speed
+
+    def fault(self, stamp: float, wall: float) -> str:
+        """Why stamps are not believed; "" while both clocks go on alike."""
+        told, passed = stamp - self.stamp, wall - self.wall
+        allowed = max(LATE, WATCHDOG * self.period) + DRIFT * passed
+        if abs(told - passed) <= allowed:
+            return ""
+        how = "faster" if told > passed else "slower"
+        return (
+            f"the robot's clock runs {how} than this computer's: its stamps went on by {told:.3g} s in {passed:.3g} s; "
+            "see to its time"
+        )
+
+    def left(self, wall: float) -> float:
+        """Time [s] that the motion may go on at most."""
+        return max(0.0, wall - self.wall + AHEAD * self.period - self.spent)
 
 
 @dataclass
@@ -110,6 +168,7 @@ class _Rung:
     speed: float
     stop: Stop
     listen: Listen = _deaf
+    say: Callable[[str], None] = _mute
     rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
@@ -120,6 +179,8 @@ class _Rung:
             aborted = BY_HAND
         except DriverError as err:
             aborted = str(err)
+        except Exception as err:  # of a driver, or of this program: the rows up to here are kept
+            aborted = f"the run failed ({_first_line(err)})"
         except BaseException:
             self._halt()
             raise
@@ -127,17 +188,27 @@ class _Rung:
 
     def left(self, why: str) -> RungLog:
         """Stop the robot; the log up to here."""
-        self._halt()
-        return self._log(why)
+        failed = self._halt()
+        return self._log(f"{why}; {failed}" if failed else why)
 
-    def _halt(self) -> None:
-        with contextlib.suppress(DriverError):  # a robot that is gone cannot be told
-            self.driver.stop()
+    def _halt(self) -> str:
+        """Tell the robot to stop; why that failed, "" where it did not.  A second Ctrl-C does not get in between."""
+        failed = ""
+        for _ in range(2):
+            try:
+                self.driver.stop()
+                return ""
+            except KeyboardInterrupt:
+                failed = BY_HAND
+            except Exception as err:  # whatever it is, the log must not be lost
+                failed = _first_line(err)
+                break
+        return f"the stop failed, too ({failed}): press the emergency stop"
 
     def _begin(self) -> str:
         """Look where the robot is."""
-        times = np.linspace(0.0, self.motion.duration, LOOK)
-        self.fastest = self.speed * np.abs(self.motion.at(times)[1]).max(axis=0)
+        looks = min(max(LOOK, int(LOOKS_A_SECOND * self.motion.duration)), MOST_LOOKS)
+        self.fastest = self.speed * np.abs(self.motion.at(np.linspace(0.0, self.motion.duration, looks))[1]).max(axis=0)
         self.commanded = self.motion.at(0.0)[0][0]
         self.phase, self.held, self.silent = 0.0, 0.0, 0
         self.before: JointReading | None = None
@@ -146,15 +217,24 @@ class _Rung:
             if self._is_silent():
                 return self._silence()
         self.silent = 0
-        wrong = self.guard.place(now.q, self.commanded)
-        if wrong is None:
+        self.clocks = _Clocks(self.driver.period, now.t, monotonic())
+        self.guard, wrong, unwatched = self.guard.watching(now)
+        if unwatched:
+            self.say(unwatched)
+        wrong = wrong or self.guard.place(now.q, self.commanded) or ""
+        if not wrong:
             self._send(now)
-        return wrong or ""
+        return wrong
 
     def _read(self) -> JointReading | None:
         now = self.driver.read()
-        if now is not None and not np.isfinite(now.t):  # by which the motion goes on
+        if now is None:
+            return None
+        if not np.isfinite(now.t):  # by which the motion goes on
             raise DriverError("the robot tells no time")
+        for what, values in (("positions", now.q), ("efforts", now.effort)):
+            if values is not None and np.shape(values) != (len(self.guard.names),):
+                raise DriverError(f"the robot tells {np.size(values)} {what} of {len(self.guard.names)} joints")
         return now
 
     def _go(self) -> str:
@@ -179,13 +259,14 @@ class _Rung:
     def _wrong(self, now: JointReading) -> str:
         if self.stop():
             return BY_HAND
+        clocks = "" if self.driver.is_simulated else self.clocks.fault(now.t, monotonic())
         fault = self.guard.fault(now, self.before, self.commanded, self.fastest)
-        return fault or self.following.fault(now, self.before) or ""
+        return clocks or fault or self.following.fault(now, self.before) or ""
 
     def _send(self, now: JointReading) -> None:
         """Command what is due a period later, and keep the row."""
-        period = self.driver.period
-        passed = period if self.before is None else min(now.t - self.before.t, CATCH_UP * period)
+        passed = self._passed(now)
+        self.clocks.spent += passed
         self.phase += self.speed * passed
         if self.phase >= self.motion.duration:
             self.held += passed
@@ -195,6 +276,12 @@ class _Rung:
         self.rows.append((now, self.commanded))
         self.before = now
         self.driver.command(self.commanded, self.speed * qd[0] * (self.held == 0))
+
+    def _passed(self, now: JointReading) -> float:
+        """Time [s] by which the motion goes on: never more than a period, so that no command is too fast."""
+        period = self.driver.period
+        passed = period if self.before is None else min(now.t - self.before.t, period)
+        return passed if self.driver.is_simulated else min(passed, self.clocks.left(monotonic()))
 
     def _is_silent(self) -> bool:
         self.silent += 1
@@ -212,3 +299,9 @@ class _Rung:
         known = [e for e in efforts if e is not None]
         effort = np.array(known).reshape(-1, n) if known and len(known) == len(efforts) else None
         return RungLog(self.speed, t - (t[0] if len(t) else 0.0), q, commanded, effort, aborted)
+
+
+def _first_line(err: BaseException) -> str:
+    """Kind and first line of what was raised."""
+    text = (str(err).splitlines() or [""])[0][:120]
+    return text if isinstance(err, DriverError) else f"{type(err).__name__}: {text}".removesuffix(": ")

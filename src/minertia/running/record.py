@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,29 @@ from numpy.typing import NDArray
 
 from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError, MinertiaError
+from minertia.excitation.route import Route
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.files import reading
 from minertia.robot.robot import Robot
 from minertia.running.ladder import RungLog
-from minertia.seals import is_ours
+from minertia.seals import has_seal
 
 Array = NDArray[np.float64]
-FORMAT = 1
+FORMAT = 2
 FILE = "run.toml"
 SIMULATED = "sim"
-LOOKS = 400  # times at which two motions are compared
-ROUND = 6  # decimals: the same motion from another file, or written at another rate, is the same
+USUAL_RATE = 125.0  # Hz of the commands
+SAME_RATE = 1e-6  # part by which two rates of commands may differ that are the same
 LARGEST = 1_000_000  # bytes of a record
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A climbed ladder, or one that was left: whose motion, with which driver, how far."""
+    """A climbed ladder, or one that was left: whose motion, with which driver, how far.
+
+    motion, description, limits: digests of what was commanded, of the robot's file, and of what the motion was held
+    against; rate [Hz]: of the commands.
+    """
 
     robot: str
     driver: str
@@ -41,6 +46,8 @@ class RunRecord:
     speeds: tuple[float, ...]
     aborted: str
     largest_error: tuple[float, ...]
+    rate: float
+    limits: str
 
     @property
     def is_passed(self) -> bool:
@@ -59,6 +66,8 @@ class RunRecord:
             "largest_error": list(self.largest_error),
             "motion": self.motion,
             "description": self.description,
+            "rate": self.rate,
+            "limits": self.limits,
         }
 
     def to_toml(self) -> str:
@@ -66,8 +75,16 @@ class RunRecord:
         return tomli_w.dumps(self.to_dict())
 
 
-def record_of(robot: Robot, motion: ContinuousMotion, driver: str, logs: Sequence[RungLog]) -> RunRecord:
-    """The record of the logs of a ladder; speeds: those at which the motion ended."""
+def record_of(
+    robot: Robot,
+    motion: ContinuousMotion,
+    driver: str,
+    logs: Sequence[RungLog],
+    *,
+    rate: float = USUAL_RATE,
+    limits: str = "",
+) -> RunRecord:
+    """The record of the logs of a ladder; speeds: those at which the motion ended; limits: their digest."""
     errors = np.max([log.largest_error for log in logs], axis=0)
     return RunRecord(
         robot=robot.name,
@@ -77,25 +94,65 @@ def record_of(robot: Robot, motion: ContinuousMotion, driver: str, logs: Sequenc
         speeds=tuple(log.speed for log in logs if not log.aborted),
         aborted=logs[-1].aborted,
         largest_error=tuple(float(v) for v in errors),
+        rate=rate,
+        limits=limits,
     )
 
 
 def motion_digest(motion: ContinuousMotion) -> str:
-    """The same for the same motion, whatever rate its file has."""
-    q = motion.at(np.linspace(0.0, motion.duration, LOOKS))[0]
-    numbers = np.round(q, ROUND) + 0.0
-    text = f"{motion.duration:.6f}|{numbers.shape}|" + ",".join(f"{v:.{ROUND}f}" for v in numbers.ravel())
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The same for the same numbers: every one that the motion is made of, as it was read, and none that is computed.
+
+    Commands are a function of these numbers, of the rate and of the speed alone.
+    """
+    digest = hashlib.sha256()
+    _digest_into(digest, motion)
+    return digest.hexdigest()
+
+
+def _digest_into(digest: hashlib._Hash, value: Any) -> None:
+    """Add a motion, its parts and its arrays; names of parts command nothing."""
+    if isinstance(value, Route):
+        for _, part in value.parts:
+            _digest_into(digest, part)
+    elif is_dataclass(value):
+        digest.update(f"{type(value).__name__}(".encode())
+        for own in fields(value):
+            _digest_into(digest, getattr(value, own.name))
+        digest.update(b")")
+    else:
+        numbers = np.ascontiguousarray(value, "<f8") + 0.0  # one zero, whatever its sign
+        digest.update(f"{numbers.shape}".encode() + numbers.tobytes())
 
 
 def robot_digest(robot: Robot) -> str:
-    """The same for the same joints, where they are, their limits and parameters."""
-    joints = [(j.name, j.kind, str(j.limits), str(j.parent)) for j in robot.joints]
+    """The same for the same joints, where they are, how they are coupled, their limits and parameters."""
+    numeric = robot.numeric
+    joints = [
+        (j.name, j.kind, str(j.limits), str(j.parent), str(j.follows), j.is_passive, j.has_motor, str(j.elastic))
+        for j in robot.joints
+    ]
     values = robot.parameters() if robot.has_parameters else []
-    rounded = [{name: f"{value:.9g}" for name, value in own.items()} for own in values]
-    places = [[f"{float(v) + 0.0:.9g}" for part in (*j.R, j.p) for v in part] for j in robot.numeric.joints]
-    data = [robot.name, [f"{g:.9g}" for g in robot.gravity], joints, places, rounded]
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    data = {
+        "name": [robot.name, robot.base],
+        "joints": joints,
+        "places": [[*j.R, j.p] for j in numeric.joints],
+        "frames": {name: [str(frame.joint), *frame.pose] for name, frame in numeric.frames.items()},
+        "values": [robot.gravity, values, robot.effects, robot.motor_effects, robot.constants, robot.coupling],
+        "loops": [
+            [cut.name, cut.kind, str(cut.first), str(cut.second), cut.first_pose, cut.second_pose]
+            for cut in numeric.cuts
+        ],
+    }
+    return hashlib.sha256(json.dumps(_plain(data), sort_keys=True).encode()).hexdigest()
+
+
+def _plain(data: Any) -> Any:
+    """Lists, texts and numbers, these with nine digits, at most 12 decimals: last bits of a machine are no change."""
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(value) for value in data]
+    return data if isinstance(data, (str, bool)) or data is None else f"{round(float(data), 12) + 0.0:.9g}"
 
 
 def log_csv(log: RungLog, effort: str) -> str:
@@ -118,8 +175,19 @@ def log_name(speed: float) -> str:
 # ---------------------------------------------------------------------- the gate
 
 
-def require_rehearsed(path: str | Path | None, robot: Robot, motion: ContinuousMotion, speed: float) -> None:
-    """Refuse a motion that has not been run on the simulated robot, whole and unchanged, at this speed."""
+def require_rehearsed(
+    path: str | Path | None,
+    robot: Robot,
+    motion: ContinuousMotion,
+    speed: float,
+    *,
+    rate: float = USUAL_RATE,
+    limits: str | None = None,
+) -> None:
+    """Refuse a motion that has not been run on the simulated robot, whole and unchanged, at this speed and rate.
+
+    limits: digest of those that the motion was held against; None where the caller knows none.
+    """
     how = f"run it with --driver {SIMULATED} first and give its {FILE} with --rehearsed"
     if path is None:
         raise MinertiaError(f"this motion was not rehearsed on a simulated robot: {how}")
@@ -127,13 +195,30 @@ def require_rehearsed(path: str | Path | None, robot: Robot, motion: ContinuousM
     if record.get("driver") != SIMULATED or record.get("passed") is not True:
         why = record.get("aborted") or "it was not run on a simulated robot"
         raise MinertiaError(f"the rehearsal in '{path}' was not passed ({why}): {how}")
-    if record.get("motion") != motion_digest(motion):
-        raise MinertiaError(f"the rehearsal in '{path}' is of another motion: {how}")
-    if record.get("description") != robot_digest(robot):
-        raise MinertiaError(f"the rehearsal in '{path}' is of another robot, or its file was changed since: {how}")
+    for key, own, said in (
+        ("motion", motion_digest(motion), "is of another motion"),
+        ("description", robot_digest(robot), "is of another robot, or its file was changed since"),
+        ("limits", limits, "was held against other limits"),
+    ):
+        if own is not None and record.get(key) != own:
+            raise MinertiaError(f"the rehearsal in '{path}' {said}: {how}")
+    told = _number(record.get("rate"))
+    if told is None or abs(told - rate) > SAME_RATE * rate:
+        had = "no rate" if told is None else f"{told:g} commands a second"
+        raise MinertiaError(f"the rehearsal in '{path}' had {had}, not {rate:g}: give that --rate, or {how}")
     speeds = record.get("speeds")
-    if not isinstance(speeds, list) or not any(isinstance(s, (int, float)) and s >= speed for s in speeds):
+    reached = [_number(s) for s in speeds] if isinstance(speeds, list) else []
+    if not any(s is not None and speed <= s <= 1 for s in reached):
         raise MinertiaError(f"the rehearsal in '{path}' did not reach {100 * speed:g} % of the speed: {how}")
+
+
+def rehearsed_rate(path: str | Path) -> float | None:
+    """Commands a second of a rehearsal; None where its record tells none."""
+    return _number(read_record(path).get("rate"))
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -142,13 +227,13 @@ def read_record(path: str | Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
-        document = toml_document(data[:LARGEST].decode("utf-8"))
+        document = toml_document(data.decode("utf-8"))
     except (OSError, UnicodeDecodeError) as err:
         raise DescriptionError(f"the record cannot be read ({err.__class__.__name__})", file=path) from None
     except DocumentError as err:
         raise DescriptionError(str(err), file=path, line=err.line) from None
-    if not is_ours(Path(path)):
+    if len(data) > LARGEST or not has_seal(data):  # of the bytes that were read, whatever the file is by now
         raise MinertiaError(f"'{path}' is not a record that minertia wrote, or it was changed since: rehearse again")
     if document.get("format") != FORMAT:
-        raise DescriptionError(f"only format {FORMAT} can be read", file=path)
+        raise DescriptionError(f"only format {FORMAT} can be read: rehearse again", file=path)
     return document

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError
 from minertia.extras import load
-from minertia.running.driver import Driver, DriverError, JointReading
+from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 
 Array = NDArray[np.float64]
 STATES, COMMANDS = "/joint_states", "/forward_position_controller/commands"
@@ -24,6 +25,9 @@ STATE_TYPE, COMMAND_TYPE = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64Mu
 LONGEST = 1 << 20  # bytes of a message
 OPENING = 10.0  # s to reach the robot
 MOST = 1000  # messages taken in one period
+ASKING = 1.0  # s to wait for the joints of the states, and for those of the controller
+ASKED = "minertia-joints"  # mark of the question for them
+STRINGS = 9  # kind of a parameter that is a list of texts, in rcl_interfaces
 
 
 class RosbridgeDriver(Driver):
@@ -54,6 +58,21 @@ class RosbridgeDriver(Driver):
             raise DriverError(f"rosbridge at '{url}' cannot be reached ({err.__class__.__name__})") from None
         self._send(op="subscribe", topic=states, type=STATE_TYPE)
         self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
+
+    def identity(self) -> RobotIdentity:
+        """Joints of the states, and those of the controller in its order, where both tell them soon enough."""
+        service = self.commands.rsplit("/", 1)[0] + "/get_parameters"
+        self._send(op="call_service", service=service, id=ASKED, args={"names": ["joints"]})
+        joints: dict[str, None] = {}  # several publishers may tell some each
+        order: tuple[str, ...] | None = None
+        is_answered, end = False, monotonic() + ASKING
+        while not (is_answered and joints.keys() >= set(self.names)) and (left := end - monotonic()) > 0:
+            message = _message(self._received(left))
+            if message.get("op") == "publish" and message.get("topic") == self.states:
+                joints |= dict.fromkeys(_texts(message.get("msg"), "name") or ())
+            elif message.get("op") == "service_response" and message.get("id") == ASKED:
+                order, is_answered = _joints_answered(message), True
+        return RobotIdentity(joints=tuple(joints) or None, order=order)
 
     def read(self) -> JointReading | None:
         """The newest state that has come; what came before it is passed over."""
@@ -115,6 +134,30 @@ class RosbridgeDriver(Driver):
             self.link.send(json.dumps(message))
         except (OSError, self._closed):
             raise DriverError("rosbridge ended the connection") from None
+
+
+def _message(text: str | None) -> dict[str, Any]:
+    """A message; an empty one for what is none, of which `read` says so."""
+    try:
+        found = json_document(text or "{}")
+    except DocumentError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(table: Any, key: str) -> tuple[str, ...] | None:
+    """A list of texts in a message, None for anything else."""
+    values = table.get(key) if isinstance(table, dict) else None
+    is_list = isinstance(values, list) and bool(values) and all(isinstance(v, str) for v in values)
+    return tuple(values) if is_list else None  # type: ignore[arg-type]
+
+
+def _joints_answered(message: dict[str, Any]) -> tuple[str, ...] | None:
+    """The parameter `joints` of a controller; None where it has none."""
+    values = message.get("values")
+    first = values.get("values") if isinstance(values, dict) and message.get("result") is not False else None
+    entry = first[0] if isinstance(first, list) and first else None
+    return _texts(entry, "string_array_value") if isinstance(entry, dict) and entry.get("type") == STRINGS else None
 
 
 def _picked(values: Sequence[float], order: Sequence[int]) -> Array:

@@ -11,18 +11,23 @@ import json
 import socket
 import threading
 from dataclasses import dataclass
+from functools import cache
+from math import perm
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.documents import DocumentError, json_document
+from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import InputError, MinertiaError, UnknownName
+from minertia.excitation.limits import usual_rates
 from minertia.robot.robot import Robot
 from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.validation.closed_plant import plant_of
 from minertia.validation.control_model import control_model
-from minertia.validation.plant import RUNAWAY, ControlSample
+from minertia.validation.plant import RUNAWAY, ControlSample, Imperfections, Sensors
+from minertia.validation.rehearsed import RehearsalOptions
 from minertia.validation.tracking import Gains, computed_torque
 
 Array = NDArray[np.float64]
@@ -31,6 +36,9 @@ SERVO = 1e-3  # s: period of the servo inside the robot
 GAINS = Gains(frequency=40.0)
 LONGEST = 65536  # bytes of a line
 WAIT = 5.0  # s of this computer's time for one period of the simulation
+BACKWARD = np.array([25, -48, 36, -16, 3]) / 12  # velocity times period at the last of five positions, newest first
+KEPT = len(BACKWARD) - 1
+DIRECTIONS = 200  # of velocities and accelerations in which usual efforts are taken
 FAULTS = ("stick", "jump", "silent")
 
 
@@ -49,10 +57,21 @@ class Fault:
 
 
 class SimulatedRobot:
-    """The robot itself: positions go in, its state comes out, a period later."""
+    """The robot itself: positions and velocities go in, its state comes out, a period later.
+
+    Its servo follows them so smoothly that a sample of the effort stands for what is between samples, too, and tells
+    the effort of the moment at which it tells the position: the middle of what it held before and holds from then on.
+    """
 
     def __init__(
-        self, robot: Robot, posture: ArrayLike, *, period: float = 0.008, fault: Fault | None = None, seed: int = 0
+        self,
+        robot: Robot,
+        posture: ArrayLike,
+        *,
+        period: float = 0.008,
+        fault: Fault | None = None,
+        seed: int = 0,
+        imperfections: Imperfections | None = None,
     ) -> None:
         self.inner = max(1, round(period / SERVO))
         self.period, self.fault = period, fault
@@ -60,31 +79,42 @@ class SimulatedRobot:
         self.control = computed_torque(control_model(robot), GAINS)
         self.plant.place(posture)
         self.t, self.n = 0.0, robot.n
-        self.reference = self.plant.q.copy()
-        self.tau = np.zeros(self.n)
         self.stuck: float | None = None
+        self.sensors = Sensors(imperfections or usual_imperfections(robot, posture), self.n, seed)
+        self.way: Way
+        self.held: Array  # effort of the last step of the servo
+        self.wanted: Array  # that of the next one
+        self.hold()
 
     @property
     def is_silent(self) -> bool:
         """Whether it tells nothing any more."""
         return self.fault is not None and self.fault.kind == "silent" and self.t >= self.fault.at - 1e-9
 
-    def step(self, q: Array) -> None:
-        """Go to a position within a period, straight on; the servo is told where it should be meanwhile."""
-        before, self.reference = self.reference, q
-        for k in range(self.inner):
-            s = (k + 1) / self.inner
-            sample = ControlSample(
-                self.t, self.plant.q, self.plant.qd, before + s * (q - before), (q - before) / self.period, 0 * q
-            )
-            self.tau = self.control(sample)
-            self.plant.step(self.tau)
+    def step(self, q: Array, qd: Array | None = None) -> None:
+        """Go to a position within a period, to pass it with a velocity (that of the last commands unless told)."""
+        self.way = self.way.next(q, qd)
+        for wanted in zip(*self.way.parts(self.inner), strict=True):
+            self.held = self.wanted
+            self.plant.step(self.held)
             self._go_wrong()
+            self.wanted = self._torque(*wanted)
         self.t += self.period
 
     def hold(self) -> None:
         """Stay where it is."""
-        self.reference = self.plant.q.copy()
+        here, still = self.plant.q, np.zeros(self.n)
+        self.way = Way(self.period, np.tile(here, (KEPT, 1)), still, still)
+        self.held = self.wanted = self._torque(here, still, still)
+
+    def _torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """What the servo asks of the motors where this is wanted, for the middle of the step that it is held for.
+
+        Else friction, which the servo compensates, would turn over in the motors after it did in the joints, always.
+        """
+        half, rate = 0.5 * self.period / self.inner, self.plant.qd
+        here = ControlSample(self.t, self.plant.q + half * rate, rate + half * qdd, q + half * qd, qd + half * qdd, qdd)
+        return self.control(here)
 
     def _go_wrong(self) -> None:
         fault = self.fault
@@ -103,7 +133,66 @@ class SimulatedRobot:
         """What it tells."""
         if not np.all(np.abs(self.plant.qd) < RUNAWAY):
             raise DriverError("the simulated robot went out of control")
-        return {"t": self.t, "q": self.plant.q.tolist(), "effort": self.tau.tolist()}
+        q = self.sensors.position(self.plant.q)
+        effort = self.sensors.effort(0.5 * (self.held + self.wanted))
+        return {"t": self.t, "q": q.tolist(), "effort": effort.tolist()}
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way from a command to the next one, as a polynomial in time over the period [s].
+
+    It is the quintic through three commands and their velocities.  Along the cubic through two of them accelerations
+    are off by a twelfth of their own second derivative times the period's square at each command, where efforts are
+    told, and by half of that to the other side between them.
+    """
+
+    period: float
+    q: Array  # (KEPT, n): the last commands, that where it ends first
+    qd: Array  # (n,) where it ends
+    begun: Array  # (n,): velocity where it begins
+    polynomial: Array | None = None  # (6, n); None at standstill
+
+    def next(self, q: Array, qd: Array | None = None) -> Way:
+        """The way on to another command; without a velocity, with that of the quartic through all that are kept."""
+        T, (here, last) = self.period, self.q[:2]
+        commands = np.vstack([q, self.q])
+        qd = BACKWARD @ commands / T if qd is None else qd
+        even, odd = 0.5 * (q + last) - here, 0.5 * (q - last) - T * self.qd
+        even_rate, odd_rate = 0.5 * T * (qd - self.begun), 0.5 * T * (qd + self.begun) - T * self.qd
+        fourth, fifth = 0.5 * even_rate - even, 0.5 * (odd_rate - 3 * odd)
+        found = np.stack([here, T * self.qd, even - fourth, odd - fifth, fourth, fifth])
+        return Way(T, commands[:KEPT], qd, self.qd, found)
+
+    def parts(self, count: int) -> list[Array]:
+        """Positions, velocities and accelerations (count, n) at the ends of so many equal parts of it."""
+        assert self.polynomial is not None
+        return [basis @ self.polynomial / self.period**m for m, basis in enumerate(_powers(count))]
+
+
+@cache
+def _powers(count: int) -> list[Array]:
+    """Powers (count, 6) of times up to one, and their first two derivatives."""
+    s, found = np.arange(1, count + 1) / count, []
+    for m in range(3):
+        found.append(np.stack([perm(k, m) * s ** max(k - m, 0) for k in range(6)], axis=1))
+    return found
+
+
+def usual_imperfections(robot: Robot, posture: ArrayLike) -> Imperfections:
+    """Encoders and noise of a rehearsal: 1e-5 rad or 1e-6 m, and 1 % of the efforts that the joints usually need.
+
+    Those are taken at a posture, under velocities and accelerations that the file allows (or 1 rad/s or m/s, and four
+    times that in a second), in all directions: what a sensor is worth does not hang on the motion.
+    """
+    options, rng, size = RehearsalOptions(), np.random.default_rng(0), (DIRECTIONS, robot.n)
+    velocity, acceleration = usual_rates(robot)
+    q = np.broadcast_to(np.asarray(posture, float), size)
+    qd, qdd = (most * rng.uniform(-1, 1, size) for most in (velocity, acceleration))
+    tau = np.asarray(inverse_dynamics(robot, q, qd, qdd), float)
+    rms = np.sqrt(np.mean(tau**2, axis=0))
+    floor = rms[rms > 0].min(initial=1.0)
+    return Imperfections(resolution=options.resolutions(robot), torque_noise=options.noise * np.maximum(rms, floor))
 
 
 class RobotServer:
@@ -149,7 +238,10 @@ class RobotServer:
                 self.stops += 1
                 self.robot.hold()
                 continue
-            self.robot.step(_numbers(message.get("q"), self.robot.n))
+            qd = message.get("qd")
+            self.robot.step(
+                _numbers(message.get("q"), self.robot.n), None if qd is None else _numbers(qd, self.robot.n)
+            )
             self._tell(client)
 
     def _tell(self, client: socket.socket) -> None:
@@ -178,6 +270,8 @@ class Lines:
 
 class LoopbackDriver(Driver):
     """A robot that talks as `RobotServer` does; wait [s] of this computer's time that one period may take."""
+
+    is_simulated = True
 
     def __init__(self, address: tuple[str, int], n: int, *, period: float = 0.008, wait: float = WAIT) -> None:
         self.period, self.n = period, n
@@ -209,7 +303,7 @@ class LoopbackDriver(Driver):
             raise DriverError("the robot told something that is no state") from None
 
     def command(self, q: Array, qd: Array) -> None:
-        """Send a position."""
+        """Send a position and the velocity there."""
         self._send({"q": q.tolist(), "qd": qd.tolist()})
 
     def stop(self) -> None:

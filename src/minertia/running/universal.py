@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import Infeasible
+from minertia.errors import Infeasible, MissingExtra
 from minertia.extras import load
-from minertia.running.driver import Driver, DriverError, JointReading
+from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 
 Array = NDArray[np.float64]
 JOINTS = 6
 LOOKAHEAD, GAIN = 0.05, 300.0  # s; as servoJ has them
 LOOKS = 8  # how often in a period the robot's clock is looked at
 SOFT = 10.0  # m/s2 with which servoStop slows down
+WORDS = 40  # characters of a model or a serial number
 
 
 class UniversalDriver(Driver):
@@ -30,13 +31,26 @@ class UniversalDriver(Driver):
         if n != JOINTS:
             raise Infeasible(f"a Universal Robot has {JOINTS} joints, not {n}")
         receive, control = load("rtde_receive", "ur"), load("rtde_control", "ur")
-        self.period = 1.0 / rate
+        self.host, self.period = host, 1.0 / rate
         self.seen = -np.inf
         try:
             self.receive: Any = receive.RTDEReceiveInterface(host, rate)
             self.control: Any = control.RTDEControlInterface(host, rate)
         except RuntimeError as err:
             raise DriverError(f"the robot at '{host}' cannot be reached ({str(err).splitlines()[0][:120]})") from None
+
+    def identity(self) -> RobotIdentity:
+        """Model and serial number, from the robot's dashboard where it answers."""
+        try:
+            dashboard: Any = load("dashboard_client", "ur").DashboardClient(self.host)
+            dashboard.connect()
+        except (MissingExtra, RuntimeError, OSError):
+            return RobotIdentity()
+        try:
+            return RobotIdentity(model=_word(dashboard, "getRobotModel"), serial=_word(dashboard, "getSerialNumber"))
+        finally:
+            with contextlib.suppress(RuntimeError, OSError):
+                dashboard.disconnect()
 
     def read(self) -> JointReading | None:
         """The next state: waits for the robot's clock to go on, at most a period."""
@@ -77,6 +91,14 @@ class UniversalDriver(Driver):
         if found.shape != (JOINTS,):
             raise DriverError(f"the robot told {found.size} numbers for {JOINTS} joints")
         return found
+
+
+def _word(dashboard: Any, call: str) -> str | None:
+    """What the dashboard answers; None where it has no such answer."""
+    try:
+        return str(getattr(dashboard, call)()).strip()[:WORDS] or None
+    except (AttributeError, RuntimeError, OSError):
+        return None
 
 
 @contextlib.contextmanager

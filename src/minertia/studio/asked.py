@@ -18,10 +18,12 @@ from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 JobName = Annotated[str, Field(pattern=r"^[0-9]{4,6}-[a-z]{1,20}$")]
 Word = Annotated[str, Field(max_length=200)]
+Revision = Annotated[str, Field(max_length=64)]  # of the project as the page knows it
 Scalar = bool | int | FiniteFloat | Word
 Row = Annotated[list[Scalar], Field(max_length=2000)]
 Value = Scalar | Row | Annotated[list[Row], Field(max_length=100)] | None
 Table = Annotated[dict[Word, Value], Field(max_length=60)]
+Effect = Word | Annotated[dict[Word, Scalar | Row], Field(max_length=20)]
 Positive = Annotated[FiniteFloat, Field(gt=0, le=1e6)]
 Keys = Annotated[list[Key], Field(max_length=200)]
 
@@ -43,17 +45,21 @@ def _only(known: tuple[str, ...]) -> Any:
 
 
 class ModelTable(Asked):
-    """Which effects are fitted, and which set of parameters."""
+    """Which effects are fitted, and which set of parameters; None takes a key away."""
 
-    effects: Annotated[list[Word], Field(max_length=60)] | None = None
+    effects: Annotated[list[Effect], Field(max_length=60)] | None = None
     parameters: Literal["base", "mlc"] | None = None
     prior: Literal["robot"] | None = None
-    fix: Annotated[dict[Word, FiniteFloat], Field(max_length=500)] | None = None
+    fix: Annotated[dict[Word, FiniteFloat | None], Field(max_length=500)] | None = None
 
 
 class CampaignAsked(Asked):
-    """A campaign: logs by key, and the tables of the file with its own names."""
+    """Changes of a campaign: logs by key, and values of its tables with the file's own names.
 
+    None takes a value away; what is not named stays as it is.
+    """
+
+    revision: Revision | None = None
     train: Keys = []
     unseen: Annotated[Keys, Field(alias="validate")] = []
     gravity: Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)] | None = None
@@ -71,9 +77,17 @@ class CampaignAsked(Asked):
     _evaluation = field_validator("evaluation")(_only(EVALUATION_KEYS))
 
 
+class CampaignOf(Asked):
+    """A job whose campaign is taken: proposed from headers, or that of an earlier identification."""
+
+    job: JobName
+    revision: Revision | None = None
+
+
 class RobotAsked(Asked):
     """A bundled robot by name, or a file of the project by key."""
 
+    revision: Revision | None = None
     bundled: Word | None = None
     file: Key | None = None
 

@@ -28,35 +28,52 @@ class JobLimits:
     seconds: int = 3600
 
 
-def main(kind: str, folder: str, out: str, settings: dict[str, Any], limits: JobLimits, pipe: Connection) -> None:
-    """Run a job and send ("step", ...), then ("done", sentence) or ("failed", sentence)."""
+@dataclass(frozen=True)
+class JobTask:
+    """What a job is to do: its kind, the project's folder, its own, what was asked, and of which robot and campaign."""
+
+    kind: str
+    folder: str
+    out: str
+    settings: dict[str, Any]
+    made_of: dict[str, Any]
+
+
+def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
+    """Run a job and send ("step", ...), then ("done", sentence, files that it read) or ("failed", sentence)."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
     try:
         _warm()
         _restrict(limits)
-        pipe.send(("done", _done(kind, folder, out, settings, pipe)))
+        pipe.send(("done", *_done(task, pipe)))
     except KeyboardInterrupt:
         sys.exit(1)
     except MinertiaError as err:
-        pipe.send(("failed", _without_folder(str(err), folder)))
+        pipe.send(("failed", _without_folder(str(err), task.folder)))
     except MemoryError:
         pipe.send(("failed", "there is not enough memory for this; take less of it at once"))
     except Exception as err:  # whatever it is, the page has a sentence and the server goes on
         told = f"{err.__class__.__name__}: {err}" if str(err) else err.__class__.__name__
-        pipe.send(("failed", one_line(f"this should not have happened ({_without_folder(told, folder)}); report it")))
+        pipe.send(
+            ("failed", one_line(f"this should not have happened ({_without_folder(told, task.folder)}); report it"))
+        )
 
 
-def _done(kind: str, folder: str, out: str, settings: dict[str, Any], pipe: Connection) -> str:
+def _done(task: JobTask, pipe: Connection) -> tuple[str, list[dict[str, str]]]:
     from minertia.files import inputs_protected
+    from minertia.studio.bindings import files_read, refuse_changed
     from minertia.studio.job_work import JobWork
     from minertia.studio.project import Project
     from minertia.studio.work import run
     from minertia.threads import one_thread
 
-    with one_thread(), inputs_protected():
-        return run(kind, JobWork(Project(folder), Path(out), settings, _Teller(pipe)))
+    project, out = Project(task.folder), Path(task.out)
+    refuse_changed(project, task.made_of)
+    with one_thread(), inputs_protected() as names:
+        sentence = run(task.kind, JobWork(project, out, task.settings, _Teller(pipe), task.made_of))
+    return sentence, files_read(names, project.folder, out)
 
 
 class _Teller:

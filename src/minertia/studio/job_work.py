@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,22 @@ Progress = Callable[..., None]  # called with a step, a part of the whole from 0
 
 @dataclass(frozen=True)
 class JobWork:
-    """One job: the project, the folder for what it writes, what was asked, and whom to tell."""
+    """One job: the project, the folder for what it writes, what was asked, and whom to tell.
+
+    made_of: robot and campaign that it was asked for, whatever is chosen meanwhile.
+    """
 
     project: Project
     out: Path
     settings: Mapping[str, Any]
     tell: Progress
+    made_of: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def robot_name(self) -> str:
+        """How the robot of the job is read: a bundled name, or a path."""
+        name = self.made_of.get("robot", {}).get("name")
+        return self.project.robot_name() if name is None else self.project.robot_place(name)
 
     @property
     def titles(self) -> dict[str, str]:
@@ -30,7 +40,7 @@ class JobWork:
 
     def robot(self, model: object = None) -> Robot:
         """The robot of an identified model by its key, else the one that was chosen, in numbers."""
-        path = self.project.file(str(model), "model").path if model else self.project.robot_name()
+        path = self.project.file(str(model), "model").path if model else self.robot_name
         return read_robot(path, letters=False)
 
     def robot_title(self, model: object = None) -> str:

@@ -1,7 +1,8 @@
 """Jobs: each in a process of its own, followed by any number of readers, recorded in the project's folder.
 
 A record (`job.json`) is written when a job begins and when it ends; one that says "running" when a server starts was
-interrupted.  Results appear at once, so that no folder holds half of them.
+interrupted, and a process that still works for it is ended.  Results appear at once, so that no folder holds half of
+them.  With a result is recorded what it was made of (`bindings`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +27,8 @@ from minertia.documents import DocumentError, json_document
 from minertia.drafts import claimed
 from minertia.errors import InputError, MinertiaError, visible
 from minertia.files import make_folder, write_file
-from minertia.studio.child import JobLimits, main
+from minertia.studio.bindings import bound
+from minertia.studio.child import JobLimits, JobTask, main
 from minertia.studio.project import RUNS, Project
 
 FORMAT = 1
@@ -43,7 +47,10 @@ class Busy(MinertiaError):
 
 @dataclass
 class Job:
-    """One job.  version counts what changed, for readers who wait for news."""
+    """One job.  version counts what changed, for readers who wait for news.
+
+    made_of: robot, campaign and files of its result.  process: number and start of the one that works for it.
+    """
 
     name: str
     kind: str
@@ -56,6 +63,8 @@ class Job:
     part: float | None = None
     numbers: dict[str, float] = field(default_factory=dict)
     sentence: str = ""
+    made_of: dict[str, Any] = field(default_factory=dict)
+    process: dict[str, Any] = field(default_factory=dict)
     version: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +82,8 @@ class Job:
             "part": self.part,
             "numbers": self.numbers,
             "sentence": self.sentence,
+            "made_of": self.made_of,
+            "process": self.process,
         }
 
 
@@ -91,6 +102,7 @@ class Jobs:
             if job is not None:
                 self._jobs[job.name] = job
                 if job.state == RUNNING:
+                    end_orphan(job.process)
                     job.state, job.ended = INTERRUPTED, time.time()
                     job.sentence = "the studio was stopped while this ran; nothing of it was written; start it again"
                     self._record(job)
@@ -115,8 +127,10 @@ class Jobs:
 
     # ------------------------------------------------------------------ doing
 
-    def start(self, kind: str, settings: Mapping[str, Any], digest: str = "") -> Job:
-        """Start a job; where the same one runs already, that one."""
+    def start(
+        self, kind: str, settings: Mapping[str, Any], digest: str = "", made_of: Mapping[str, Any] | None = None
+    ) -> Job:
+        """Start a job; where the same one runs already, that one.  made_of: robot and campaign of its result."""
         asked = dict(settings)
         with self.news:
             running = [job for job in self._jobs.values() if job.state == RUNNING]
@@ -125,14 +139,13 @@ class Jobs:
                     return job
             if len(running) >= MOST or (kind in LONG and sum(job.kind in LONG for job in running) >= MOST_LONG):
                 raise Busy("other jobs run already; wait for one of them, or cancel it")
-            job = self._begun(kind, asked, digest)
+            job = self._begun(Job(self._free_name(kind), kind, asked, digest, made_of=dict(made_of or {})))
             self._jobs[job.name] = job
         self._launch(job)
         return job
 
-    def _begun(self, kind: str, asked: dict[str, Any], digest: str) -> Job:
+    def _begun(self, job: Job) -> Job:
         """A job with its folder and record, or neither."""
-        job = Job(self._free_name(kind), kind, asked, digest)
         folder = make_folder(self.project.folder / RUNS / job.name)
         try:
             self._record(job)
@@ -168,11 +181,15 @@ class Jobs:
         context = _processes()
         ours, theirs = context.Pipe(duplex=False)
         folder = self.project.folder
-        given = (job.kind, str(folder), str(folder / RUNS / job.name), job.settings, self.limits, theirs)
-        process = context.Process(target=main, args=given, daemon=True, name=job.name)
+        task = JobTask(job.kind, str(folder), str(folder / RUNS / job.name), job.settings, job.made_of)
+        process = context.Process(target=main, args=(task, self.limits, theirs), daemon=True, name=job.name)
         process.start()
         theirs.close()
         self._processes[job.name] = process
+        with self.news, contextlib.suppress(MinertiaError):
+            if job.state == RUNNING:
+                job.process = {"pid": process.pid, "began": began(process.pid)}
+                self._record(job)
         thread = threading.Thread(target=self._watch, args=(job, process, ours), daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -202,6 +219,8 @@ class Jobs:
                 job.version += 1
                 self.news.notify_all()
             return
+        if message[0] == "done":
+            job.made_of = {**job.made_of, **bound(message[2], job.started)}
         self._finish(job, DONE if message[0] == "done" else FAILED, str(message[1]))
 
     def _finish(self, job: Job, state: str, sentence: str) -> None:
@@ -210,7 +229,7 @@ class Jobs:
                 self._end(job, state, sentence)
 
     def _end(self, job: Job, state: str, sentence: str) -> None:
-        job.state, job.sentence, job.ended = state, sentence, time.time()
+        job.state, job.sentence, job.ended, job.process = state, sentence, time.time(), {}
         job.part = 1.0 if state == DONE else job.part
         job.version += 1
         try:
@@ -252,6 +271,22 @@ def _taken(folder: Path) -> Callable[[], None]:
         raise InputError(sentence) from None
 
 
+def began(pid: int) -> str:
+    """When a process began, by which another one of the same number is told apart; "" where the system does not say."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def end_orphan(process: Mapping[str, Any]) -> None:
+    """End the process of a job whose server was killed, if it is still there and that very one."""
+    pid, since = process.get("pid"), process.get("began")
+    if isinstance(pid, int) and since and began(pid) == since:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def begin_loading() -> None:
     """Start the process that jobs are forked from, so that it has loaded everything when the first one comes."""
     if "forkserver" in multiprocessing.get_all_start_methods():
@@ -289,6 +324,8 @@ def _recorded(path: Path) -> Job | None:
             found.get("part"),
             {},
             str(found.get("sentence", "")),
+            dict(found.get("made_of", {})),
+            dict(found.get("process", {})),
         )
     except (OSError, DocumentError, UnicodeDecodeError, KeyError, TypeError, ValueError):
         return None

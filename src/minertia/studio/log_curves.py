@@ -44,7 +44,8 @@ def filtered_view(recording: Recording, cutoff: float | None, filtered: Mapping[
 
 def keep_curves(folder: Path, number: int, recording: Recording, filtered: Mapping[str, Array]) -> bool:
     """Keep the curves of a log that is longer than its view; whether they were."""
-    own = {"q": recording.q, "qd": recording.qd, "effort": recording.tau, **filtered}
+    command = recording.channels.get("command") if recording.tau is None else None
+    own = {"q": recording.q, "qd": recording.qd, "effort": recording.tau, "command": command, **filtered}
     rows = {key: np.asarray(values, np.float32) for key, values in own.items() if values is not None}
     if len(recording) <= POINTS or sum(values.nbytes for values in rows.values()) > LARGEST:
         return False

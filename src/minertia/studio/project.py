@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,42 +25,62 @@ import tomli_w
 from minertia.documents import DocumentError, json_document, toml_document
 from minertia.drafts import one_at_a_time
 from minertia.errors import DescriptionError, InputError, MinertiaError, visible
-from minertia.files import make_folder, new_file, write_file
+from minertia.files import edit_file, make_folder, new_file, write_file
+from minertia.identification.logs.readers import FORMATS, is_folder, is_there
 from minertia.robot.read import bundled_robots, is_model_text
 from minertia.robot.xml_input import parse_xml
 from minertia.seals import is_ours
-from minertia.version import __version__
+from minertia.studio.digests import bundled_digest, file_digest, stamp
+from minertia.studio.toml_edit import edited
 
 FORMAT = 1
 STATE, CAMPAIGN, BEFORE, RUNS, UPLOADS = "studio.json", "campaign.toml", "campaign.before.toml", "runs", "uploads"
 STORE = "store.toml"  # what a store of a fleet's records is known by
 USES = ("train", "validate")
-TABLES = ("columns", "drive", "filter", "model", "estimator", "evaluation")  # of a campaign, in the format's own keys
-KEPT = ("name", "gravity", "joints", "hold")  # of a campaign that stands there already
+# keys of [columns] that headers tell; the others say how a file is to be read, which its headers cannot
+MAPPED = ("t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "command", "command_velocity", "motor", "angle",
+          "length", "effort_unit")  # fmt: skip
+TABLES = ("columns", "drive", "filter", "model", "estimator", "evaluation")  # of a campaign that requests change
 ROBOT_ENDINGS = (".urdf", ".xml", ".mjcf", ".par", ".toml")
-LOG_ENDINGS = (".csv.gz", ".csv", ".txt", ".tsv", ".dat", ".parquet", ".npz", ".mat", ".mcap")
+LOG_ENDINGS = tuple(FORMATS)  # of all logs that a command reads
 MESH_ENDINGS = (".stl", ".obj", ".dae")  # what can be read of them; with a description that was dropped
 ENDINGS = {"robot": ROBOT_ENDINGS, "log": LOG_ENDINGS, "mesh": MESH_ENDINGS}
 NOT_LOGS = re.compile(r"(motion|excitation|trajectory)[^/]*\.csv$|readme|requirements|cmakelists", re.IGNORECASE)
-NO_ROBOTS = (CAMPAIGN, BEFORE, "columns.toml", "log.toml", "limits.toml", "pyproject.toml")
+NO_ROBOTS = (CAMPAIGN, BEFORE, "columns.toml", "log.toml", "limits.toml", "excitation-limits.toml", "pyproject.toml")
 DEPTH, MOST = 3, 2000  # folders below the project that are looked into, and files that are looked at
 LONGEST_TITLE = 120
 NEAR = 400  # characters from the start of a TOML file that say what it is
 
 
+class Outdated(InputError):
+    """A change of what was changed elsewhere meanwhile.  revision: of the project as it is now."""
+
+    def __init__(self, revision: str) -> None:
+        self.revision = revision
+        super().__init__(
+            "campaign.toml or the robot was changed elsewhere (in another tab, or by an editor) since this page read "
+            "it; reload to see that, or keep yours"
+        )
+
+
 @dataclass(frozen=True)
 class ProjectFile:
-    """A file of the project.  key: what requests call it.  kind: "robot", "log" or "model".  title: for people."""
+    """A file of the project.  key: what requests call it.  kind: "robot", "log" or "model".  title: for people.
+
+    robot: name of the robot of a model.
+    """
 
     key: str
     kind: str
     path: Path
     title: str
     size: int
+    robot: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the page."""
-        return {"key": self.key, "kind": self.kind, "title": self.title, "size": self.size}
+        named = {} if self.robot is None else {"robot": self.robot}
+        return {"key": self.key, "kind": self.kind, "title": self.title, "size": self.size, **named}
 
 
 class Project:
@@ -77,16 +99,22 @@ class Project:
     # ------------------------------------------------------------------ files
 
     def files(self) -> list[ProjectFile]:
-        """Robots, logs and models in the folder and a few levels below, by title."""
+        """Robots, logs and models in the folder and a few levels below, and logs of the campaign wherever; by title."""
         titles = self._state().get("titles", {})
-        found = []
+        found: dict[str, ProjectFile] = {}
         for path in _walk(self.folder):
-            kind = _kind(path)
+            kind = "log" if path.is_dir() else _kind(path)
             if kind is not None:
                 name = path.relative_to(self.folder).as_posix()
-                title = visible(str(titles.get(name, name)))
-                found.append(ProjectFile(_key(name), kind, path, title, path.stat().st_size))
-        return sorted(found, key=lambda file: (file.title.lower(), file.key))  # names of uploads are in no order
+                found[name] = _project_file(name, kind, path, visible(str(titles.get(name, name))))
+        for name in self._campaign_logs():
+            if name not in found and is_there(self.folder / name):
+                found[name] = _project_file(name, "log", self.folder / name, visible(name))
+        return sorted(found.values(), key=lambda file: (file.title.lower(), file.key))  # uploads are in no order
+
+    def _campaign_logs(self) -> list[str]:
+        logs = self._document_or_none().get("logs")
+        return [name for use in USES for name in _names(logs.get(use))] if isinstance(logs, dict) else []
 
     def file(self, key: str, *kinds: str) -> ProjectFile:
         """The file that a request means; kinds: what it may be."""
@@ -140,50 +168,76 @@ class Project:
 
     @property
     def robot(self) -> dict[str, str] | None:
-        """The robot that was chosen: {"bundled": name} or {"file": key}; that of the campaign else.
+        """The robot of the campaign; the one that was chosen where there is no campaign yet.
 
-        With a title for people, and a version that changes with the content.
+        {"bundled": name} or {"file": key}, with a title for people, and a version that changes with the content; name:
+        as a campaign has it.
         """
-        chosen = self._state().get("robot") or self._campaign_robot()
-        if chosen is None:
+        name = self._robot_entry()
+        if name is None:
             return None
-        if "bundled" in chosen:
-            name = chosen["bundled"]
-            return {"bundled": name, "title": name, "version": f"{name} of {__version__}"}
-        found = next((file for file in self.files() if file.key == _key(chosen["name"])), None)
-        return None if found is None else {"file": found.key, "title": found.title, "version": _version(found.path)}
+        if name in bundled_robots():
+            return {"bundled": name, "name": name, "title": name, "version": bundled_digest(name)}
+        found = next((file for file in self.files() if file.key == _key(name)), None)
+        if found is None and self._is_robot(name):
+            found = _project_file(name, "robot", self.folder / name, visible(name))
+        if found is None:
+            return None
+        return {"file": found.key, "name": name, "title": found.title, "version": file_digest(found.path)}
 
-    def choose_robot(self, *, bundled: str | None = None, file: str | None = None) -> dict[str, str]:
-        """Take a bundled robot or a file of the project."""
+    def _robot_entry(self) -> str | None:
+        """The robot as a campaign names it: a bundled name, or a file from the folder on."""
+        name = self._document_or_none().get("robot")
+        if isinstance(name, str) and (name in bundled_robots() or self._is_robot(name)):
+            return name
+        chosen = self._state().get("robot") or {}
+        name = chosen.get("bundled") or chosen.get("name")
+        return name if isinstance(name, str) else None
+
+    def _is_robot(self, name: str) -> bool:
+        path = self.folder / name
+        return path.is_file() and path.name.lower().endswith(ROBOT_ENDINGS)
+
+    def choose_robot(
+        self, *, bundled: str | None = None, file: str | None = None, revision: str | None = None
+    ) -> dict[str, str]:
+        """Take a bundled robot or a file of the project; a campaign that is there names it from then on.
+
+        revision: of the project as the caller knows it; None does not ask.
+        """
         if bundled is not None:
             if bundled not in bundled_robots():
                 raise InputError("there is no bundled robot of this name; `minertia robots` lists them")
-            chosen = {"bundled": bundled}
+            chosen, name = {"bundled": bundled}, bundled
         else:
-            path = self.file(file or "", "robot", "model").path
-            chosen = {"name": path.relative_to(self.folder).as_posix()}
-        self._remember(lambda state: {**state, "robot": chosen})
+            name = self._named(file or "", "robot", "model")
+            chosen = {"name": name}
+        with self._changing(revision):
+            if self._document_or_none():
+                self._edit({"robot": name})
+            self._remember_now(lambda state: {**state, "robot": chosen})
         found = self.robot
         assert found is not None
         return found
 
     def robot_name(self) -> str:
-        """How the robot that was chosen is read: a bundled name, or a path."""
-        chosen = self.robot
-        if chosen is None:
+        """How the robot is read: a bundled name, or a path."""
+        if (chosen := self.robot) is None:
             raise InputError("no robot is chosen yet; choose one in the step Robot")
-        return chosen["bundled"] if "bundled" in chosen else str(self.file(chosen["file"], "robot", "model").path)
+        return self.robot_place(chosen["name"])
 
-    def _campaign_robot(self) -> dict[str, str] | None:
-        try:
-            name = (self.campaign() or {}).get("robot")
-        except MinertiaError:
-            return None
-        if not isinstance(name, str):
-            return None
-        return {"bundled": name} if name in bundled_robots() else {"name": name}
+    def robot_place(self, name: str) -> str:
+        """How a robot is read that a campaign names so."""
+        return name if name in bundled_robots() else str(self.folder / name)
 
     # ------------------------------------------------------------------ the campaign
+
+    @property
+    def revision(self) -> str:
+        """Of the campaign's text and the robot that was chosen: a writer who knows an older one is refused."""
+        path = self.folder / CAMPAIGN
+        text = path.read_bytes() if path.is_file() else b""
+        return hashlib.sha256(repr((text, self._state().get("robot"))).encode()).hexdigest()[:16]
 
     def campaign(self) -> dict[str, Any] | None:
         """The campaign file as plain data, logs by their keys; None where there is none."""
@@ -194,42 +248,123 @@ class Project:
         logs = found.get("logs")
         if isinstance(logs, dict):
             found["logs"] = {**logs, **{use: [_key(n) for n in _names(logs.get(use))] for use in USES}}
-        return found
+        return dict(_shown_data(found))
 
-    def write_campaign(self, asked: Mapping[str, Any]) -> None:
-        """Write the campaign: the robot that was chosen, logs by key, and tables as the format has them."""
-        chosen = self.robot
-        if chosen is None:
+    def write_campaign(self, asked: Mapping[str, Any], revision: str | None = None) -> None:
+        """Change the campaign: logs by key, and values of its tables; None takes one away, what is not named stays.
+
+        revision: of the project as the caller knows it; None does not ask.
+        """
+        with self._changing(revision):
+            before = self._before()
+            changes: dict[str, Any] = {name: asked[name] for name in TABLES if asked.get(name)}
+            if "gravity" in asked:
+                changes["gravity"] = asked["gravity"]
+            logs = {use: self._entries(before, use, asked[use]) for use in USES if use in asked}
+            self._edit({**self._start(before), **({"logs": logs} if logs else {}), **changes})
+
+    def take_campaign(self, text: str, revision: str | None = None, *, is_proposal: bool = False) -> None:
+        """Take a campaign of an earlier run as it was, or a proposal for what the campaign does not say yet.
+
+        A proposal gives logs, columns and the sides of the drives; everything else that is stated stays.
+        """
+        with self._changing(revision):
+            before = self._before()
+            if not is_proposal:
+                self._put(text)
+            elif before:
+                self._edit(_proposed(before, self._relative_names(_parsed(text))))
+            else:
+                self._put(edited(text, {**self._relative_names(_parsed(text)), **self._start({})}))
+
+    def _relative_names(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """A proposal whose logs are named from the folder on."""
+        logs = document.get("logs") or {}
+        found = {use: [self._from_folder(name) for name in _names(logs.get(use))] for use in USES}
+        return {**document, "logs": {use: names for use, names in found.items() if names}}
+
+    def _from_folder(self, name: str) -> str:
+        path = Path(name)
+        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else name
+
+    def _start(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """What a campaign begins with, and one that says another robot than is there."""
+        name = self._robot_entry()
+        if name is None or self.robot is None:
             raise InputError("no robot is chosen yet; choose one in the step Robot")
-        robot = chosen["bundled"] if "bundled" in chosen else self._relative(chosen["file"], "robot", "model")
-        path = self.folder / CAMPAIGN
-        before = _document(path) if path.is_file() else {}
-        named = _entries(before.get("logs"))  # with parts and loads, which the page does not show
-        logs: dict[str, Any] = {k: v for k, v in (before.get("logs") or {}).items() if k not in USES}
-        logs |= {use: [named.get(key) or self._relative(key, "log") for key in asked.get(use, ())] for use in USES}
-        kept = {key: value for key, value in before.items() if key in KEPT}
-        document = {"format": FORMAT, **kept, "robot": robot, "logs": {k: v for k, v in logs.items() if v != []}}
-        if asked.get("gravity"):
-            document["gravity"] = list(asked["gravity"])
-        tables = {name: _stated(asked.get(name) or {}) for name in TABLES}
-        document |= {name: table for name, table in tables.items() if table}
-        if path.is_file() and not is_ours(path):  # written by hand: with comments, which would be lost
-            write_file(self.folder / BEFORE, path.read_bytes(), force=True, seal=False)
-        write_file(path, tomli_w.dumps(document), force=True)
+        return {**({} if "format" in before else {"format": FORMAT}), "robot": name}
 
-    def _relative(self, key: str, *kinds: str) -> str:
-        return self.file(key, *kinds).path.relative_to(self.folder).as_posix()
+    def _entries(self, before: Mapping[str, Any], use: str, keys: Sequence[str]) -> list[Any]:
+        """Logs as the campaign lists them, with parts and loads, which the page does not show; new ones by name."""
+        logs = before.get("logs")
+        now = logs.get(use) if isinstance(logs, dict) else None
+        listed = {**_entries(logs, *USES), **_entries(logs, use)}  # of two parts of a log one may have another use
+        in_tables = isinstance(now, list) and bool(now) and all(isinstance(item, dict) for item in now)
+        own = [(listed[key] if key in listed else [self._named(key, "log")]) for key in keys]
+        return [{"file": item} if in_tables and isinstance(item, str) else item for items in own for item in items]
+
+    def _before(self) -> dict[str, Any]:
+        path = self.folder / CAMPAIGN
+        return _document(path) if path.is_file() else {}
+
+    def _document_or_none(self) -> dict[str, Any]:
+        """The campaign, empty where there is none or it cannot be read."""
+        try:
+            return self._before()
+        except MinertiaError:
+            return {}
+
+    def _edit(self, changes: Mapping[str, Any]) -> None:
+        path = self.folder / CAMPAIGN
+        text = _text(path) if path.is_file() else ""
+        self._put(edited(text, changes))
+
+    def _put(self, text: str) -> None:
+        """Write the campaign; one that somebody wrote by hand stays theirs, and is kept as it was before."""
+        path = self.folder / CAMPAIGN
+        if not path.is_file() or is_ours(path):
+            write_file(path, text, force=True)
+            return
+        before = path.read_bytes()
+        if hashlib.sha256(before).hexdigest() != self._state().get("wrote"):
+            write_file(self.folder / BEFORE, before, force=True, seal=False)
+        edit_file(path, text)
+        self._remember_now(lambda state: {**state, "wrote": hashlib.sha256(path.read_bytes()).hexdigest()})
+
+    def _named(self, key: str, *kinds: str) -> str:
+        """A file as a campaign names it."""
+        path = self.file(key, *kinds).path
+        return (
+            path.relative_to(self.folder).as_posix()
+            if path.is_relative_to(self.folder)
+            else os.path.relpath(path, self.folder)
+        )
 
     def digest(self) -> str:
-        """Of the campaign, its robot and its logs: what a check was made of, and is void without."""
-        known = hashlib.sha256()
-        path = self.folder / CAMPAIGN
-        known.update(path.read_bytes() if path.is_file() else b"")
-        names = sorted(str(file.path) for file in self.files() if file.kind != "model")
-        for name in names:
-            stat = os.stat(name)
-            known.update(f"{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+        """Of the campaign, its robot and its logs, as they stand: a job of the same is the same job."""
+        known = hashlib.sha256(self.campaign_digest().encode())
+        known.update(str((self.robot or {}).get("version")).encode())
+        for file in self.files():
+            if file.kind == "log":
+                known.update(f"{file.path}\0{stamp(file.path)}\0".encode())
         return known.hexdigest()
+
+    def campaign_digest(self) -> str:
+        """Of what the campaign says; comments and spaces are free."""
+        path = self.folder / CAMPAIGN
+        try:
+            content = tomli_w.dumps(_sorted(self._before()))
+        except MinertiaError:
+            content = repr(path.read_bytes())
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def pulse(self) -> str:
+        """Changes with everything that a page shows of the folder, but for jobs."""
+        known = hashlib.sha256(self.revision.encode())
+        for file in self.files():
+            known.update(f"{file.key}\0{file.title}\0{stamp(file.path)}\0".encode())
+        known.update("".join(store.key for store in self.stores()).encode())
+        return known.hexdigest()[:16]
 
     # ------------------------------------------------------------------ what the studio remembers
 
@@ -240,11 +375,21 @@ class Project:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def _remember(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Change what is remembered; jobs in their processes and other servers of the folder wait their turn."""
+    @contextmanager
+    def _changing(self, revision: str | None = None) -> Iterator[None]:
+        """Jobs in their processes and other servers of the folder wait their turn; refuse who knows an older one."""
         with self._lock, one_at_a_time(self.folder):
-            state = {"format": FORMAT, **change(self._state())}
-            write_file(self.folder / STATE, json.dumps(state, indent=1) + "\n", force=True)
+            if revision is not None and revision != self.revision:
+                raise Outdated(self.revision)
+            yield
+
+    def _remember(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        with self._changing():
+            self._remember_now(change)
+
+    def _remember_now(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        state = {"format": FORMAT, **change(self._state())}
+        write_file(self.folder / STATE, json.dumps(state, indent=1) + "\n", force=True)
 
 
 @dataclass(frozen=True)
@@ -325,6 +470,10 @@ def _walk(folder: Path) -> Iterator[Path]:
         if STORE in names and here != folder:  # records of a fleet, which are no logs
             folders[:] = []
             continue
+        if here != folder and is_folder(here):  # one log: a ROS 2 bag, or one of SAGE
+            folders[:] = []
+            yield here
+            continue
         depth = len(here.relative_to(folder).parts)
         folders[:] = (
             sorted(f for f in folders if not f.startswith((".", "__")) and f != "code") if depth < DEPTH else []
@@ -365,9 +514,21 @@ def _toml_kind(path: Path, in_runs: bool) -> str | None:
     return "robot" if not in_runs and re.search(r"^\s*\[\[(joint|link)\]\]", start, re.MULTILINE) else None
 
 
-def _version(path: Path) -> str:
+def _project_file(name: str, kind: str, path: Path, title: str) -> ProjectFile:
     stat = path.stat()
-    return _key(f"{path} {stat.st_size} {stat.st_mtime_ns}")
+    robot = _robot_of(str(path), stat.st_size, stat.st_mtime_ns) if kind == "model" else None
+    return ProjectFile(_key(name), kind, path, title, stat.st_size, robot)
+
+
+@lru_cache(maxsize=512)
+def _robot_of(path: str, size: int, changed: int) -> str | None:
+    """Name of the robot of a model's file as it stands."""
+    try:
+        robot = toml_document(Path(path).read_text(encoding="utf-8")).get("robot")
+    except (DocumentError, OSError, UnicodeDecodeError):
+        return None
+    name = robot.get("name") if isinstance(robot, dict) else None
+    return visible(name) if isinstance(name, str) else None
 
 
 def _key(name: str) -> str:
@@ -375,37 +536,90 @@ def _key(name: str) -> str:
 
 
 def _document(path: Path) -> dict[str, Any]:
+    return _parsed(_text(path), path.name)
+
+
+def _text(path: Path) -> str:
+    """The text of a campaign with its own ends of lines, which stay when it is edited."""
     try:
-        return toml_document(path.read_text(encoding="utf-8"))
-    except (DocumentError, OSError, UnicodeDecodeError) as err:
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as err:
         raise InputError(f"{path.name} cannot be read: {err}") from None
 
 
+def _parsed(text: str, name: str = CAMPAIGN) -> dict[str, Any]:
+    try:
+        return toml_document(text)
+    except DocumentError as err:
+        line = "" if err.line is None else f", line {err.line}"
+        raise InputError(f"{name} cannot be read{line}: {err}") from None
+
+
+def _proposed(before: Mapping[str, Any], proposal: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes that a proposal makes to a campaign: logs and columns anew, else what is not stated yet."""
+    columns, drive = before.get("columns") or {}, before.get("drive") or {}
+    new, sides = proposal.get("columns") or {}, proposal.get("drive") or {}
+    found = {**dict.fromkeys(MAPPED), **{key: _answered(columns.get(key), value) for key, value in new.items()}}
+    changes: dict[str, Any] = {
+        "logs": proposal["logs"],
+        "columns": {k: v for k, v in found.items() if v or k in columns},
+    }
+    for key, value in proposal.items():
+        stated = before.get(key)
+        if key in ("format", "robot", "logs", "columns"):
+            continue
+        if isinstance(value, Mapping) and isinstance(stated, Mapping):
+            changes[key] = {k: v for k, v in value.items() if k not in stated}
+        elif stated is None:
+            changes[key] = value
+    if drive:
+        changes["drive"] |= {k: v for k, v in sides.items() if k in ("position", "effort")}
+    return changes
+
+
+def _answered(old: Any, value: Any) -> Any:
+    """What a proposal says, or what the campaign says already where the proposal asks."""
+    return old if old is not None and "?" in str(value) else value
+
+
 def _names(logs: Any) -> list[str]:
-    """Names of the files of logs that a campaign lists."""
-    return list(_listed(logs).keys())
+    """Names of the files of logs that a campaign lists, each once."""
+    return list(dict.fromkeys(name for name, _ in _listed(logs)))
 
 
-def _entries(logs: Any) -> dict[str, Any]:
-    """Logs of a campaign as they are listed there, by key."""
-    found = {name: item for use in USES for name, item in _listed((logs or {}).get(use)).items()}
-    return {_key(name): item for name, item in found.items()}
+def _entries(logs: Any, *uses: str) -> dict[str, list[Any]]:
+    """Logs of a campaign as they are listed there, by key: several parts of one file have one key."""
+    found: dict[str, list[Any]] = {}
+    for use in uses if isinstance(logs, Mapping) else ():
+        for name, item in _listed(logs.get(use)):
+            found.setdefault(_key(name), []).append(item)
+    return found
 
 
-def _listed(logs: Any) -> dict[str, Any]:
+def _listed(logs: Any) -> list[tuple[str, Any]]:
     items = logs if isinstance(logs, list) else [] if logs is None else [logs]
     named = [(item.get("file") if isinstance(item, dict) else item, item) for item in items]
-    return {name: item for name, item in named if isinstance(name, str)}
+    return [(name, item) for name, item in named if isinstance(name, str)]
+
+
+def _sorted(value: Any) -> Any:
+    """Keys in their order, without tables that are empty and say nothing."""
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value) if value[key] != {}}
+    return [_sorted(one) for one in value] if isinstance(value, list) else value
+
+
+def _shown_data(value: Any) -> Any:
+    """Data that JSON can hold: dates and what is no number as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _shown_data(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_shown_data(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def _shown(title: str) -> str:
     """A title without a path in it."""
     return visible(re.split(r"[/\\]", title)[-1])[-LONGEST_TITLE:]
-
-
-def _stated(value: Any) -> Any:
-    """Data that TOML can hold: without what is not stated."""
-    if isinstance(value, Mapping):
-        kept = {str(key): _stated(v) for key, v in value.items() if v is not None}
-        return {key: v for key, v in kept.items() if v != {}}
-    return [_stated(v) for v in value] if isinstance(value, list | tuple) else value

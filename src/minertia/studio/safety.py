@@ -1,18 +1,19 @@
 """Who may talk to the studio, and what its answers allow the browser to do.
 
 Everything stands before the application: whose name the server is called by (Host), from which page a request comes
-(Origin), the token where other machines can reach the server, how much may be sent, and the headers of answers.
+(Origin), the token that only whoever started it has, how much may be sent, and the headers of answers.
 """
 
 from __future__ import annotations
 
+import html
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "minertia_studio"
@@ -34,13 +35,15 @@ HEADERS = {
 SMALL = 1_000_000  # bytes of a body that is no upload
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 READS = ("GET", "HEAD", "OPTIONS")
+NO_TOKEN = "open the address that the studio printed, with its token"
 
 
 @dataclass(frozen=True)
 class Door:
     """Who may come in.
 
-    hosts: names with port that the server goes by (none: any, with a token).  largest: of uploads [bytes].
+    hosts: names with port that the server goes by (none: any).  token: what everybody must bring who asks; on this
+    machine, too, which others may use (None: a test of the application alone).  largest: of uploads [bytes].
     """
 
     hosts: tuple[str, ...] = ()
@@ -123,24 +126,49 @@ class Doorkeeper:
         token = self.door.token or ""
         query = parse_qs(scope["query_string"].decode("latin-1"))
         given = (query.pop("token", None) or [""])[0]
+        name = _cookie_name(headers)
         if _is_same(given, token) and scope["method"] == "GET":
             rest = urlencode(query, doseq=True)
-            answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
-            answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+            answer = _onward(headers, quote(scope["path"]) + (f"?{rest}" if rest else ""))
+            answer.set_cookie(name, token, httponly=True, samesite="strict")
             return answer
-        known = headers.get("authorization", "").removeprefix("Bearer "), _cookie(headers)
+        known = headers.get("authorization", "").removeprefix("Bearer "), _cookie(headers, name)
         if any(_is_same(one, token) for one in known):
             return None
-        return _refused(401, "open the address that the studio printed, with its token")
+        is_visit = "text/html" in headers.get("accept", "") and not scope["path"].startswith("/api/")
+        return _page(html.escape(NO_TOKEN), status=401) if is_visit else _refused(401, NO_TOKEN)
+
+
+def _onward(headers: Headers, path: str) -> Response:
+    """To the address without the token.
+
+    From a link elsewhere (a file, a mail) it takes a page of ours in between: a browser sends a strict cookie along
+    only where the page before was ours.
+    """
+    path = "/" + path.lstrip("/")  # two slashes would lead to another server
+    if headers.get("sec-fetch-site") in (None, "same-origin", "none"):
+        return RedirectResponse(path, status_code=303)
+    return _page("", head=f'<meta http-equiv="refresh" content="0; url={html.escape(path)}">')
+
+
+def _page(text: str, *, head: str = "", status: int = 200) -> Response:
+    page = f'<!doctype html><html lang="en"><title>minertia studio</title>{head}<p>{text}</p></html>'
+    return HTMLResponse(page, status_code=status)
 
 
 def _is_same(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
 
 
-def _cookie(headers: Headers) -> str:
+def _cookie_name(headers: Headers) -> str:
+    """Cookies know no ports: each studio on this machine has one of its own name."""
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE
+
+
+def _cookie(headers: Headers, name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
     return "" if found is None else found.value

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from minertia.errors import InputError, MinertiaError
 from minertia.extras import load
+from minertia.studio.entrance import announced
 from minertia.studio.safety import Door, loopback_hosts, new_token
 
 STATIC = Path(__file__).parent / "static"
@@ -24,11 +25,16 @@ NOT_BUILT = (
 
 @dataclass(frozen=True)
 class Listening:
-    """Where the studio listens, and the address that opens it."""
+    """Where the studio listens.  address: of the server, without the token."""
 
     listener: socket.socket
     door: Door
     address: str
+
+    @property
+    def entrance(self) -> str:
+        """The address that opens the studio in a browser."""
+        return self.address if self.door.token is None else f"{self.address}?token={self.door.token}"
 
 
 def require_page() -> None:
@@ -37,15 +43,20 @@ def require_page() -> None:
         raise MinertiaError(NOT_BUILT)
 
 
-def place(host: str = "127.0.0.1", port: int | None = None, largest: int | None = None) -> Listening:
-    """A port to listen on; one that was not asked for may be another.  Other machines need the token in the address."""
+def place(
+    host: str = "127.0.0.1", port: int | None = None, largest: int | None = None, token: str | None = None
+) -> Listening:
+    """A port to listen on; one that was not asked for may be another.
+
+    token: one that the user has from before, on this machine alone (`entrance.kept_token`); a new one else.
+    """
     listener = _listener(host, port)
     own = listener.getsockname()[1]
-    token = None if is_loopback(host) else new_token()
+    is_here = is_loopback(host)
     more = {} if largest is None else {"largest": largest}
-    door = Door(loopback_hosts(own) if token is None else (), token, **more)
+    door = Door(loopback_hosts(own) if is_here else (), (token if is_here else None) or new_token(), **more)
     shown = f"[{host}]" if ":" in host else "127.0.0.1" if host == "localhost" else host
-    return Listening(listener, door, f"http://{shown}:{own}/" + ("" if token is None else f"?token={token}"))
+    return Listening(listener, door, f"http://{shown}:{own}/")
 
 
 def is_loopback(host: str) -> bool:
@@ -59,7 +70,7 @@ def is_loopback(host: str) -> bool:
 def serve(
     folder: str | Path, at: Listening, *, show: bool = False, say: Callable[[str], None] = lambda text: None
 ) -> None:
-    """Serve until interrupted.  show: open a browser.  say: told the address when the server listens."""
+    """Serve until interrupted.  show: open a browser.  say: told the address with its token when it listens."""
     uvicorn = load("uvicorn", "studio")
     load("fastapi", "studio")
     from minertia.studio.server import studio
@@ -69,10 +80,11 @@ def serve(
         server_header=False, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)
-    say(at.address)
-    if show:
-        threading.Timer(0.8, webbrowser.open, [at.address]).start()
-    server.run(sockets=[at.listener])
+    with announced(folder, at.address, at.door.token) as page:
+        say(at.entrance)
+        if show:  # a page for this user alone: whoever lists processes sees the arguments of browsers
+            threading.Timer(0.8, webbrowser.open, [at.entrance if page is None else page.as_uri()]).start()
+        server.run(sockets=[at.listener])
 
 
 def _listener(host: str, port: int | None) -> socket.socket:

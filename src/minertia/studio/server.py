@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import json
 import zipfile
@@ -21,6 +22,7 @@ from pydantic import FiniteFloat
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError, MinertiaError, one_line
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
 from minertia.identification.estimators import ESTIMATORS
@@ -28,11 +30,12 @@ from minertia.report.shapes import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.studio.asked import CampaignAsked, JobAsked, JobName, Key, PostureAsked, RobotAsked
+from minertia.studio.asked import CampaignAsked, CampaignOf, JobAsked, JobName, Key, PostureAsked, RobotAsked
+from minertia.studio.bindings import OF_CAMPAIGN, ProjectNow, reasons
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs, begin_loading
 from minertia.studio.log_curves import part_of
-from minertia.studio.project import Project
+from minertia.studio.project import CAMPAIGN, LOG_ENDINGS, Outdated, Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
 from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
@@ -42,6 +45,7 @@ STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
 ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
+NOT_CURRENT = "NOT-CURRENT.txt"  # in an archive of a result of another robot, campaign or file
 PAUSE, ALIVE = 0.05, 10.0  # s between two looks at a job, and between two signs of life
 TEXT = (".c", ".h", ".py", ".m", ".md", ".txt", ".toml", ".json", ".csv", ".urdf", ".xml", ".mjcf", ".cuh", ".cu")
 
@@ -74,7 +78,7 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
     _add_errors(app)
     _add_project(app, project, jobs, largest)
     _add_jobs(app, project, jobs)
-    _add_results(app, jobs)
+    _add_results(app, project, jobs)
     _add_numbers(app, jobs)
     _add_page(app)
     return app
@@ -86,6 +90,8 @@ def application(folder: str | Path, *, limits: JobLimits | None = None, largest:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(MinertiaError)
     async def told(request: Request, err: MinertiaError) -> JSONResponse:
+        if isinstance(err, Outdated):
+            return JSONResponse({"error": str(err), "revision": err.revision}, status_code=409)
         return JSONResponse({"error": str(err)}, status_code=409 if isinstance(err, Busy) else 400)
 
     @app.exception_handler(TooLarge)
@@ -121,28 +127,21 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
         """Everything that is in the folder, and what may be chosen."""
         return {**project_view(project, jobs), "largest": largest}
 
+    @app.get("/api/pulse")
+    def get_pulse() -> dict[str, Any]:
+        """A word that changes with whatever the page shows of the folder, for pages that look whether it did."""
+        return {"pulse": pulse(project, jobs)}
+
     @app.put("/api/robot")
     def put_robot(asked: RobotAsked) -> dict[str, Any]:
         """Choose the robot."""
         if (asked.bundled is None) == (asked.file is None):
             raise InputError("name a bundled robot or a file of the folder, one of them")
-        return project.choose_robot(bundled=asked.bundled, file=asked.file)
+        chosen = project.choose_robot(bundled=asked.bundled, file=asked.file, revision=asked.revision)
+        return {**chosen, "revision": project.revision}
 
-    @app.post("/api/robot/frames")
-    def post_frames(asked: PostureAsked) -> dict[str, Any]:
-        """Frames of all joints at a posture, loops closed, of a robot that a job has read: a bad file ends its job."""
-        if not has_read(project, jobs):
-            raise Busy("the robot has not been read yet; open the step Robot first")
-        robot = _read(project.robot_name())
-        if len(asked.q) != robot.n:
-            raise InputError(f"the robot has {robot.n} coordinates, not {len(asked.q)}")
-        return {"frames": frames_at(robot, asked.q)}
-
-    @app.put("/api/campaign")
-    def put_campaign(asked: CampaignAsked) -> dict[str, Any]:
-        """Write campaign.toml."""
-        project.write_campaign(asked.model_dump(by_alias=True))
-        return {"campaign": project.campaign(), "check": passed_check(project, jobs)}
+    _add_frames(app, project, jobs)
+    _add_campaign(app, project, jobs)
 
     @app.post("/api/uploads")
     async def post_upload(
@@ -159,6 +158,43 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
         return (await run_in_threadpool(upload.close)).to_dict()
 
 
+def _add_frames(app: FastAPI, project: Project, jobs: Jobs) -> None:
+    @app.post("/api/robot/frames")
+    def post_frames(asked: PostureAsked) -> dict[str, Any]:
+        """Frames of all joints at a posture, loops closed, of a robot that a job has read: a bad file ends its job."""
+        if not has_read(project, jobs):
+            raise Busy("the robot has not been read yet; open the step Robot first")
+        robot = _read(project.robot_name())
+        if len(asked.q) != robot.n:
+            raise InputError(f"the robot has {robot.n} coordinates, not {len(asked.q)}")
+        return {"frames": frames_at(robot, asked.q)}
+
+
+def _add_campaign(app: FastAPI, project: Project, jobs: Jobs) -> None:
+    @app.put("/api/campaign")
+    def put_campaign(asked: CampaignAsked) -> dict[str, Any]:
+        """Change values of campaign.toml: null takes one away, and what is not named stays as it is."""
+        changes = asked.model_dump(by_alias=True, exclude_unset=True)
+        project.write_campaign(changes, changes.pop("revision", None))
+        return written()
+
+    @app.post("/api/campaign/of")
+    def post_campaign(asked: CampaignOf) -> dict[str, Any]:
+        """Take what a job proposed from headers, or the campaign of an earlier identification as it was."""
+        job = _known(jobs, asked.job)
+        folder = jobs.folder(job.name)
+        if job.kind == "propose":
+            text = _proposed(_present(folder / VIEW))
+        else:
+            text = _present(folder / CAMPAIGN).read_bytes().decode("utf-8", errors="replace")
+        project.take_campaign(text, asked.revision, is_proposal=job.kind == "propose")
+        return written()
+
+    def written() -> dict[str, Any]:
+        check = Standing(project, jobs).passed_check()
+        return {"campaign": project.campaign(), "check": check, "revision": project.revision}
+
+
 def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
     """A project as plain data."""
     campaign, error = None, None
@@ -166,7 +202,7 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
         campaign = project.campaign()
     except MinertiaError as err:
         error = str(err)
-    files = project.files()
+    files, standing = project.files(), Standing(project, jobs)
     return {
         "name": project.name,
         "folder": str(project.folder),
@@ -177,20 +213,56 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
         "stores": [{"key": store.key, "title": store.title} for store in project.stores()],
         "campaign": campaign,
         "campaign_error": error,
-        "check": passed_check(project, jobs),
-        "jobs": [job.to_dict() for job in jobs.all()],
+        "revision": project.revision,
+        "pulse": pulse(project, jobs),
+        "check": standing.passed_check(),
+        "jobs": standing.views(),
+        "log_endings": list(LOG_ENDINGS),
         "choices": {"estimators": list(ESTIMATORS), "effects": list(WORDS), "usual_effects": list(DEFAULT_EFFECTS)},
     }
 
 
-def passed_check(project: Project, jobs: Jobs) -> str | None:
-    """The job that checked the campaign as it stands now, with nothing wrong; None where there is none."""
-    digest = project.digest()
-    for job in jobs.all():
-        if job.kind == "check" and job.digest == digest and job.state == DONE:
-            view = jobs.folder(job.name) / VIEW
-            return job.name if view.is_file() and view.read_bytes()[:12].startswith(b'{"ok":true') else None
-    return None
+def pulse(project: Project, jobs: Jobs) -> str:
+    """Changes with everything that a page shows: files, campaign, robot, and which jobs run or have ended."""
+    states = "".join(f"{job.name} {job.state} " for job in jobs.all())
+    return hashlib.sha256(f"{__version__} {project.pulse()} {states}".encode()).hexdigest()[:16]
+
+
+class Standing:
+    """Which results are current: all jobs held against the project as it stands at one moment."""
+
+    def __init__(self, project: Project, jobs: Jobs) -> None:
+        self.jobs, self.now = jobs, ProjectNow(project)
+        self._known = {job.name: job for job in jobs.all()}
+        self._stale: dict[str, list[str]] = {}
+
+    def views(self) -> list[dict[str, Any]]:
+        """All jobs, newest first, as plain data."""
+        return [self.view(job) for job in self.jobs.all()]
+
+    def view(self, job: Job) -> dict[str, Any]:
+        """A job as plain data; stale: why its result is not that of the project as it stands."""
+        return {**job.to_dict(), "stale": self.stale(job)}
+
+    def stale(self, job: Job) -> list[str]:
+        """Why the result of a job is another robot's, campaign's or file's; none where it is current."""
+        if job.state != DONE:
+            return []
+        if job.name not in self._stale:
+            self._stale[job.name] = []  # a run that says it is made of itself
+            self._stale[job.name] = reasons(self.now, job.kind, job.made_of, self._of_run)
+        return self._stale[job.name]
+
+    def _of_run(self, name: str) -> list[str]:
+        return self.stale(self._known[name]) if name in self._known else []
+
+    def passed_check(self) -> str | None:
+        """The job that checked the campaign as it stands now, with nothing wrong; None where there is none."""
+        for job in self.jobs.all():
+            if job.kind == "check" and job.state == DONE and not self.stale(job):
+                view = self.jobs.folder(job.name) / VIEW
+                return job.name if view.is_file() and view.read_bytes()[:12].startswith(b'{"ok":true') else None
+        return None
 
 
 def has_read(project: Project, jobs: Jobs) -> bool:
@@ -218,26 +290,26 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
     def post_job(asked: JobAsked) -> dict[str, Any]:
         """Start a job; the same one that runs already is not started twice."""
         kind, settings = asked.kind, asked.settings.model_dump(exclude_none=True)
-        if kind in CHECKED and passed_check(project, jobs) is None:
+        if kind in CHECKED and Standing(project, jobs).passed_check() is None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
         if kind not in ROBOTLESS:
             project.robot_name()  # says that none is chosen
+        made_of = ProjectNow(project).made_of(kind)
         if kind == "robot":
-            settings["robot"] = (project.robot or {})[
-                "version"
-            ]  # a result of another robot, or of an older file, is none
-        return jobs.start(kind, settings, project.digest() if kind in ("check", "identify") else "").to_dict()
+            settings["robot"] = made_of["robot"]["version"]  # a result of another robot, or of an older file, is none
+        digest = project.digest() if kind in OF_CAMPAIGN else str(made_of.get("robot", {}).get("version", ""))
+        return {**jobs.start(kind, settings, digest, made_of).to_dict(), "stale": []}
 
     @app.get("/api/jobs/{name}")
     def get_job(name: JobName) -> dict[str, Any]:
         """Where a job stands."""
-        return _known(jobs, name).to_dict()
+        return Standing(project, jobs).view(_known(jobs, name))
 
     @app.delete("/api/jobs/{name}")
     def delete_job(name: JobName) -> dict[str, Any]:
         """Cancel a job; its record stays."""
         _known(jobs, name)
-        return jobs.cancel(name).to_dict()
+        return Standing(project, jobs).view(jobs.cancel(name))
 
     @app.get("/api/jobs/{name}/events", response_class=StreamingResponse)
     async def get_events(name: JobName, request: Request) -> StreamingResponse:
@@ -247,11 +319,12 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
 
 async def _events(job: Job, request: Request) -> AsyncIterator[str]:
+    """A result that has just come is current until the page asks again."""
     told, quiet = -1, 0.0
     while True:
         if job.version != told:
             told, quiet = job.version, 0.0
-            yield f"data: {json.dumps(job.to_dict(), separators=(',', ':'))}\n\n"
+            yield f"data: {json.dumps({**job.to_dict(), 'stale': []}, separators=(',', ':'))}\n\n"
         if job.state != RUNNING:
             return
         await asyncio.sleep(PAUSE)
@@ -273,7 +346,7 @@ def _known(jobs: Jobs, name: str) -> Job:
 # ---------------------------------------------------------------------- results
 
 
-def _add_results(app: FastAPI, jobs: Jobs) -> None:
+def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.get("/api/jobs/{name}/view")
     def get_view(name: JobName) -> Response:
         """What the page shows of a job that is done."""
@@ -307,16 +380,24 @@ def _add_results(app: FastAPI, jobs: Jobs) -> None:
         return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": PAGE_POLICY})
 
     @app.get("/api/jobs/{name}/zip", response_class=Response)
-    def get_zip(name: JobName) -> Response:
-        """All files of a job as an archive; of generated code the code alone."""
-        _known(jobs, name)
+    def get_zip(name: JobName, old: bool = False) -> Response:
+        """All files of a job as an archive; of generated code the code alone.
+
+        One of another robot, campaign or file is refused unless it is asked for (old), and then says so in its name
+        and in a file.
+        """
+        why = Standing(project, jobs).stale(_known(jobs, name))
+        if why and not old:
+            raise Busy(f"{name} was {why[0]}; it is not of the project as it stands now, so make it anew")
         folder = jobs.folder(name)
         place = folder / "code" if (folder / "code").is_dir() else folder
         names = _written(place)
         if not names:
             raise HTTPException(404, "this job wrote no files")
-        head = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
-        return Response(_archive(place, names, name), media_type="application/zip", headers=head)
+        title = f"{name}-not-current" if why else name
+        head = {"Content-Disposition": f'attachment; filename="{title}.zip"'}
+        content = _archive(place, names, title, "".join(f"{name}: {one}\n" for one in why))
+        return Response(content, media_type="application/zip", headers=head)
 
 
 def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
@@ -330,7 +411,7 @@ def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
     def get_curves(
         name: JobName,
         log: Annotated[int, PathOf(ge=0, le=1000)],
-        signal: Literal["q", "qd", "effort"],
+        signal: Literal["q", "qd", "effort", "command"],
         start: Annotated[FiniteFloat, Query()],
         end: Annotated[FiniteFloat, Query()],
         filtered: bool = False,
@@ -352,12 +433,22 @@ def _written(folder: Path) -> list[str]:
     return [n for n in names if n not in kept and not n.startswith(".") and not n.startswith("curves-")]
 
 
-def _archive(folder: Path, names: list[str], top: str) -> bytes:
+def _archive(folder: Path, names: list[str], top: str, warning: str = "") -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        if warning:
+            archive.writestr(f"{top}/{NOT_CURRENT}", warning)
         for name in names:
             archive.write(folder / name, f"{top}/{name}")
     return buffer.getvalue()
+
+
+def _proposed(view: Path) -> str:
+    """The campaign that a job proposed."""
+    try:
+        return str(json_document(view.read_text(encoding="utf-8"))["text"])
+    except (DocumentError, KeyError, TypeError):
+        raise InputError("this proposal is of an earlier version; propose columns again") from None
 
 
 def _present(path: Path) -> Path:

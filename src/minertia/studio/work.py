@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,14 @@ from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.files import make_folder, write_file
 from minertia.robot.robot import Robot
 from minertia.studio.job_work import JobWork
-from minertia.studio.project import CAMPAIGN
+from minertia.studio.project import CAMPAIGN, ProjectFile
 
 if TYPE_CHECKING:
     from minertia.identification.identify import Identification
+    from minertia.identification.logs.columns import ColumnMap
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
+READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn")  # keys of [columns]
 
 
 def run(kind: str, work: JobWork) -> str:
@@ -37,7 +39,7 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.robot.read import read_robot
 
     work.tell("reading the robot", 0.1)
-    robot = read_robot(work.project.robot_name())
+    robot = read_robot(work.robot_name)
     work.tell("deriving base parameters", 0.3)
     s = work.settings
     view = robot_view(robot, rotors=bool(s.get("rotors")), friction=bool(s.get("friction")))
@@ -53,28 +55,62 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
 def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     """What the headers of the logs tell: a campaign with "?" where the user must answer, and all columns."""
     from minertia.identification.campaigns.new import new_campaign
-    from minertia.identification.logs.columns_file import columns_beside
-    from minertia.identification.logs.readers import open_log
+    from minertia.robot.read import read_robot
 
     project, keys = work.project, list(work.settings.get("logs", ()))
     files = [project.file(key, "log") for key in keys] or [f for f in project.files() if f.kind == "log"]
     if not files:
         raise InputError("there is no log in the folder yet; drop one first")
     work.tell("reading headers", 0.2)
-    text = new_campaign(project.robot_name(), [file.path for file in files])
+    given = _given_columns(work)
+    columns, unread = _headers(files, given, read_robot(work.robot_name, letters=False))
+    readable = [file for file in files if file.key in columns]
+    if not readable:
+        raise InputError(next(iter(unread.values())))
+    text = new_campaign(work.robot_name, [file.path for file in readable], given)
     try:
         document = toml_document(text)
     except DocumentError as err:
         raise CampaignError(f"the headers make no campaign: {err}") from None
-    names = {str(file.path): file.key for file in files}
+    names = {str(file.path): file.key for file in readable}
     logs = {use: [names.get(n, n) for n in document.get("logs", {}).get(use, ())] for use in ("train", "validate")}
-    columns = {file.key: open_log(file.path, columns_beside(file.path)).names() for file in files}
     hints = [line.strip() for line in text.splitlines() if '"?"' in line and not line.startswith("#")]
     document["logs"] = logs
     document.pop("robot", None)
-    asked = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
+    asked = 0 if "command" in document else sum(line.count('"?"') for line in hints)
     sentence = f"{asked} question{'s' * (asked != 1)} to answer" if asked else "the headers tell everything"
-    return {"campaign": document, "columns": columns, "questions": hints}, sentence
+    view = {"campaign": document, "text": text, "columns": columns, "questions": hints}
+    return {**view, "unread": [f"{file.title}: {unread[file.key]}" for file in files if file.key in unread]}, sentence
+
+
+def _given_columns(work: JobWork) -> ColumnMap | None:
+    """How the campaign says that its files are to be read; None where it says nothing."""
+    from minertia.identification.logs.campaign_table import CampaignTable
+    from minertia.identification.logs.columns_file import parse_columns
+
+    try:
+        stated = dict((work.project.campaign() or {}).get("columns") or {})
+        kept = {key: value for key, value in stated.items() if key in READING}
+        return parse_columns(CampaignTable(kept, CAMPAIGN), CampaignTable({}, CAMPAIGN)) if kept else None
+    except MinertiaError:
+        return None  # the check says what is wrong
+
+
+def _headers(
+    files: Sequence[ProjectFile], given: ColumnMap | None, robot: Robot
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Columns of the logs by key, and a sentence for each that cannot be read."""
+    from minertia.identification.logs.columns_file import columns_beside
+    from minertia.identification.logs.readers import open_log
+
+    columns: dict[str, Any] = {}
+    unread: dict[str, str] = {}
+    for file in files:
+        try:
+            columns[file.key] = open_log(file.path, given or columns_beside(file.path), robot).names()
+        except MinertiaError as err:
+            unread[file.key] = str(err)
+    return columns, unread
 
 
 def _check(work: JobWork) -> tuple[dict[str, Any], str]:
@@ -82,15 +118,17 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.audits.audit import audit
     from minertia.identification.audits.off import checks_off
     from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.closed_loop.identify import is_commanded
     from minertia.report.fit_views import log_view
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
+    has_efforts = not is_commanded(campaign)
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
     for k, log in enumerate(logs):
         title = titles.get(log.name.partition(" [")[0], log.name)
         work.tell(f"reading {title}", k / len(logs))
-        recording = campaign.as_logged(log)
+        recording = campaign.as_logged(log, effort=has_efforts)
         view = log_view(title, recording, audit(recording, campaign.robot))
         cutoff, filtered = filtered_signals(recording, campaign.filter)
         view |= filtered_view(recording, cutoff, filtered)
@@ -108,8 +146,10 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
 def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
-    from minertia.report.fit_views import fit_view, titled
+    from minertia.report.commanded_views import result_view
+    from minertia.report.fit_views import titled
     from minertia.report.folders import check_identification, write_identification
+    from minertia.report.identification_tables import residual_word
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
@@ -123,23 +163,26 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     result = identify(campaign, tell=tell)
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = titled(fit_view(result, work.titles), work.titles)
+    view = titled(result_view(result, work.titles), work.titles)
     tell("looking for the values that matter")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["campaign"] = work.project.campaign()
     write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
-    word = "good" if result.verdict.is_good else "not good"
+    word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
-    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the effort{told}"
+    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {residual_word(result)}{told}"
 
 
 def _significance(result: Identification) -> dict[str, Any] | None:
     """How few values predict as well; None where the logs do not tell."""
+    from minertia.identification.commanded import LoopIdentification
     from minertia.identification.significance import significance
     from minertia.report.pages import significance_view
 
+    if isinstance(result, LoopIdentification):
+        return None  # no regressor of efforts
     try:
         return significance_view(significance(result.problem), result.problem)
     except MinertiaError:
@@ -174,7 +217,7 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.robot.read import read_robot
 
     s = work.settings
-    robot = read_robot(work.project.robot_name(), letters=False)
+    robot = read_robot(work.robot_name, letters=False)
     limits = limits_from_tables(robot, [LimitsTable(dict(s.get("limits") or {}))])
     starts = int(s.get("starts", 1))
 
@@ -264,7 +307,7 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
         done += 1
         work.tell(f"{step.name}: {step.text}", min(done / 9, 0.95))
 
-    robot = read_robot(work.project.robot_name(), letters=False)
+    robot = read_robot(work.robot_name, letters=False)
     options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
     work.tell("looking for motions", 0.02)
     found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)

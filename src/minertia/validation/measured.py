@@ -22,14 +22,16 @@ GUARD = 0.02  # s around each standstill
 def recording_of(log: PlantLog, joints: tuple[str, ...] = (), source: str = "") -> Recording:
     """Measured positions and efforts, stamped in the middle of the period during which an effort was held.
 
-    Positions there are the cubic through the four samples around; without this every effort seems half a period early.
+    Positions there are such that efforts are those of their motion, to fourth order in the period.  Under held efforts
+    second differences of positions are means of two accelerations, so the cubic through the four samples around, moved
+    by a 24th of its acceleration times the period's square, is the smooth motion that the efforts stand for.
     """
     if log.ran_away is not None:
         raise MinertiaError(
             f"the simulated arm went out of control at {log.ran_away:.3g} s: its links are too light for the "
             "controller; give the drives of the robot's file rotor inertias and friction"
         )
-    q = (9 * (log.q[1:-2] + log.q[2:-1]) - log.q[:-3] - log.q[3:]) / 16
+    q = (7 * (log.q[1:-2] + log.q[2:-1]) - log.q[:-3] - log.q[3:]) / 12
     t = 0.5 * (log.t[1:-2] + log.t[2:-1])
     return Recording(t, q, log.tau[1:-2], joints=joints, source=source)
 

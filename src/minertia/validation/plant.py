@@ -51,8 +51,9 @@ class Imperfections:
 class PlantLog:
     """A run as a robot would record it: t (N,), q and tau (N, n) measured; and what only a simulation knows.
 
-    true_q, true_qd: without quantisation; applied: efforts at the joints; reference: positions asked for.  ran_away:
-    when the arm went out of control [s]; what follows repeats the sample before it.
+    tau, measured at the joints, moved the robot from its row to the next: it belongs half a period after q
+    (`recording_of`).  true_q, true_qd: without quantisation; applied: efforts at the joints without noise; reference:
+    positions asked for.  ran_away: when the arm went out of control [s]; what follows repeats the sample before it.
     """
 
     t: Array
@@ -334,18 +335,38 @@ def _parted(robot: Robot, j: int, values: Mapping[str, float], state: JointState
     return friction, rest
 
 
-class _Recorder:
-    """The electronics of one run: encoders, velocity filter, delay, noise, and the log."""
+class Sensors:
+    """Encoders and measured efforts of n joints: what a robot tells of where it is and of what moved it."""
 
-    def __init__(self, plant: Plant, trajectory: Trajectory, count: int) -> None:
-        n, flaws = plant.robot.n, plant.flaws
-        self.plant = plant
-        self.rng = np.random.default_rng(plant.seed)
+    def __init__(self, flaws: Imperfections, n: int, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.is_dithered = flaws.is_dithered
         self.resolution = np.broadcast_to(np.asarray(flaws.resolution, float), (n,))
         self.has_lines = self.resolution > 0
         self.is_quantised = bool(np.any(self.has_lines))
         self.line = np.where(self.has_lines, self.resolution, 1.0)
         self.noise = np.broadcast_to(np.asarray(flaws.torque_noise, float), (n,))
+
+    def position(self, q: Array) -> Array:
+        """What the encoders tell of positions (n,)."""
+        if not self.is_quantised:
+            return q
+        if self.is_dithered:
+            return np.asarray(q + self.resolution * (self.rng.random(len(q)) - 0.5))
+        return np.asarray(np.where(self.has_lines, np.round(q / self.line) * self.line, q))
+
+    def effort(self, tau: Array) -> Array:
+        """What is measured of efforts (n,) at the joints."""
+        return np.asarray(tau + self.noise * self.rng.standard_normal(len(tau)))
+
+
+class _Recorder:
+    """The electronics of one run: sensors, velocity filter, delay, and the log."""
+
+    def __init__(self, plant: Plant, trajectory: Trajectory, count: int) -> None:
+        n, flaws = plant.robot.n, plant.flaws
+        self.plant = plant
+        self.sensors = Sensors(flaws, n, plant.seed)
         self.gain = 1 - np.exp(-2 * np.pi * flaws.velocity_cutoff * plant.period)
         self.commands: deque[Array] = deque()
         self.delay = round(flaws.delay / plant.period)
@@ -360,7 +381,7 @@ class _Recorder:
         """Measure, ask the controller, apply what it said `delay` periods ago, record."""
         plant = self.plant
         q_true, qd_true = plant.q, plant.qd
-        q = self._encoder(q_true)
+        q = self.sensors.position(q_true)
         qd = self._velocity(q, qd_true)
         q_ref, qd_ref, qdd_ref = self.asked
         sample = ControlSample(float(self.times[k]), q, qd, q_ref[k], qd_ref[k], qdd_ref[k])
@@ -369,23 +390,16 @@ class _Recorder:
             raise MinertiaError(f"the controller returned a number that is not finite at {sample.t:.3f} s")
         self.commands.append(command)
         applied = self.commands.popleft() if len(self.commands) > self.delay else self.commands[0]
-        measured = command + self.noise * self.rng.standard_normal(len(q))
+        measured = self.sensors.effort(applied)
         for row, value in zip(self.table, (q, measured, q_true, qd_true, applied, sample.q_ref), strict=True):
             row[k] = value
         if listener is not None:
             listener(sample, measured)
         plant.step(applied)
 
-    def _encoder(self, q: Array) -> Array:
-        if not self.is_quantised:
-            return q
-        if self.plant.flaws.is_dithered:
-            return np.asarray(q + self.resolution * (self.rng.random(len(q)) - 0.5))
-        return np.asarray(np.where(self.has_lines, np.round(q / self.line) * self.line, q))
-
     def _velocity(self, q: Array, true: Array) -> Array:
         """Differences of the encoder through a first-order filter; perfect encoders give the velocity itself."""
-        if not self.is_quantised:
+        if not self.sensors.is_quantised:
             return true
         if self.last is not None:
             self.velocity = self.velocity + self.gain * ((q - self.last) / self.plant.period - self.velocity)

@@ -30,9 +30,6 @@ from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model_file import write_model
 from minertia.identification.problem.terms import robot_effects
-from minertia.robot.effects import EFFECTS
-from minertia.robot.inertia import impossible, nearest_possible
-from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot, expect_robot
 from minertia.threads import one_thread
 from minertia.validation.closed_plant import plant_of
@@ -42,6 +39,7 @@ from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
 from minertia.validation.plant import Imperfections
+from minertia.validation.possible import simulable_robot
 from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
 from minertia.validation.rig import Rig
 from minertia.validation.shows import SHOWS, shown_code, shown_robot
@@ -81,12 +79,7 @@ def rehearse(
     robot = robot.numeric
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: a rehearsal needs a robot with a fixed base")
-    robot.parameters()  # says what is missing
-    robot, notes = _possible(robot)
-    if robot.has_input("temperature"):
-        warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
-        robot = robot.without_effects(warm)
-        notes = (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")
+    robot, notes = simulable_robot(robot)
     if robot.elastic:
         told = ", ".join(robot.coordinate_names[j] for j in robot.elastic)
         notes = (*notes, f"{told} elastic: simulated so under position loops; where efforts are measured, as rigid")
@@ -107,24 +100,6 @@ def file_names(robot: Robot, options: RehearsalOptions | None = None) -> tuple[s
     code = [name.format(identifier(robot.name)) for name in TARGETS["c"].names]
     return (*(f"{name}-{what}.csv" for name in LOGS for what in ("motion", "log")), MODEL, RECORD,
             *(f"{folder}/{name}" for folder in folders for name in code))  # fmt: skip
-
-
-def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
-    """The robot with inertias that bodies can have, since MuJoCo moves no others, and what was changed.
-
-    Published files often have inertias that break the triangle inequality; a rehearsal only needs some truth.
-    """
-    changed: dict[str, float] = {}
-    links = []
-    for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
-        if ten is None or ten[9] <= 0 or impossible(ten) is None:
-            continue
-        links.append(f"'{joint.link or joint.name}'")
-        changed |= {f"{s}{j + 1}": float(v) for s, v in zip(LINK_SYMBOLS, nearest_possible(ten), strict=True)}
-    if not links:
-        return robot, ()
-    text = f"no body can have the inertia that the file gives {', '.join(links)}; the nearest possible one is rehearsed"
-    return robot.with_parameters(changed), (text,)
 
 
 class _RehearsalRun:

@@ -1,22 +1,19 @@
 import { useState } from "react";
 import { Facts, percent, shown, units } from "../parts/bits";
+import { gradeOf } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { DataTable, numbers } from "../parts/table";
 import type { ResidualsData, VerdictData } from "../types";
 import { Document, type PageData } from "./shell";
 
-const APART = 2;
-
 interface Side { value: number; deviation: number; interval: [number, number]; class: string }
-interface Compared { name: string; first: Side | null; second: Side | null; apart: number | null }
+interface Compared { name: string; first: Side | null; second: Side | null; apart: number | null; p: number | null; differs: boolean }
 interface ModelData { title: string; estimator: string | null; count: number | null; condition: number | null; training: ResidualsData | null; validation: ResidualsData[] | null; verdict: VerdictData | null; effects: string[]; physical: boolean }
-interface ComparisonView { robot: string; models: [ModelData, ModelData]; parameters: Compared[]; settings: Record<string, [string, string]>; units: Record<string, string> }
-
-const isApart = (p: Compared) => p.apart === null || p.apart > APART;
+interface ComparisonView { robot: string; models: [ModelData, ModelData]; parameters: Compared[]; sentences: string[]; settings: Record<string, [string, string]>; units: Record<string, string> }
 
 export function ComparisonPage({ data }: { data: PageData<ComparisonView> }) {
   const { view } = data;
-  const differing = view.parameters.filter(isApart).length, settings = Object.entries(view.settings);
+  const both = view.parameters.filter((p) => p.first && p.second), settings = Object.entries(view.settings);
   return (
     <Document
       data={data}
@@ -25,9 +22,12 @@ export function ComparisonPage({ data }: { data: PageData<ComparisonView> }) {
           <p className="lead">
             <span className="swatch first" aria-hidden="true" /> <b>{view.models[0].title}</b> and <span className="swatch second" aria-hidden="true" /> <b>{view.models[1].title}</b>
           </p>
+          {view.sentences.map((sentence) => (
+            <p key={sentence}>{sentence}.</p>
+          ))}
           <Facts
             pairs={[
-              [`values more than ${APART} deviations apart`, `${differing} of ${view.parameters.length}`],
+              ["values that differ", `${both.filter((p) => p.differs).length} of ${both.length}`],
               ["residual, fitted", view.models.map((m) => percent(m.training?.relative)).join(" and ")],
               ["residual, unseen", view.models.map((m) => unseen(m)).join(" and ")],
               ["set differently", settings.length],
@@ -73,7 +73,7 @@ function ValuesOfTwo({ view }: { view: ComparisonView }) {
             <ParameterName name={p.name} />,
             stated(p.first),
             stated(p.second),
-            <span className={isApart(p) ? "poor" : undefined}>{p.apart === null ? (p.first && p.second ? "fixed apart" : "only in one") : shown(p.apart, 2)}</span>,
+            <span className={p.differs ? "poor" : undefined}>{p.apart === null ? (p.first && p.second ? "fixed apart" : "only in one") : shown(p.apart, 2)}</span>,
             units(view.units[p.name] ?? ""),
             <Pair first={p.first} second={p.second} />,
           ],
@@ -109,7 +109,7 @@ function Pair({ first, second }: { first: Side | null; second: Side | null }) {
 function Models({ models }: { models: [ModelData, ModelData] }) {
   const joints = models[0].training?.per_joint.map((joint) => joint.joint) ?? [];
   const rows: [string, (model: ModelData) => string][] = [
-    ["verdict", (m) => (m.verdict ? (m.verdict.good ? "good" : "not good") : "–")],
+    ["verdict", (m) => (m.verdict ? gradeOf(m.verdict) : "–")],
     ["estimator", (m) => m.estimator ?? "–"],
     ["parameters", (m) => String(m.count ?? "–")],
     ["condition number", (m) => shown(m.condition, 3)],

@@ -20,20 +20,22 @@ interface PayloadView {
   not_excited: Record<string, string>;
   cautions: string[];
   fields: Record<string, Record<string, unknown>>;
+  fields_frame: string | null;
+  no_fields: string | null;
   logs: string[];
 }
 
 interface Measured { name: string; value: number; deviation: number | null; unit: string }
 
-/** Values with deviations and 95 % intervals. */
+/** Values with half their 95 % intervals: the one measure of uncertainty on these pages. */
 function MeasuredTable({ label, rows }: { label: string; rows: Measured[] }) {
   return (
     <DataTable
       label={label}
-      columns={["", numbers("value"), numbers("deviation"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
+      columns={["", numbers("value"), numbers("± for 95 %"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
       rows={rows.map(({ name, value, deviation, unit }) => ({
         key: name,
-        cells: [<span className="whole">{name}</span>, shown(value, 5), shown(deviation, 2), units(unit), deviation !== null && <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
+        cells: [<span className="whole">{name}</span>, shown(value, 5), shown(deviation === null ? null : WIDE * deviation, 2), units(unit), deviation !== null && <Interval low={value - WIDE * deviation} high={value + WIDE * deviation} value={value} />],
       }))}
     />
   );
@@ -56,7 +58,7 @@ export function PayloadPage({ data }: { data: PageData<PayloadView> }) {
           </p>
           <Facts
             pairs={[
-              ["mass", `${shown(view.mass)} ± ${shown(WIDE * view.mass_deviation, 2)} kg`],
+              ["mass", `${shown(view.mass, 5)} ± ${shown(WIDE * view.mass_deviation, 2)} kg (95 % interval)`],
               ["centre of mass", `(${view.com.map((v) => shown(v, 3)).join(", ")}) m`],
               ["a body can have these values", view.physical ? "yes" : "no"],
               ["logs", view.logs.join(", ") || "–"],
@@ -76,12 +78,24 @@ export function PayloadPage({ data }: { data: PageData<PayloadView> }) {
         {
           id: "fields",
           title: "In the fields of controllers",
-          body: Object.entries(view.fields).map(([maker, fields]) => (
-            <div key={maker}>
-              <h3>{MAKERS[maker] ?? maker}</h3>
-              <pre tabIndex={0}>{Object.entries(fields).map(([name, value]) => `${name} = ${written(value)}`).join("\n")}</pre>
-            </div>
-          )),
+          body:
+            view.fields_frame === null ? (
+              <p>Not stated: {view.no_fields}.</p>
+            ) : (
+              <>
+                <p>
+                  Centre and axes of inertia in the frame of the flange, <b>{view.fields_frame}</b>; inertia about the centre of mass.
+                </p>
+                {Object.entries(view.fields).map(([maker, fields]) => (
+                  <div key={maker}>
+                    <h3>
+                      {MAKERS[maker] ?? maker}, in {view.fields_frame}
+                    </h3>
+                    <pre tabIndex={0}>{Object.entries(fields).map(([name, value]) => `${name} = ${written(value)}`).join("\n")}</pre>
+                  </div>
+                ))}
+              </>
+            ),
         },
       ]}
     />

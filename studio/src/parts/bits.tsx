@@ -71,7 +71,7 @@ export function units(text: string): string {
 
 /** A job that runs, with its step, a bar and a way to end it; one that failed, with its sentence. */
 export function JobLine({ job, what }: { job: Job | undefined; what: string }) {
-  const { refresh, say } = useStudio();
+  const { refresh, say, run, trouble } = useStudio();
   const [ending, setEnding] = useState(false);
   if (!job || job.state === "done") return null;
   if (job.state !== "running") {
@@ -80,9 +80,21 @@ export function JobLine({ job, what }: { job: Job | undefined; what: string }) {
       <div className={`message ${kind}`} role="status">
         <b>{job.state === "failed" ? `${what} failed` : `${what} was ${job.state}`}</b>
         <span>{job.sentence}</span>
+        {job.state === "interrupted" && (
+          <button type="button" onClick={() => void run(job.kind, asked(job))}>
+            Run again
+          </button>
+        )}
       </div>
     );
   }
+  if (trouble)
+    return (
+      <div className="message warn" role="status">
+        <b>{what}</b>
+        <span>whether this still runs is not known while the studio does not answer</span>
+      </div>
+    );
   const numbers = Object.entries(job.numbers).map(([name, value]) => `${name} ${shown(value)}`);
   const end = async () => {
     setEnding(true);
@@ -105,6 +117,38 @@ export function JobLine({ job, what }: { job: Job | undefined; what: string }) {
       </div>
       <progress max={1} value={job.part ?? undefined} aria-label={`${what}: ${job.step}`} />
     </div>
+  );
+}
+
+/** What a job was asked, for asking it again; the server adds the robot itself. */
+function asked(job: Job): Record<string, unknown> {
+  const { robot: _, ...settings } = job.settings;
+  return settings;
+}
+
+/** Says of a result that it is of another robot, or was made before something changed. */
+export function Stale({ job }: { job: Job | undefined }) {
+  const { project } = useStudio();
+  if (!job?.stale.length) return null;
+  return (
+    <div className="message warn" role="status">
+      <b>Not current</b>
+      <span>
+        {job.name} was {job.stale.join("; ")}.{job.stale[0].startsWith("made for the robot") && ` The robot here is ${project.robot?.title ?? "not chosen"}.`} Run it again for what
+        stands here now.
+      </span>
+    </div>
+  );
+}
+
+/** All files of a result; one that is not current says so in its name and in the archive. */
+export function Archive({ job, label }: { job: Job; label: string }) {
+  const isOld = job.stale.length > 0;
+  return (
+    <a className={isOld ? "button old" : "button"} href={`/api/jobs/${job.name}/zip${isOld ? "?old=true" : ""}`} download>
+      {label}
+      {isOld && ` – not current: ${job.stale[0]}`}
+    </a>
   );
 }
 
@@ -151,31 +195,64 @@ export function DropZone({ label, hint, accept, multiple, onFiles }: {
   );
 }
 
-export function NumberField({ label, value, unit, step, min, max, placeholder, onChange }: {
-  label: string;
+/** A number as people write it, with a point or a comma; undefined for what is none. */
+export function numberOf(text: string): number | null | undefined {
+  const plain = text.trim().replace("\u2212", "-");
+  if (plain === "") return null;
+  if (!/^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$/.test(plain)) return undefined;
+  return Number(plain.replace(",", "."));
+}
+
+interface NumberAsked {
   value: number | null | undefined;
-  unit?: string;
   step?: number | "any";
   min?: number;
   max?: number;
   placeholder?: string;
   onChange: (value: number | null) => void;
-}) {
+}
+
+/** A field for a number with a decimal point or comma, whatever the browser's language; what is none is marked and not taken. */
+export function NumberInput({ value, step, min, max, placeholder, onChange, ...named }: NumberAsked & { "aria-label"?: string }) {
+  const [typed, setTyped] = useState<string | null>(null); // while it is being written
+  const text = typed ?? (value ?? "").toString();
+  const wrong = (number: number | null | undefined) => {
+    if (number === undefined) return "write a number, such as 0.5 or 0,5";
+    if (number === null) return null;
+    if (step === 1 && !Number.isInteger(number)) return "write a whole number";
+    if (min !== undefined && number < min) return `at least ${min}`;
+    return max !== undefined && number > max ? `at most ${max}` : null;
+  };
+  const fault = typed === null ? null : wrong(numberOf(typed));
+  return (
+    <>
+      <input
+        {...named}
+        type="text"
+        inputMode="decimal"
+        value={text}
+        placeholder={placeholder}
+        aria-invalid={!!fault}
+        onChange={(e) => {
+          const number = numberOf(e.target.value);
+          setTyped(e.target.value);
+          if (number !== undefined && !wrong(number)) onChange(number);
+        }}
+        onBlur={() => setTyped((now) => (now !== null && wrong(numberOf(now)) ? now : null))}
+      />
+      {fault && <small className="fault">{fault}</small>}
+    </>
+  );
+}
+
+export function NumberField({ label, unit, ...asked }: NumberAsked & { label: string; unit?: string }) {
   return (
     <label className="field">
       <span>
         {label}
         {unit && <span className="soft"> [{unit}]</span>}
       </span>
-      <input
-        type="number"
-        value={value ?? ""}
-        step={step ?? "any"}
-        min={min}
-        max={max}
-        placeholder={placeholder}
-        onChange={(e) => onChange(e.target.value === "" ? null : Number(e.target.value))}
-      />
+      <NumberInput {...asked} />
     </label>
   );
 }

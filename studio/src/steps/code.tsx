@@ -1,9 +1,9 @@
 import { useEffect, useState } from "react";
 import { listFiles } from "../api";
-import { bytes, CheckField, Empty, JobLine, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { Archive, bytes, CheckField, Empty, JobLine, Panel, Scroll, SelectField, shown, Stale } from "../parts/bits";
 import { Live } from "../parts/live";
-import { latest, modelChoices, useStudio, useView } from "../studio";
-import type { CodeView } from "../types";
+import { latest, modelChoices, newest, useRobotView, useStudio, useView } from "../studio";
+import type { CodeView, Job } from "../types";
 
 const TARGETS: Record<string, string> = { c: "C", "cortex-m": "C for Cortex-M", cuda: "CUDA", numpy: "NumPy", jax: "JAX", torch: "PyTorch", matlab: "MATLAB", fmu: "FMU", ros2: "ROS 2 plugin" };
 const PROGRAMS: Record<string, string> = {
@@ -22,14 +22,15 @@ const USUAL = ["inverse_dynamics", "background", "synchronous"];
 export default function CodeStep() {
   const { project, run } = useStudio();
   const job = latest(project, "generate");
-  const done = latest(project, "generate", "done");
+  const done = newest(project, "generate");
+  const [robot] = useRobotView();
   const view = useView<CodeView>(done);
   const [model, setModel] = useState<string | null>(null);
   const [target, setTarget] = useState("c");
   const [single, setSingle] = useState(false);
   const [programs, setPrograms] = useState(USUAL);
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
-  const { options, names, first } = modelChoices(project);
+  const { options, names, first } = modelChoices(project, robot?.robot.robot);
   const chosen = model ?? first;
   const ownPrograms = target === "c" || target === "cortex-m" || target === "cuda" || target === "numpy" || target === "jax" || target === "torch" || target === "matlab";
   return (
@@ -60,32 +61,33 @@ export default function CodeStep() {
       </div>
       <div className="pane">
         <JobLine job={job} what="Generation" />
-        {view && done ? <Made key={done.name} view={view} name={done.name} /> : job?.state !== "running" && <Empty>No code yet. It is written without allocation, with operation counts and a self-test.</Empty>}
+        {view && done ? <Made key={done.name} view={view} job={done} /> : job?.state !== "running" && <Empty>No code yet. It is written without allocation, with operation counts and a self-test.</Empty>}
       </div>
     </div>
   );
 }
 
-function Made({ view, name }: { view: CodeView; name: string }) {
+function Made({ view, job }: { view: CodeView; job: Job }) {
+  const { name } = job;
+  const { trouble } = useStudio();
   const [files, setFiles] = useState<{ number: number; name: string; bytes: number }[]>([]);
   const [open, setOpen] = useState<{ name: string; text: string } | null>(null);
   useEffect(() => {
     listFiles(name).then(({ files: found }) => setFiles(found.filter((file) => file.name.startsWith("code/"))), () => setFiles([]));
-  }, [name]);
+  }, [name, trouble]);
   const look = async (file: { number: number; name: string }) => {
-    const answer = await fetch(`/api/jobs/${name}/files/${file.number}`);
-    const text = answer.ok ? await answer.text() : "this file cannot be shown";
+    const answer = await fetch(`/api/jobs/${name}/files/${file.number}`).catch(() => null);
+    const text = answer?.ok ? await answer.text() : "this file cannot be shown now; is the studio still running?";
     setOpen({ name: file.name, text: text.length > 200_000 ? `${text.slice(0, 200_000)}\n...` : text });
   };
   const passed = view.tested.includes("passed");
   return (
-    <div className="stack">
+    <div className={job.stale.length ? "stack old" : "stack"}>
+      <Stale job={job} />
       <Panel
         title={`${view.robot}: ${TARGETS[view.target] ?? view.target}`}
         tools={
-          <a className="button" href={`/api/jobs/${name}/zip`} download>
-            Download zip
-          </a>
+          <Archive job={job} label="Download zip" />
         }
       >
         <div className={`message ${passed ? "good" : "warn"}`}>

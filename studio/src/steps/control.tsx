@@ -1,23 +1,24 @@
 import { useMemo, useState } from "react";
-import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, shown } from "../parts/bits";
+import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, shown, Stale } from "../parts/bits";
 import { PlayerBar, usePlayer } from "../parts/player";
 import { Plot } from "../parts/plot";
 import { Scene } from "../parts/scene";
 import { DataTable, numbers, Segment } from "../parts/table";
-import { modelChoices, useRuns, useStudio } from "../studio";
+import { modelChoices, useRobotView, useRuns, useStudio } from "../studio";
 import type { ControlRun, ControlView } from "../types";
 
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 
 export default function ControlStep() {
   const { project, run, path, go } = useStudio();
-  const { job, name, view } = useRuns<ControlView>("control");
+  const { job, shown: result, view } = useRuns<ControlView>("control");
+  const [robot] = useRobotView();
   const [arm, setArm] = useState<string | null>(null);
   const [known, setKnown] = useState<string | null>(null);
   const [seconds, setSeconds] = useState<number | null>(4);
   const [shows, setShows] = useState<string[]>([]);
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
-  const { options, names, first: newest } = modelChoices(project);
+  const { options, names, first: newest } = modelChoices(project, robot?.robot.robot);
   const show = (which: string, on: boolean) => setShows(on ? [...shows, which] : shows.filter((one) => one !== which));
   const start = () => {
     void run("control", { arm: (arm ?? newest) || null, known: (known ?? newest) || null, seconds: seconds ?? 4, shows });
@@ -48,7 +49,12 @@ export default function ControlStep() {
       </div>
       <div className="pane">
         <JobLine job={job} what="Control" />
-        {view && name ? <Followed key={name} view={view} /> : job?.state !== "running" && <Empty>Nothing tried yet. Choose what the controller knows and see how well the arm follows.</Empty>}
+        <Stale job={result} />
+        {view && result ? (
+          <div className={result.stale.length ? "old" : undefined}>
+            <Followed key={result.name} view={view} />
+          </div>
+        ) : job?.state !== "running" && <Empty>Nothing tried yet. Choose what the controller knows and see how well the arm follows.</Empty>}
       </div>
     </div>
   );

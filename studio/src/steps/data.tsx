@@ -1,13 +1,12 @@
 import { useEffect, useMemo, useState } from "react";
 import { getCurves, upload } from "../api";
 import { useCampaign } from "../campaign";
-import { bytes, CheckField, DropZone, Empty, Facts, JobLine, NumberField, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { bytes, CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown } from "../parts/bits";
 import { Plot } from "../parts/plot";
 import { Segment } from "../parts/table";
 import { latest, useLastView, useRobotView, useStudio } from "../studio";
 import type { CheckView, LogView, ProjectFile, ProposeView, Table } from "../types";
 
-const ENDINGS = ".csv,.csv.gz,.txt,.tsv,.dat,.parquet,.npz,.mat,.mcap,.gz";
 const UNITS = ["Nm", "A", "V", "permille", "percent"];
 const UNIT_NAMES = { Nm: "N m, or N", A: "A (current)", V: "V", permille: "‰ of rated", percent: "% of rated" };
 const SIGNALS = [
@@ -27,7 +26,7 @@ export default function DataStep() {
 
   useEffect(() => {
     if (pending && proposing?.name === pending && proposal && proposing.state === "done") {
-      take(proposal.campaign);
+      void take(pending);
       setPending(null);
     }
   }, [pending, proposing, proposal, take]);
@@ -58,9 +57,15 @@ export default function DataStep() {
   return (
     <>
       <div className="bar">
-        <DropZone label="Open logs" hint="or drop them here: CSV, Parquet, NPZ, MAT, MCAP" accept={ENDINGS} multiple onFiles={drop} />
+        <DropZone label="Open logs" hint={`or drop them here: ${project.log_endings.join(" ")}`} accept={[...project.log_endings, ".gz"].join()} multiple onFiles={drop} />
       </div>
       <JobLine job={proposing} what="Reading headers" />
+      {!!proposal?.unread?.length && (
+        <div className="message warn">
+          <b>Not read</b>
+          <span>{proposal.unread.join("; ")}</span>
+        </div>
+      )}
       {project.campaign_error && (
         <div className="message bad">
           <b>campaign.toml</b>
@@ -143,22 +148,14 @@ function expanded(value: unknown, joints: string[]): string[] {
 }
 
 function Mapping({ proposal }: { proposal: ProposeView | null }) {
-  const { campaign, change, saving } = useCampaign();
+  const { campaign, change, saving, conflict } = useCampaign();
   const [robot] = useRobotView();
   const joints = useMemo(() => robot?.robot.coordinates ?? [], [robot]);
   const names = useMemo(() => [...new Set(Object.values(proposal?.columns ?? {}).flat())], [proposal]);
   if (!campaign) return null;
   const { columns, drive } = campaign;
-  const setColumns = (changes: Table) => {
-    const next: Table = { ...columns, ...changes };
-    for (const key of Object.keys(next)) if (next[key] === null || next[key] === "") delete next[key];
-    change({ columns: next });
-  };
-  const setDrive = (changes: Table) => {
-    const next: Table = { ...drive, ...changes };
-    for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
-    change({ drive: next });
-  };
+  const setColumns = (changes: Table) => change({ columns: Object.fromEntries(Object.entries(changes).map(([key, value]) => [key, value === "" ? null : value])) });
+  const setDrive = (changes: Table) => change({ drive: changes });
   const unit = String(columns.effort_unit ?? "");
   const isMotor = drive.position === "motor" || drive.effort === "motor";
   const needsGains = unit !== "" && unit !== "Nm" && unit !== "?";
@@ -174,7 +171,7 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
     setColumns({ [signal]: next.every((n) => !n) ? null : next });
   };
   return (
-    <Panel title="Columns" tools={<span className="soft">{saving ? "writing campaign.toml …" : "in campaign.toml"}</span>}>
+    <Panel title="Columns" tools={<span className="soft">{conflict ? "not written" : saving ? "writing campaign.toml …" : "in campaign.toml"}</span>}>
       <div className="fields">
         {columns.rate_hz !== undefined || !columns.t ? (
           <NumberField label="rate" unit="Hz" value={typeof columns.rate_hz === "number" ? columns.rate_hz : null} onChange={(v) => setColumns({ rate_hz: v })} />
@@ -186,6 +183,7 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
         <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={UNITS} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
         <SelectField label="positions of" value={String(drive.position ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
         <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />
+        <SelectField label="decimal sign" value={String(columns.decimal ?? ".")} options={[".", ","]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setColumns({ decimal: v === "." ? null : v })} />
       </div>
       <details open={!names.length ? undefined : SIGNALS.some(([s]) => s !== "qd" && expanded(columns[s], joints).some((n) => !n)) || isMotor || needsGains}>
         <summary>Columns of each joint</summary>
@@ -227,7 +225,7 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
                     (key) =>
                       lists[key] && (
                         <td key={key}>
-                          <input type="number" step="any" aria-label={`${key} of ${joint}`} value={value(key, k) ?? ""} onChange={(e) => setValue(key, k, e.target.value === "" ? null : Number(e.target.value))} />
+                          <NumberInput aria-label={`${key} of ${joint}`} value={value(key, k)} onChange={(number) => setValue(key, k, number)} />
                         </td>
                       ),
                   )}
@@ -282,8 +280,8 @@ function LogPanel({ log, name }: { log: LogView; name: string | undefined }) {
   const [filtering, setFiltering] = useState(false);
   const rows = log.signals[signal] ?? log.signals.q;
   const smooth = log.filtered?.[`${signal}_filtered`];
-  const units: Record<string, string> = { q: "rad or m", qd: "rad/s or m/s", effort: log.effort_unit === "Nm" ? "N m or N" : log.effort_unit };
-  const titles: Record<string, string> = { q: "positions", qd: "velocities", effort: "efforts" };
+  const units: Record<string, string> = { q: "rad or m", command: "rad or m", qd: "rad/s or m/s", effort: log.effort_unit === "Nm" ? "N m or N" : log.effort_unit };
+  const titles: Record<string, string> = { q: "positions", qd: "velocities", effort: "efforts", command: "commands" };
   const told = log.findings.filter((f) => f.level !== "info");
   const others = [...log.notes, ...log.findings.filter((f) => f.level === "info").map((f) => `${f.channel ? `${f.channel}: ` : ""}${f.text}`)];
   const shows = filtering && smooth;

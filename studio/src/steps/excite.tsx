@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { CheckField, Empty, JobLine, NumberField, Panel, SelectField } from "../parts/bits";
+import { Archive, CheckField, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
 import { Deviations, LimitUse, MotionCurves, MotionWords, Played } from "../parts/motion";
 import { latest, useRuns, useStudio } from "../studio";
-import type { MotionView } from "../types";
+import type { Job, MotionView } from "../types";
 
 const CRITERIA = ["condition", "scaled-condition", "logdet", "deviation"];
 const CRITERION_NAMES = { condition: "condition number", "scaled-condition": "condition number, columns scaled", logdet: "log det (D-optimal)", deviation: "largest predicted deviation" };
@@ -26,7 +26,7 @@ const BOX: Obstacle = { centre: [0.6, 0, 0.2], size: [0.2, 0.2, 0.4] };
 
 export default function ExciteStep() {
   const { project, run, path, go } = useStudio();
-  const { job, name, view } = useRuns<MotionView>("excite");
+  const { job, shown: result, view } = useRuns<MotionView>("excite");
   const rehearsal = latest(project, "rehearse");
   const [asked, setAsked] = useState<Asked>({ duration: 10, harmonics: 5, criterion: "condition", starts: 1, velocity: null, acceleration: null, floor: "base", height: 0, collision: true, obstacles: [] });
   const set = (changes: Partial<Asked>) => setAsked({ ...asked, ...changes });
@@ -85,6 +85,7 @@ export default function ExciteStep() {
           </button>
           <div style={{ marginTop: ".7rem" }}>
             <JobLine job={rehearsal} what="Rehearsal" />
+            <Stale job={rehearsal} />
             {rehearsal?.state === "done" && (
               <p>
                 {rehearsal.sentence}.{" "}
@@ -98,7 +99,7 @@ export default function ExciteStep() {
       </div>
       <div className="pane">
         <JobLine job={job} what="Search for a motion" />
-        {view && name ? <Motion key={name} view={view} name={name} /> : job?.state !== "running" && <Empty>No motion yet. A search takes from some seconds to a few minutes.</Empty>}
+        {view && result ? <Motion key={result.name} view={view} job={result} /> : job?.state !== "running" && <Empty>No motion yet. A search takes from some seconds to a few minutes.</Empty>}
       </div>
     </div>
   );
@@ -137,17 +138,16 @@ function Obstacles({ all, onChange }: { all: Obstacle[]; onChange: (all: Obstacl
   );
 }
 
-function Motion({ view, name }: { view: MotionView; name: string }) {
+function Motion({ view, job }: { view: MotionView; job: Job }) {
   return (
-    <div className="stack">
+    <div className={job.stale.length ? "stack old" : "stack"}>
+      <Stale job={job} />
       <Panel
         title={view.headline}
         tools={
           <>
-            <a className="button" href={`/api/jobs/${name}/zip`}>
-              Motion (zip)
-            </a>
-            <a className="button" href={`/api/jobs/${name}/pages/excitation`} target="_blank" rel="noreferrer">
+            <Archive job={job} label="Motion (zip)" />
+            <a className="button" href={`/api/jobs/${job.name}/pages/excitation`} target="_blank" rel="noreferrer">
               As a page
             </a>
           </>

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, useMemo, useState } from "react";
-import { Empty, Facts, JobLine, NumberField, Panel, percent, Scroll, SelectField } from "../parts/bits";
+import { Empty, Facts, JobLine, NumberField, Panel, percent, Scroll, SelectField, Stale } from "../parts/bits";
 import { Plot, raised } from "../parts/plot";
 import { DataTable, Sentences } from "../parts/table";
 import { latest, useStudio, useView } from "../studio";
@@ -32,6 +32,7 @@ export default function FleetStep() {
         )}
       </div>
       <JobLine job={job} what="Judging the fleet" />
+      <Stale job={done} />
       {view ? <Judged view={view} /> : job?.state !== "running" && <Empty>Not judged yet: who needs a look, every robot and day at a glance.</Empty>}
     </>
   );

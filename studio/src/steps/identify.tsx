@@ -1,5 +1,5 @@
 import { useCampaign } from "../campaign";
-import { CheckField, Empty, JobLine, NumberField, Panel, SelectField } from "../parts/bits";
+import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
 import { latest, useStudio } from "../studio";
 import type { Table } from "../types";
 
@@ -17,20 +17,20 @@ const ESTIMATORS: Record<string, string> = {
   physical: "physical: only what a real robot can have",
 };
 
+const kindOf = (effect: string | Table) => (typeof effect === "string" ? effect : String(effect.kind ?? ""));
+
 export default function IdentifyStep() {
   const { project, run, go } = useStudio();
-  const { campaign, change, saving } = useCampaign();
+  const { campaign, change, saving, conflict } = useCampaign();
   const job = latest(project, "identify");
   const check = latest(project, "check");
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
   if (!campaign || !campaign.train.length) return <Empty>Mark logs to fit in the step Data first.</Empty>;
-  const { model, estimator, filter } = campaign;
+  const { model, estimator, filter, command } = campaign;
   const chosen = model.effects;
-  const setFilter = (changes: Table) => {
-    const next: Table = { ...filter, ...changes };
-    for (const key of Object.keys(next)) if (next[key] === null) delete next[key];
-    change({ filter: next });
-  };
+  const setFilter = (changes: Table) => change({ filter: changes });
+  // options of one estimator mean nothing to another
+  const setEstimator = (name: string) => change({ estimator: { ...Object.fromEntries(Object.keys(estimator).map((key) => [key, null])), name } });
   const titles = Object.fromEntries(project.files.map((file) => [file.key, file.title]));
   const canRun = !!project.check && !saving && job?.state !== "running";
   return (
@@ -54,23 +54,32 @@ export default function IdentifyStep() {
           <CheckField
             label="choose the effects of the joints by cross-validation"
             value={chosen === null}
-            onChange={(auto) => change({ model: { ...model, effects: auto ? null : project.choices.usual_effects } })}
+            onChange={(auto) => change({ model: { effects: auto ? null : project.choices.usual_effects } })}
           />
+          {command && (
+            <p className="soft">
+              Commands stand in for efforts: the joints' position loops are fitted as [command] in campaign.toml says (
+              {Object.entries(command)
+                .map(([key, value]) => `${key} ${String(value)}`)
+                .join(", ")}
+              ).
+            </p>
+          )}
           {chosen !== null && (
             <div className="chips" role="group" aria-label="Effects">
               {project.choices.effects.map((word) => (
                 <CheckField
                   key={word}
                   label={word.replaceAll("_", " ")}
-                  value={chosen.includes(word)}
-                  onChange={(on) => change({ model: { ...model, effects: on ? [...chosen, word] : chosen.filter((w) => w !== word) } })}
+                  value={chosen.some((effect) => kindOf(effect) === word)}
+                  onChange={(on) => change({ model: { effects: on ? [...chosen, word] : chosen.filter((effect) => kindOf(effect) !== word) } })}
                 />
               ))}
             </div>
           )}
           <div className="fields wide" style={{ marginTop: ".7rem" }}>
-            <SelectField label="estimator" value={String(estimator.name ?? "auto")} options={project.choices.estimators} names={ESTIMATORS} onChange={(name) => change({ estimator: { name } })} />
-            <SelectField label="parameters" value={model.parameters ?? "base"} options={["base", "mlc"]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { ...model, parameters: parameters === "base" ? null : parameters } })} />
+            <SelectField label="estimator" value={String(estimator.name ?? "auto")} options={project.choices.estimators} names={ESTIMATORS} onChange={setEstimator} />
+            <SelectField label="parameters" value={model.parameters ?? "base"} options={["base", "mlc"]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { parameters: parameters === "base" ? null : parameters } })} />
           </div>
         </Panel>
         <Panel title="Check, then run">
@@ -85,14 +94,15 @@ export default function IdentifyStep() {
               Run
             </button>
             <span className="soft">
-              {saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
+              {conflict ? "not written" : saving ? "writing campaign.toml …" : project.check ? "checked: nothing stands against it" : check?.state === "running" ? "checking …" : check ? "not checked as it stands now" : "not checked yet"}
             </span>
           </div>
         </Panel>
         <JobLine job={check?.state === "running" || check?.state === "failed" ? check : undefined} what="Check" />
         <JobLine job={job} what="Identification" />
+        <Stale job={job} />
         {job?.state === "done" && (
-          <div className={`message ${job.sentence.startsWith("good") ? "good" : "warn"}`} role="status">
+          <div className={`${job.stale.length ? "old " : ""}message ${job.sentence.startsWith("good") ? "good" : "warn"}`} role="status">
             <b>{job.name}</b>
             <span>{job.sentence}</span>
             <button type="button" onClick={() => go(`/validate/${job.name}`)}>

@@ -25,21 +25,21 @@ export default function RobotStep() {
 }
 
 function Choose() {
-  const { project, refresh, say } = useStudio();
+  const { project, refresh, say, write } = useStudio();
   const own = project.files.filter((file) => file.kind === "robot" || file.kind === "model");
   const value = project.robot?.bundled ? `b:${project.robot.bundled}` : project.robot?.file ? `f:${project.robot.file}` : "";
 
   const choose = useCallback(
     async (choice: { bundled?: string; file?: string }) => {
       try {
-        await putRobot(choice);
+        await write((revision) => putRobot(choice, revision));
         say(null);
-        await refresh();
       } catch (error) {
         say((error as Error).message);
       }
+      await refresh();
     },
-    [refresh, say],
+    [refresh, say, write],
   );
 
   const drop = async (files: File[]) => {

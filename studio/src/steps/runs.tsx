@@ -1,10 +1,10 @@
 import { useMemo, useState } from "react";
 import { useCampaign } from "../campaign";
 import { duration, Empty, Panel, percent, Scroll, SelectField, shown, units } from "../parts/bits";
-import { EffortsOfTwo, LogChoice, useLogs } from "../parts/efforts";
+import { EffortsOfTwo, gradeOf, LogChoice, useLogs } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { useStudio, useView } from "../studio";
-import type { CampaignDocument, FitView, Job, JudgedLog } from "../types";
+import type { FitView, Job, JudgedLog } from "../types";
 
 const SHOWN = ["identify", "excite", "control", "generate", "rehearse", "validate", "fleet"];
 const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
@@ -78,13 +78,16 @@ function Row({ job }: { job: Job }) {
       <td>{WORDS[job.kind]}</td>
       <td>
         <span className="state">
-          <i className={`dot ${job.state === "done" || job.state === "running" ? job.state : "failed"}`} aria-hidden="true" />
-          {job.state}
+          <i className={`dot ${job.stale.length ? "stale" : job.state === "done" || job.state === "running" ? job.state : "failed"}`} aria-hidden="true" />
+          {job.stale.length ? "not current" : job.state}
         </span>
       </td>
       <td className="whole">{new Date(1000 * job.started).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" })}</td>
       <td className="number">{duration(job)}</td>
-      <td className="sentence">{job.state === "running" ? job.step : job.sentence}</td>
+      <td className="sentence">
+        {job.state === "running" ? job.step : job.sentence}
+        {job.stale.length > 0 && <span className="soft"> ({job.stale.join("; ")})</span>}
+      </td>
     </tr>
   );
 }
@@ -104,6 +107,21 @@ function CurvesOfTwo({ views, names }: { views: [FitView, FitView]; names: [stri
       <EffortsOfTwo logs={pair} titles={names} joints={one.joints} group={names.join()} />
     </>
   );
+}
+
+/** Two-sided chance of a difference of so many deviations; Numerical Recipes' erfc, good to 1e-7. */
+function chance(deviations: number): number {
+  const x = deviations / Math.SQRT2, t = 1 / (1 + x / 2);
+  const series = [-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];
+  return t * Math.exp(-x * x + series.reduceRight((sum, c) => sum * t + c, 0));
+}
+
+/** Names whose chance is below 5 % when all are tested at once (Holm), as `minertia compare` has it. */
+function holm(names: string[], chanceOf: (name: string) => number): string[] {
+  const order = [...names].sort((a, b) => chanceOf(a) - chanceOf(b));
+  const stop = order.findIndex((name, k) => chanceOf(name) >= 0.05 / (order.length - k));
+  const found = new Set(stop < 0 ? order : order.slice(0, stop));
+  return names.filter((name) => found.has(name));
 }
 
 const Sides = ({ names, className }: { names: string[]; className: string }) =>
@@ -127,21 +145,22 @@ function Compared({ a, b }: { a: string; b: string }) {
     if (!x || !y) return Infinity;
     return Math.abs(x.value - y.value) / Math.hypot(x.deviation ?? 0, y.deviation ?? 0);
   };
-  const differing = names.filter((name) => off(name) > 2);
+  const shared = names.filter((name) => Number.isFinite(off(name)));
+  const alone = names.length - shared.length;
+  const differing = holm(shared, (name) => chance(off(name)));
   const shownNames = all ? names : differing;
-  const back = (document: CampaignDocument | null) => {
-    if (!document) return;
-    take(document);
+  const back = async (run: string) => {
+    await take(run);
     go("/identify");
   };
   const rows: [string, (view: FitView) => string][] = [
-    ["verdict", (v) => (v.result.verdict.good ? "good" : "not good")],
+    ["verdict", (v) => gradeOf(v.result.verdict)],
     ["residual, fitted", (v) => percent(v.result.training.relative)],
     ["residual, unseen", (v) => (v.result.validation.length ? percent(Math.max(...v.result.validation.map((r) => r.relative))) : "–")],
     ["estimator", (v) => v.result.estimator],
     ["parameters", (v) => String(v.parameters.length)],
     ["condition number", (v) => shown(v.result.condition, 3)],
-    ["effects", (v) => v.campaign?.model?.effects?.map(String).join(", ") ?? "chosen"],
+    ["effects", (v) => v.campaign?.model?.effects?.map((e) => (typeof e === "string" ? e : String(e.kind))).join(", ") ?? "chosen"],
     ["low-pass", (v) => (typeof v.campaign?.filter?.cutoff_hz === "number" ? `${v.campaign.filter.cutoff_hz} Hz` : "chosen")],
     ...one.joints.map((joint, j) => [`fitted, ${joint}`, (v: FitView) => percent(v.result.training.per_joint[j]?.relative)] as [string, (view: FitView) => string]),
   ];
@@ -169,7 +188,7 @@ function Compared({ a, b }: { a: string; b: string }) {
               <th scope="row">go back to its choices</th>
               {[one, two].map((view, k) => (
                 <td key={k}>
-                  <button type="button" className="whole" onClick={() => back(view.campaign)} disabled={!view.campaign}>
+                  <button type="button" className="whole" onClick={() => void back([a, b][k])} disabled={!view.campaign}>
                     Use again
                   </button>
                 </td>
@@ -180,7 +199,8 @@ function Compared({ a, b }: { a: string; b: string }) {
       </Scroll>
       <CurvesOfTwo views={[one, two]} names={[a, b]} />
       <h3>
-        {differing.length} of {names.length} values differ by more than two deviations{" "}
+        {differing.length} of {shared.length} values differ (5 % by Holm over all of them)
+        {alone > 0 && `, ${alone} ${alone === 1 ? "is" : "are"} in one run only`}{" "}
         <button type="button" className="plain" onClick={() => setAll(!all)}>
           {all ? "Only those" : "Show all"}
         </button>

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Empty, Facts, Panel, percent, SelectField, shown } from "../parts/bits";
+import { Archive, Empty, Facts, Panel, percent, SelectField, shown, Stale } from "../parts/bits";
 import { CorrelationMap } from "../parts/correlation";
 import { CurveChoice, Efforts, LogChoice, Residuals, useCurveChoice, useLogs, Verdict } from "../parts/efforts";
 import { canLook, LOOKS, Patterns } from "../parts/patterns";
@@ -11,20 +11,19 @@ import type { FitView } from "../types";
 
 export default function ValidateStep() {
   const { go } = useStudio();
-  const { done: runs, name, view } = useRuns<FitView>("identify");
-  if (!name) return <Empty>No identification yet; run one in the step Identify.</Empty>;
+  const { done: runs, name, shown: job, view } = useRuns<FitView>("identify");
+  if (!name || !job) return <Empty>No identification yet; run one in the step Identify.</Empty>;
   return (
     <>
       <div className="bar">
-        <SelectField label="Run" value={name} options={runs.map((job) => job.name)} onChange={(run) => go(`/validate/${run}`)} />
+        <SelectField label="Run" value={name} options={runs.map((one) => one.name)} names={Object.fromEntries(runs.map((one) => [one.name, one.stale.length ? `${one.name}, ${one.stale[0]}` : one.name]))} onChange={(run) => go(`/validate/${run}`)} />
         <a className="button" href={`/api/jobs/${name}/pages/report`} target="_blank" rel="noreferrer">
           Report as a page
         </a>
-        <a className="button" href={`/api/jobs/${name}/zip`}>
-          Model and report (zip)
-        </a>
+        <Archive job={job} label="Model and report (zip)" />
       </div>
-      {view && <Fit key={name} view={view} name={name} />}
+      <Stale job={job} />
+      <div className={job.stale.length ? "old" : undefined}>{view && <Fit key={name} view={view} name={name} />}</div>
     </>
   );
 }
@@ -45,7 +44,7 @@ function Fit({ view, name }: { view: FitView; name: string }) {
           ]}
         />
       </Panel>
-      <Panel title="Residual over effort">
+      <Panel title={view.is_commanded ? "Residual over distance from the command" : "Residual over effort"}>
         <Residuals view={view} />
       </Panel>
       <Curves view={view} group={name} />
@@ -80,13 +79,13 @@ function Curves({ view, group }: { view: FitView; group: string }) {
   const looks = Object.keys(LOOKS).filter((key) => canLook(log, key));
   const shownLook = looks.includes(look) ? look : "time";
   return (
-    <Panel title={shownLook === "time" ? "Efforts" : shownLook === "friction" ? "Friction" : "Residual"} tools={shownLook === "time" && <CurveChoice log={log} value={choice} onChange={setChoice} />}>
+    <Panel title={shownLook === "time" ? (view.is_commanded ? "Distance from the command" : "Efforts") : shownLook === "friction" ? "Friction" : "Residual"} tools={shownLook === "time" && <CurveChoice log={log} value={choice} onChange={setChoice} />}>
       <div className="bar">
         <Segment label="Look at" options={[{ key: "time", title: "over time" }, ...looks.map((key) => ({ key, title: LOOKS[key].title }))]} value={shownLook} onChange={setLook} />
         <LogChoice options={options} value={chosen} onChange={choose} />
       </div>
       <p className="soft">
-        {shownLook === "time" ? "Through the evaluation filter. Drag over a part to zoom into all joints, double-click for the whole." : LOOKS[shownLook].about}
+        {shownLook === "time" ? (view.is_commanded ? "" : "Through the evaluation filter. ") + "Drag over a part to zoom into all joints, double-click for the whole." : LOOKS[shownLook].about}
       </p>
       {shownLook === "time" ? <Efforts log={log} joints={view.joints} choice={choice} group={group} /> : <Patterns log={log} joints={view.joints} look={shownLook} />}
     </Panel>

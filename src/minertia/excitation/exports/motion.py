@@ -58,7 +58,8 @@ class ControllerMotion:
         if self.robot.n != count or any(self.is_sliding):
             slides = sum(self.is_sliding)
             has = f"{self.robot.n} joints" + (f", {slides} of which slide" if slides else "")
-            raise Infeasible(f"{what} moves {count} turning joints, and '{self.robot.name}' has {has}")
+            more = "; hold the others with --hold" if self.robot.n > count else ""
+            raise Infeasible(f"{what} moves {count} turning joints, and '{self.robot.name}' has {has}{more}")
 
 
 def number(value: float, digits: int = 9) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from minertia.errors import UnknownName
@@ -15,12 +15,16 @@ from minertia.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Export:
-    """One format: whom it is for, the rate [Hz] unless told otherwise, its files, and {name of a file: its text}."""
+    """One format: whom it is for, the rate [Hz] unless told otherwise, its files, and {name of a file: its text}.
+
+    programs: {name: text} of what stands beside these files whatever the motion is.
+    """
 
     what: str
     rate: float
     files: tuple[str, ...]
     texts: Callable[[ControllerMotion], dict[str, str]]
+    programs: Mapping[str, str] = field(default_factory=dict)
 
 
 def _csv(motion: ControllerMotion) -> dict[str, str]:
@@ -29,7 +33,13 @@ def _csv(motion: ControllerMotion) -> dict[str, str]:
 
 EXPORTS: Mapping[str, Export] = MappingProxyType(
     {
-        "ros2": Export("a ROS 2 JointTrajectory message in YAML", 100.0, (ros2.FILE,), ros2.texts),
+        "ros2": Export(
+            "a ROS 2 JointTrajectory message in YAML, and a program that sends it",
+            100.0,
+            (ros2.FILE,),
+            ros2.texts,
+            {ros2.PROGRAM: ros2.SENDER},
+        ),
         "urscript": Export("a program for Universal Robots", 500.0, (urscript.FILE,), urscript.texts),
         "krl": Export("a program for KUKA robots (.src, .dat)", 20.0, krl.FILES, krl.texts),
         "franka": Export("a libfranka program and its samples", 1000.0, (franka.PROGRAM, franka.SAMPLES), franka.texts),

@@ -8,7 +8,7 @@ import numpy as np
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.recording import Recording
-from minertia.identification.logs.repair import usual_step
+from minertia.identification.logs.stamps import usual_step
 from minertia.robot.robot import Robot
 
 HELD = 1.5  # rows for which a command usually stays the same while it changes, above which it is told

@@ -10,7 +10,8 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.even import EVEN
 from minertia.identification.logs.file import torn_rows
 from minertia.identification.logs.recording import Recording
-from minertia.identification.logs.repair import LONGEST_GAP, usual_step
+from minertia.identification.logs.repair import LONGEST_GAP
+from minertia.identification.logs.stamps import bursts_of, usual_step
 from minertia.robot.robot import Robot
 
 FEWEST, SHORTEST = 200, 2.0  # samples and seconds below which a log is called short
@@ -32,6 +33,16 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     steps = np.diff(recording.t)
     good = steps[steps > 0]
     if not len(good):
+        if len(steps):
+            text = f"all {len(recording)} stamps are equal: the log has no clock (rate_hz, without t, in [columns])"
+            yield Finding("error", "clock", text, recording.column("t"), recording.first_row)
+        return
+    bursts = bursts_of(recording.t)
+    if bursts is not None:
+        level = "info" if bursts.is_even else "error"
+        then = "identify spreads them evenly" if bursts.is_even else "they are no times of measurement"
+        text = f"{bursts}, {1 / bursts.step:.4g} Hz on average; {then}"
+        yield Finding(level, "bursts", text, recording.column("t"), recording.first_row + int(bursts.starts[1]))
         return
     step = usual_step(recording.t)
     hz = 1 / step
@@ -73,6 +84,8 @@ def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     """Repeated and backward stamps."""
     steps = np.diff(recording.t)
+    if bursts_of(recording.t) is not None:
+        return
     repeated, back = np.flatnonzero(steps == 0), np.flatnonzero(steps < 0)
     column = recording.column("t")
     if len(repeated):
@@ -99,7 +112,7 @@ def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 def gaps(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
     """Steps that are longer than usual."""
     steps = np.diff(recording.t)
-    if not np.any(steps > 0):
+    if not np.any(steps > 0) or bursts_of(recording.t) is not None:
         return
     usual = float(np.median(steps[steps > 0]))
     wide = np.flatnonzero(steps > GAP * usual)

@@ -10,7 +10,7 @@ from scipy.ndimage import median_filter
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.recording import MATRICES, Recording
-from minertia.identification.logs.repair import usual_step
+from minertia.identification.logs.stamps import usual_step
 from minertia.robot.robot import Robot
 
 if TYPE_CHECKING:

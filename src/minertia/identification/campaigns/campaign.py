@@ -220,6 +220,10 @@ class Campaign:
         """The campaign that leaves out torn rows of its logs."""
         return replace(self, columns=replace(self.map, drop_torn=True))
 
+    def on_topic(self, topic: str) -> Campaign:
+        """The campaign that takes the joint states of its bags from one topic."""
+        return replace(self, columns=replace(self.map, topic=topic))
+
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
         """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
         return self.repaired(self.as_logged(log), whole=whole)

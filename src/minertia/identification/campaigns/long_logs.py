@@ -20,6 +20,7 @@ from minertia.identification.logs.repair import (
     STILL_AT_LEAST,
     Grid,
     even_grid,
+    in_bursts,
     moves,
     proper_range,
     still_window,
@@ -27,6 +28,7 @@ from minertia.identification.logs.repair import (
     without_repeats,
     worth_cutting,
 )
+from minertia.identification.logs.stamps import bursts_of
 from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import Evaluation, evaluation_times
 from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
@@ -124,6 +126,9 @@ def long_log(campaign: Campaign, log: Log) -> LongLog | None:
     part, n_notes = slice(first, stop), len(stamps.notes)
     stamps = stamps.select(part)
     if not _is_even(stamps.t) and campaign.repairs.stamps:
+        bursts = bursts_of(stamps.t)
+        if bursts is not None:
+            raise in_bursts(stamps, bursts)
         stamps = without_repeats(stamps)
     grid = None
     if not _is_even(stamps.t):

@@ -10,8 +10,9 @@ import numpy as np
 
 from minertia.errors import CampaignError, MinertiaError, RecordingError
 from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
-from minertia.identification.logs.columns import TIME_NAMES, Chosen, choose, likely, template_of, time_column
+from minertia.identification.logs.columns import TIME_NAMES, Chosen, ColumnMap, choose, likely, template_of, time_column
 from minertia.identification.logs.columns_file import columns_beside
+from minertia.identification.logs.csv import CsvLog
 from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
@@ -26,25 +27,31 @@ SUSPICIOUS = 10.0  # rad or m: a position beyond this may be in degrees or mm
 ROWS = 50_000  # looked at to choose a filter
 
 
-def new_campaign(robot: str | Path | Robot, logs: Sequence[str | Path]) -> str:
+def new_campaign(
+    robot: str | Path | Robot, logs: Sequence[str | Path], columns: ColumnMap | None = None, *, topic: str | None = None
+) -> str:
     """A campaign for a robot and its logs; what the headers do not tell is marked "?" for the user.
 
-    The last of several logs is kept back for validation.
+    The last of several logs is kept back for validation.  columns: how the files are to be read, such as a delimiter
+    or a header; None for the file beside the first log.  topic: of the joint states, where logs are bags.
     """
     if not logs:
         raise CampaignError("a campaign needs at least one log")
-    return _CampaignWriter(robot, [Path(log) for log in logs]).text()
+    return _CampaignWriter(robot, [Path(log) for log in logs], columns, topic).text()
 
 
 class _CampaignWriter:
     """One campaign being written from its first log."""
 
-    def __init__(self, robot: str | Path | Robot, logs: list[Path]) -> None:
+    def __init__(
+        self, robot: str | Path | Robot, logs: list[Path], columns: ColumnMap | None = None, topic: str | None = None
+    ) -> None:
         self.robot_name = (robot.source or robot.name) if isinstance(robot, Robot) else str(robot)
         self.robot = robot if isinstance(robot, Robot) else read_robot(robot)
         self.logs = logs
-        self.map = columns_beside(logs[0])
-        self.names = open_log(logs[0], self.map).names()
+        read = with_decimal(logs[0], columns_beside(logs[0]) if columns is None else columns)
+        self.map = read if topic is None else replace(read, topic=topic)
+        self.names = open_log(logs[0], self.map, self.robot).names()
         self.held: tuple[str, ...] = ()
         self.asks_which = False  # joints of the robot the columns belong to
         self.is_commanded = False  # whether commands stand in for efforts
@@ -284,6 +291,14 @@ class _CampaignWriter:
                 "trim_s = 0.5"]  # fmt: skip
 
 
+def with_decimal(log: str | Path, columns: ColumnMap) -> ColumnMap:
+    """The map of a log with a decimal comma where its first rows are numbers with one alone."""
+    file = open_log(log, columns)
+    if columns.decimal != "." or not isinstance(file, CsvLog):
+        return columns
+    return replace(columns, decimal=file.decimal_sign())
+
+
 def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
     """Joints that a log may lack, and whether its header tells so: those no column names, else the last one, two ..."""
     unnamed = tuple(joint for joint in joints if not any(joint in column for column in columns))
@@ -310,4 +325,4 @@ def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-__all__ = ["new_campaign"]
+__all__ = ["new_campaign", "with_decimal"]

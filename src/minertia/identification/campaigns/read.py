@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import CampaignError, FilterError, MinertiaError, expect_path
+from minertia.files import reading
 from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repairs
 from minertia.identification.campaigns.command import LINKS, parse_command
 from minertia.identification.campaigns.effects import joint_list, parse_effects
@@ -16,7 +17,7 @@ from minertia.identification.estimators.options import RANGES
 from minertia.identification.loads.load import LARGEST, Load
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns_file import parse_columns
-from minertia.identification.logs.readers import is_there
+from minertia.identification.logs.readers import is_there, log_files
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.lock import locked
@@ -136,6 +137,7 @@ class _CampaignReader:
         for place in self._places(robots):
             file = place / name
             if is_there(file):
+                reading(*log_files(file))  # an input of the command, whether or not it comes to be read
                 return file
         places = ", ".join(str(p) for p in self._places(robots))
         hint = "" if self.data is not None else "; name the folder of the logs with --data"

@@ -10,10 +10,11 @@ from typing import Any
 import tomli_w
 
 from minertia.errors import CampaignError, MinertiaError
-from minertia.files import write_file
+from minertia.files import check_file, folder_at_once, write_file
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.read import FORMAT, LOG_KEYS, MODEL_KEYS
 from minertia.identification.campaigns.record import campaign_record, further_fields
+from minertia.identification.logs.readers import log_files
 from minertia.robot.dh.write import toml_text
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
@@ -27,9 +28,15 @@ def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False)
     file = Path(path)
     robot, extra = _robot(campaign.robot, file)
     text = campaign_text(campaign, file.parent, robot)
-    for name, content in extra.items():
-        write_file(file.parent / name, content, force=force)
-    write_file(file, text, force=force)
+    logs = [log.file for log in (*campaign.train, *campaign.validate) if log.file is not None]
+    inputs = [Path(campaign.robot.source or ""), *(found for log in logs for found in log_files(log))]
+    check_file(file, force=force, inputs=inputs)
+    if extra:  # together: a campaign names its robot
+        with folder_at_once(file.parent, force=force, inputs=inputs) as draft:
+            for name, content in {**extra, file.name: text}.items():
+                write_file(draft / name, content)
+    else:
+        write_file(file, text, force=force, inputs=inputs)
     return (*(file.parent / name for name in extra), file)
 
 

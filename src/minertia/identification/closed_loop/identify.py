@@ -40,8 +40,9 @@ def _has_commands_alone(campaign: Campaign, log: Log) -> bool:
         return log.source.tau is None and "command" in log.source.channels
     if log.file is None:
         return False
+    robot = campaign.robot
     try:
-        found = choose(column_names(log.file, campaign.map), campaign.map, campaign.robot, str(log.file), effort=False)
+        found = choose(column_names(log.file, campaign.map, robot), campaign.map, robot, str(log.file), effort=False)
     except MinertiaError:
         return False  # told by whoever reads it
     return found.effort is None and found.command is not None

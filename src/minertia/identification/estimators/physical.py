@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final
@@ -13,14 +14,14 @@ from minertia.errors import SolverFailed
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
-from minertia.identification.physical.fit import PhysicalFit, nearest_with_base, physical_fit
+from minertia.identification.physical.fit import NOT_FOUND, PhysicalFit, nearest_with_base, physical_fit
 from minertia.identification.physical.places import misplaced, unplaced
 from minertia.identification.physical.scaling import trusted_levels, unshifted, unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import noise_floor, weighted_solution
+from minertia.identification.problem.solve import inverse, noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
 
 Array = NDArray[np.float64]
@@ -64,12 +65,15 @@ class Physical(Estimator):
         R = problem.triangle(sigma)
         rows = problem.samples * len(sigma)
         weight = self._best_weight(problem, space, sigma) if self.weight is None else self.weight
-        slack = feasibility(space, problem.expand(free)).slack if found.is_complete else None
+        slack = _slack(space, problem.expand(free)) if found.is_complete else None
         if slack is not None and slack > CLEAR and weight <= GAPS_ONLY:
             kept = self._free_fit(problem, space, problem.expand(free), sigma, slack)
             if kept is not None:
                 return kept
-        space, answer, remarks = self._placed(space, unshifted(problem, R), rows, weight, not found.is_complete)
+        try:
+            space, answer, remarks = self._placed(space, unshifted(problem, R), rows, weight, not found.is_complete)
+        except SolverFailed as err:
+            return _unphysical(problem, part, self.fixed, err)
         sigma = np.maximum(
             problem.residuals(_own(problem, answer.beta)) / np.sqrt(problem.samples), noise_floor(problem)
         )
@@ -87,7 +91,11 @@ class Physical(Estimator):
         def fitted(within: PhysicalSpace) -> PhysicalFit:
             return physical_fit(within, R, rows, weight=weight, kind=self.kind, margin=self.margin, settle=settle)
 
-        answer = fitted(space)
+        try:
+            answer = fitted(space)
+        except SolverFailed:  # no robot has centres of mass in all boxes, or it takes too many digits to say
+            free = fitted(space.free())
+            return space.free(), free, (*misplaced(space, free.x), *unplaced(space, free.x))
         walls = space.at_walls(answer.x)
         if walls:
             free = fitted(space.free())
@@ -150,7 +158,42 @@ class Physical(Estimator):
         def fitted(weight: float) -> Callable[[Array], Array]:
             return lambda R: physical_fit(space, R, rows, weight=weight, kind=self.kind, margin=self.margin).beta
 
-        return WEIGHTS[strongest(np.stack([left_out_squares(folds, fitted(weight)) for weight in WEIGHTS]))]
+        errors: dict[float, Array] = {}
+        for weight in WEIGHTS:
+            with contextlib.suppress(SolverFailed):
+                errors[weight] = left_out_squares(folds, fitted(weight))
+        return list(errors)[strongest(np.stack(list(errors.values())))] if errors else GAPS_ONLY
+
+
+def _slack(space: PhysicalSpace, beta: Array) -> float | None:
+    """How far inside the physical robots base parameters are; None where the solver does not tell."""
+    try:
+        return feasibility(space, beta).slack
+    except SolverFailed:
+        return None
+
+
+def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, float], failed: SolverFailed) -> Fit:
+    """Plain least squares where no physical robot was found, and what that means.
+
+    part: the problem without what was not excited.
+    """
+    beta, R, sigma = weighted_solution(part)
+    inv = inverse(R[:-1, :-1])
+    places = [problem.names.index(name) for name in part.names]
+    values, covariance = np.zeros(problem.count), np.zeros((problem.count, problem.count))
+    values[places] = beta
+    covariance[np.ix_(places, places)] = inv @ inv.T
+    known = f", with {', '.join(f'{n} = {v:g}' for n, v in list(fixed.items())[:4])} fixed" if fixed else ""
+    what = "there is no physically consistent robot" if "Infeasible" in failed.status else "no physical fit was found"
+    sentence = (
+        f"{what}{known} (status of the solver: {failed.status}); the values are of plain least squares: they may give "
+        "the right efforts, but no real robot has them; look at fixed values, at signs and units and at the order of "
+        "the joints"
+    )
+    nothing: dict[str, object] = {"excess": None, "slack": None, "at_boundary": [], "smallest_margin": None}
+    verdict: dict[str, object] = {"status": NOT_FOUND, "sentence": sentence, **nothing}
+    return Fit(values, covariance, sigma, verdict=verdict)
 
 
 def _own(problem: Observation, beta: Array) -> Array:

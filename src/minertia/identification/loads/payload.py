@@ -21,6 +21,7 @@ from minertia.identification.problem.rows import Load, LogMotion
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
 from minertia.notebook import clipped, frame, html_table
+from minertia.robot.flange import Flange, NoFlange, find_flange
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -41,7 +42,8 @@ class Payload:
 
     mass [kg], com [m], inertia [kg m2] about the centre of mass, with deviations; ten, covariance: its ten parameters
     about the frame's origin.  not_excited: what the motion could not show, with a sentence each.  cautions: sentences
-    on what not to rely on.  95 % intervals are 1.96 deviations to either side.
+    on what not to rely on.  95 % intervals are 1.96 deviations to either side.  flange: the frame in which controllers
+    take the load; a sentence where it is not known.
     """
 
     frame: str
@@ -57,6 +59,7 @@ class Payload:
     not_excited: Mapping[str, str]
     cautions: tuple[str, ...] = ()
     logs: tuple[Any, ...] = field(default=(), repr=False)  # as they were read
+    flange: Flange | str = "no flange frame is known"
 
     def to_frame(self) -> Any:
         """A pandas DataFrame of mass, centre of mass and inertia, with deviations and units."""
@@ -98,22 +101,32 @@ class Payload:
             "physical": self.is_physical,
             "not_excited": dict(self.not_excited),
             "cautions": list(self.cautions),
-            "fields": {vendor: self.fields(vendor) for vendor in VENDORS},
+            "fields": {vendor: self.fields(vendor) for vendor in VENDORS if self.fields_frame is not None},
+            "fields_frame": self.fields_frame,
+            "no_fields": self.flange if isinstance(self.flange, str) else None,
         }
 
+    @property
+    def fields_frame(self) -> str | None:
+        """Name of the flange, in whose frame the fields of controllers are; None where it is not known."""
+        return None if isinstance(self.flange, str) else self.flange.name
+
     def fields(self, vendor: str) -> dict[str, Any]:
-        """The load in the fields and units that an arm maker's controller asks for."""
-        xx, xy, xz, yy, yz, zz = self.inertia
-        x, y, z = self.com
+        """The load in the fields and units that an arm maker's controller asks for: centre and axes in the flange."""
+        if vendor not in VENDORS:
+            raise UnknownName("arm maker", vendor, VENDORS)
+        if isinstance(self.flange, str):
+            raise NoFlange(self.flange)
+        J = self.flange.tensor(symmetric(self.inertia))
+        xx, xy, xz, yy, yz, zz = J[np.triu_indices(3)].tolist()
+        x, y, z = self.flange.centre(self.com)
         if vendor == "ur":  # set_target_payload(m, cog, inertia): about the centre of mass, tool flange frame
             return {"mass": self.mass, "cog": [x, y, z], "inertia": [xx, yy, zz, xy, xz, yz]}
         if vendor == "franka":  # setLoad(mass, F_x_Cload, load_inertia): column-major 3x3 about the centre of mass
             return {"mass": self.mass, "F_x_Cload": [x, y, z], "load_inertia": [xx, xy, xz, xy, yy, yz, xz, yz, zz]}
-        if vendor == "kuka":  # $LOAD: millimetres, angles of the principal axes, principal moments
-            moments, angles = _principal(symmetric(self.inertia))
-            cm = dict(zip("XYZABC", [1e3 * x, 1e3 * y, 1e3 * z, *np.degrees(angles).tolist()], strict=True))
-            return {"M": self.mass, "CM": cm, "J": dict(zip("XYZ", moments.tolist(), strict=True))}
-        raise UnknownName("arm maker", vendor, VENDORS)
+        moments, angles = _principal(J)  # $LOAD: millimetres, angles of the principal axes, principal moments
+        cm = dict(zip("XYZABC", [1e3 * x, 1e3 * y, 1e3 * z, *np.degrees(angles).tolist()], strict=True))
+        return {"M": self.mass, "CM": cm, "J": dict(zip("XYZ", moments.tolist(), strict=True))}
 
 
 @dataclass(frozen=True)
@@ -241,7 +254,7 @@ def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
 def payload_of(
     robot: Robot, at: str | None, ten: Array, covariance: Array, silent: Mapping[str, str], physical: bool
 ) -> Payload:
-    """Mass, centre and inertia of ten parameters, deviations by linear propagation."""
+    """Mass, centre and inertia of ten parameters, deviations by linear propagation; the flange is the file's own."""
     if "M" in silent or ten[9] <= 0:
         why = silent.get("M", f"the identified mass is {ten[9]:.3g} kg")
         raise MinertiaError(f"these logs do not show the load: {why}")
@@ -263,6 +276,10 @@ def payload_of(
     )
     deviation = np.sqrt(np.maximum(np.diag(J @ covariance @ J.T), 0.0)).tolist()
     frame = at or robot.joints[robot.tip].link or robot.joints[robot.tip].name
+    try:
+        known: Flange | str = find_flange(robot, at)
+    except NoFlange as err:
+        known = str(err)
     return Payload(
         frame=frame,
         mass=mass,
@@ -276,6 +293,7 @@ def payload_of(
         is_physical=impossible(ten.tolist()) is None,
         not_excited=dict(silent),
         cautions=_cautions(inertia, deviation[1:4], deviation[4:]),
+        flange=known,
     )
 
 

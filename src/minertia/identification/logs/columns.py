@@ -6,7 +6,7 @@ The format of the tables [columns] and [drive] is described in docs/campaign.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
@@ -400,6 +400,17 @@ def likely(names: Sequence[str], robot: Robot, signal: str) -> tuple[str, ...] |
         if known.issuperset(expanded):
             return expanded
     return None
+
+
+def has_positions(names: Collection[str], columns: ColumnMap, robot: Robot) -> bool:
+    """Whether a header holds the positions of all coordinates of a robot, as named or as recognised."""
+    if not columns.q:
+        return likely(tuple(names), robot, "q") is not None
+    try:
+        wanted = _expanded(columns.q, robot) if isinstance(columns.q, str) else columns.q
+    except ValueError:  # no template, which is told when the columns are chosen
+        return True
+    return set(names).issuperset(wanted)
 
 
 def time_column(names: Sequence[str]) -> str | None:

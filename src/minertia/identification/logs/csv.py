@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
 COMMENT = ("#", "%")  # start of a line before the header that says something else, or of the header itself
 MOST_COMMENTS = 1000  # lines before the header
+LOOKED_AT = 200  # rows that tell the decimal sign
 MAX_LINE = 2_000_000  # characters; longer lines are not those of a table
 CHUNK = 1_000_000  # characters read at once
 MANY_CHARACTERS = 16_000_000  # of the lines of a block
@@ -76,6 +77,20 @@ class CsvLog(LogFile):
         columns = len(self.names())
         row = max(len(self._first_lines()[int(self.has_header)]) + 1, 2 * columns)
         return 8 * columns * (size // row)
+
+    def decimal_sign(self) -> str:
+        """The decimal sign that makes numbers of the first rows; the given one where both do, or none does."""
+        first, second = self._first_lines()
+        delimiter = self.map.delimiter or _delimiter(first, second, ",")
+        cells = [
+            cell.strip()
+            for line in next(self._lines(LOOKED_AT), [])
+            for cell in (line.split() if delimiter == " " else line.split(delimiter))
+            if cell.strip() not in EMPTY
+        ]
+        if delimiter == "," or not all(_number(cell, ",") is not None for cell in cells):
+            return self.decimal
+        return self.decimal if all(_number(cell, self.decimal) is not None for cell in cells) else ","
 
     # ------------------------------------------------------------------ the header
 

@@ -7,6 +7,7 @@ import numpy as np
 from minertia.errors import RecordingError
 from minertia.identification.logs.recording import MATRICES, Recording
 
+MEASURED = ("motor",)  # of the channels those that are measured as positions are
 EVEN = 0.02  # part of a step by which steps may differ in a recording that counts as evenly sampled
 
 
@@ -32,17 +33,20 @@ def even_rate(recording: Recording) -> float:
 
 def check_finite(recording: Recording) -> None:
     """Refuse values that are not numbers, with column and rows."""
-    for name in MATRICES:
-        values = getattr(recording, name)
+    logged = {name: getattr(recording, name) for name in MATRICES} | {
+        name: recording.channels.get(name) for name in MEASURED
+    }
+    for name, values in logged.items():
         if values is None or np.isfinite(values.sum()) or np.isfinite(values).all():  # a sum is quicker
             continue
         rows, joints = np.nonzero(~np.isfinite(values))
         j = int(joints[0])
         own = rows[joints == j]
         first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
+        other = f', or this signal with {name} = "" in [columns]' if name in MEASURED else ""
         raise RecordingError(
             f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to, or "
-            "such rows with --drop-torn (drop_torn = true in [columns])",
+            f"such rows with --drop-torn (drop_torn = true in [columns]){other}",
             file=recording.source or None,
             column=recording.column(f"{name}{j + 1}"),
             row=first,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +47,10 @@ class LogFile(abc.ABC):
     @abc.abstractmethod
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
         """The wanted columns, at most about `rows` rows at a time."""
+
+    def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
+        """Which columns are those of the robot, for files that hold several sets of them."""
+        return None
 
     def assumed(self) -> tuple[str, ...]:
         """Sentences about what files of this kind do not say and is taken for granted."""

@@ -33,7 +33,7 @@ def read_to_audit(
     """
     if not isinstance(columns, ColumnMap):
         columns = columns_beside(path) if columns is None else read_columns(columns)
-    names = open_log(path, columns).names()
+    names = open_log(path, columns, robot).names()
     if robot is None:
         robot = robot_of(named_joints(names, columns, str(path)))
     notes = []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import RecordingError, expect_path
 from minertia.files import is_file, reading, why_no_file
-from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose
+from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose, has_positions
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
@@ -95,9 +95,9 @@ def iter_blocks(
     return undelayed_blocks(blocks, given.drive.delay) if given.drive.delay else blocks
 
 
-def column_names(path: str | Path, columns: ColumnMap | None = None) -> tuple[str, ...]:
-    """Names of all columns of a log."""
-    return open_log(path, columns or ColumnMap()).names()
+def column_names(path: str | Path, columns: ColumnMap | None = None, robot: Robot | None = None) -> tuple[str, ...]:
+    """Names of all columns of a log; robot: see `open_log`."""
+    return open_log(path, columns or ColumnMap(), robot).names()
 
 
 def is_bag(path: str | Path) -> bool:
@@ -115,10 +115,17 @@ def is_there(path: str | Path) -> bool:
     return is_file(path) or is_folder(path)
 
 
-def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
-    """The log file with the reader of its format."""
+def open_log(path: str | Path, columns: ColumnMap, robot: Robot | None = None) -> LogFile:
+    """The log file with the reader of its format; robot: whose joints are looked for, where a file holds several."""
+    log = _opened(path, columns)
+    if robot is not None:
+        log.look_for(lambda names: has_positions(names, columns, robot))
+    return log
+
+
+def _opened(path: str | Path, columns: ColumnMap) -> LogFile:
     path = Path(path)
-    reading(path, *_bag_files(path))
+    reading(*log_files(path))
     if is_bag(path):
         suffix = ".mcap"
     elif is_sage(path):
@@ -135,10 +142,11 @@ def open_log(path: str | Path, columns: ColumnMap) -> LogFile:
     return log
 
 
-def _bag_files(path: Path) -> list[Path]:
-    """All files of the bag that this is, or belongs to."""
-    folders = [folder for folder in (path, path.parent) if is_bag(folder)] + ([path] if is_sage(path) else [])
-    return [file for folder in folders for file in folder.iterdir()]
+def log_files(path: str | Path) -> list[Path]:
+    """A log with all files of the bag or folder that it is, or belongs to."""
+    log = Path(path)
+    folders = [folder for folder in (log, log.parent) if is_bag(folder)] + ([log] if is_sage(log) else [])
+    return [log, *(file for folder in folders for file in folder.iterdir())]
 
 
 def _columns(path: str | Path, columns: ColumnMap | str | Path | None) -> ColumnMap:
@@ -154,7 +162,7 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
         raise RecordingError(
             f"the robot '{robot.name}' has a floating base, which logs of joints do not show", file=path
         )
-    log = open_log(path, columns)
+    log = open_log(path, columns, robot)
     chosen = choose(log.names(), columns, robot, str(path), effort=effort)
     reading = _Reading(log, columns, robot, chosen)
     count, torn = 0, 0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import RecordingError, ShapeError, expected
+from minertia.identification.logs.stamps import bursts_of
 from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
@@ -141,9 +142,9 @@ class Recording:
 
     @property
     def rate_hz(self) -> float:
-        """Samples per second, from the median step."""
-        steps = np.diff(self.t)
-        step = float(np.median(steps)) if len(steps) else 0.0
+        """Samples per second, from the median step; of stamps in bursts the mean."""
+        steps, bursts = np.diff(self.t), bursts_of(self.t)
+        step = bursts.step if bursts is not None else float(np.median(steps)) if len(steps) else 0.0
         return 1.0 / step if step > 0 else float("nan")
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from minertia.errors import RecordingError
 from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
+from minertia.identification.logs.stamps import Bursts, bursts_of, usual_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 LONGEST_GAP = 0.25  # s that may be interpolated over
+MOST_REPEATS = 0.75  # of all stamps; a clock that stands still longer tells no times
+JUMP = 3.0  # a step from burst to burst over the mean step, above which the robot was truly sampled in bursts
+MOST_SAMPLES = 4  # made of each one that was logged
 STILL_WINDOW = 0.1  # s over which motion is measured
 STILL = 0.002  # part of a joint's travel; less in a window is standstill
 STILL_AT_LEAST = 0.2  # s of standstill worth cutting
@@ -27,16 +31,63 @@ APPROACH = 0.1  # length of a first or last move over the longest, below which i
 def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True, standstill: bool = True) -> Recording:
     """The recording with strictly increasing, even stamps and without standstill at its ends.
 
-    stamps: drop samples whose stamp repeats or goes back.  resample: bring uneven stamps to an even rate (positions by
-    a cubic spline, the rest linearly).  standstill: cut it off at both ends.  Everything that was done is in `notes`.
+    stamps: spread bursts, drop samples whose stamp repeats or goes back.  resample: bring uneven stamps to an even rate
+    (positions by a cubic spline, the rest linearly).  standstill: cut it off at both ends.  Everything that was done is
+    in `notes`.
     """
     expect_recording(recording)
+    recording = without_gaps_in_temperature(recording)
     check_finite(recording)
     if stamps:
-        recording = without_repeats(recording)
+        recording = without_repeats(without_bursts(recording))
     if resample:
         recording = resampled(recording)
     return without_standstill(recording) if standstill else recording
+
+
+def without_gaps_in_temperature(recording: Recording) -> Recording:
+    """Temperatures only where all of them are numbers: most fits do without."""
+    values = recording.channels.get("temperature")
+    if values is None or np.isfinite(values).all():
+        return recording
+    j = int(np.argmax(~np.isfinite(values).all(axis=0)))
+    channels = {name: v for name, v in recording.channels.items() if name != "temperature"}
+    column = recording.column(f"temperature{j + 1}")
+    return replace(recording, channels=channels).noted(
+        f"temperatures left out: '{column}' has values that are no numbers"
+    )
+
+
+def without_bursts(recording: Recording) -> Recording:
+    """Rows that arrived, and were stamped, in bursts as the evenly spaced samples that they are."""
+    bursts = bursts_of(recording.t)
+    if bursts is None:
+        return recording
+    if not bursts.is_even or _jumps(recording.q, bursts):
+        raise in_bursts(recording, bursts)
+    first = int(bursts.starts[1])
+    t = recording.t[first] + bursts.step * (np.arange(len(recording)) - first)
+    return replace(recording, t=t).noted(f"{bursts}; its rows are taken as evenly spaced, {1 / bursts.step:.5g} Hz")
+
+
+def in_bursts(recording: Recording, bursts: Bursts) -> RecordingError:
+    """What to do about stamps in bursts that cannot be spread."""
+    return RecordingError(
+        f"{bursts}, which are times of arrival and not of measurement; log the robot's own clock, or state its rate "
+        f"(rate_hz = {1 / bursts.step:.4g}, without t, in [columns])",
+        file=recording.source or None,
+        column=recording.column("t"),
+        row=recording.first_row + int(bursts.starts[1]),
+    )
+
+
+def _jumps(q: Array, bursts: Bursts) -> bool:
+    """Whether positions stand nearly still within bursts and jump between them: samples that are missing."""
+    moved = np.abs(np.diff(q, axis=0))
+    if not moved.size or not moved.any():
+        return False
+    joint = int(np.argmax(moved.sum(axis=0)))
+    return bool(moved[bursts.starts[1:] - 1, joint].mean() > JUMP * moved[:, joint].mean())
 
 
 def without_repeats(recording: Recording) -> Recording:
@@ -58,7 +109,23 @@ def without_repeats(recording: Recording) -> Recording:
     dropped = int((~later).sum())
     if not dropped:
         return recording
+    if dropped > MOST_REPEATS * len(t):
+        raise _standing_clock(recording, len(t) - dropped)
     return recording.select(later).noted(f"{dropped} samples with a repeated or earlier stamp dropped")
+
+
+def _standing_clock(recording: Recording, different: int) -> RecordingError:
+    count, times = len(recording), recording.t
+    what = f"all {count} stamps are equal ({times[0]:.6g} s)" if different == 1 else (
+        f"the {count} rows have only {different} different stamps, {recording.duration / (different - 1):.3g} s apart"
+    )  # fmt: skip
+    return RecordingError(
+        f"{what}: this clock does not tell the times of samples; log them with a finer one, or state the rate "
+        "(rate_hz = 1000, say, without t, in [columns])",
+        file=recording.source or None,
+        column=recording.column("t"),
+        row=recording.first_row,
+    )
 
 
 def resampled(recording: Recording) -> Recording:
@@ -109,8 +176,22 @@ def even_grid(recording: Recording) -> Grid | None:
             column=recording.column("t"),
             row=recording.first_row + k,
         )
+    count = int(np.floor((t[-1] - t[0]) / step + 1e-9)) + 1
+    if count > MOST_SAMPLES * len(t):
+        bursts = bursts_of(t)
+        raise (
+            in_bursts(recording, bursts)
+            if bursts is not None
+            else RecordingError(
+                f"{len(t)} stamps, most of them {step * 1e3:.3g} ms apart, over {t[-1] - t[0]:.4g} s: most samples are "
+                "missing; log all of them, or state the rate (rate_hz, without t, in [columns])",
+                file=recording.source or None,
+                column=recording.column("t"),
+                row=recording.first_row,
+            )
+        )
     note = f"resampled from uneven steps ({shortest * 1e3:.3g} to {longest * 1e3:.3g} ms) to {1 / step:.5g} Hz"
-    return Grid(float(t[0]), step, int(np.floor((t[-1] - t[0]) / step + 1e-9)) + 1, note)
+    return Grid(float(t[0]), step, count, note)
 
 
 def interpolated(recording: Recording, times: Array) -> Recording:
@@ -131,16 +212,6 @@ def interpolated(recording: Recording, times: Array) -> Recording:
     before = np.clip(np.searchsorted(recording.t, times, side="right") - 1, 0, None)
     marks = {name: values[before] for name, values in recording.marks.items()}
     return replace(recording, t=times, **arrays, channels=channels, marks=marks)
-
-
-def usual_step(t: Array) -> float:
-    """Mean of the steps that are neither repeats nor gaps [s]."""
-    steps = np.diff(t)
-    steps = steps[steps > 0]
-    if not len(steps):
-        return 0.0
-    middle = float(np.median(steps))
-    return float(np.mean(steps[steps < 1.5 * middle]))
 
 
 def without_standstill(recording: Recording) -> Recording:

@@ -7,7 +7,7 @@ one are left out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MOST_LAYOUTS = 100
 BLOCK_BYTES = 64_000_000  # of the messages of a block
 MESSAGE = "sensor_msgs/msg/JointState"
+LOOKED_AT = 1000  # messages of each of several topics, to see which joints it holds
 
 
 class BagLog(LogFile):
@@ -38,6 +39,12 @@ class BagLog(LogFile):
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         super().__init__(path, columns)
         self._names: tuple[str, ...] | None = None
+        self._topic: str | None = columns.topic
+        self._fits: Callable[[Collection[str]], bool] | None = None
+
+    def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
+        """Take the topic whose columns fit, of several."""
+        self._fits = fits
 
     def names(self) -> tuple[str, ...]:
         """t and one column for each joint and field that the messages hold."""
@@ -107,14 +114,47 @@ class BagLog(LogFile):
         states = [c for c in reader.connections if c.msgtype == MESSAGE or is_motors(c.msgtype)]
         states = [c for c in states if c.topic != self.map.command_topic]
         topics = sorted({c.topic for c in states})
-        if self.map.topic is not None:
-            topics = [topic for topic in topics if topic == self.map.topic]
+        if self._topic is not None:
+            topics = [topic for topic in topics if topic == self._topic]
         if not topics:
             there = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})[:20]
-            raise self.fail(f"there are no messages of type {MESSAGE}; the bag has: {', '.join(there) or 'nothing'}")
+            where = "" if self._topic is None else f" in topic '{self._topic}'"
+            what = f"there are no messages of type {MESSAGE}{where}"
+            raise self.fail(f"{what}; the bag has: {', '.join(there) or 'nothing'}")
         if len(topics) > 1:
-            raise self.fail(f"joint states stand in {len(topics)} topics ({', '.join(topics)}); choose one with topic")
+            topics = [self._chosen(reader, states, topics)]
+        self._topic = topics[0]
         return [c for c in states if c.topic == topics[0]]
+
+    def _chosen(self, reader: Any, states: Sequence[Any], topics: list[str]) -> str:
+        """The one of several topics that holds the robot's joints."""
+        found = {topic: self._held(reader, [c for c in states if c.topic == topic]) for topic in topics}
+        fits = topics if self._fits is None else [topic for topic in topics if self._fits(found[topic])]
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            raise self.fail(
+                f"joint states stand in {len(fits)} topics ({', '.join(fits)}); choose one with topic: "
+                f'--topic {fits[0]}, or topic = "{fits[0]}" in [columns]'
+            )
+        held = "; ".join(
+            f"{topic}: {', '.join(sorted(names - {'t'})[:12]) or 'no numbers'}" for topic, names in found.items()
+        )
+        raise self.fail(
+            f"none of the {len(topics)} topics with joint states has positions of all joints of this robot ({held}); "
+            "call its joints as the log does, or name the columns in [columns]"
+        )
+
+    def _held(self, reader: Any, connections: Sequence[Any]) -> set[str]:
+        """Columns of the first messages of a topic, or of those up to the first that fit."""
+        rows, names, size = _BagRows(self, reader, False), set[str](), 0
+        for k, (connection, time, raw) in enumerate(reader.messages(connections=connections)):
+            _, layout, _ = rows.row(bytes(raw), connection.msgtype, time)
+            names |= {name for name, _ in layout.columns}
+            size += len(raw)
+            if k == LOOKED_AT or size > BLOCK_BYTES or (self._fits is not None and self._fits(names)):
+                break
+        return names
 
     def _commands(self, reader: Any) -> list[Any]:
         """The topic of what the joints were told, where one is asked for."""

@@ -56,11 +56,16 @@ class ConeProgram:
         self._add(-A, b, clarabel.ExponentialConeT(), None)
 
     def solve(self, P: Array, q: Array, what: str) -> Any:
-        """Clarabel's solution, with less accuracy where there is none with more."""
-        for tolerance in TOLERANCES:
-            solution = self._solve(P, q, tolerance)
-            if str(solution.status) in SOLVED:
-                return solution
+        """Clarabel's solution, with less accuracy where there is none with more, then with a cost of size 1.
+
+        A cost of size 1 counts accuracy otherwise, so it is only tried where the program's own does not end.
+        """
+        size = max(float(np.abs(P).max(initial=0.0)), float(np.abs(q).max(initial=0.0)), 1e-300)
+        for scale in (1.0, size):
+            for tolerance in TOLERANCES:
+                solution = self._solve(P / scale, q / scale, tolerance)
+                if str(solution.status) in SOLVED:
+                    return solution
         raise SolverFailed(what, solution.status)
 
     def _solve(self, P: Array, q: Array, tolerance: float) -> Any:

@@ -6,7 +6,7 @@ Sousa & Cortesao 2014).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,8 +18,9 @@ from minertia.identification.physical.cones import ConeProgram, dual_matrix, lin
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.extents import Extent, link_extents
-from minertia.robot.inertia import from_com, pseudo_inertia
+from minertia.robot.inertia import from_com, nearest_possible, pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
@@ -27,6 +28,9 @@ MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace
 BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this is at it
 GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
 UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
+LIGHT = 1e-2  # of the usual mass of a link, for one that has none
+THIN = 1e-3  # of the sum of a body's principal second moments: smallest one of a prior
+POINT, BALL = 1e-3, 0.05  # m: a body smaller than the first is a point, for which a ball of the second stands
 FARTHEST = 1e6  # m, or m2, from a link's frame
 AT_WALL = 1e-4  # of a box's diagonal: a centre of mass nearer than this is at its wall
 PRIORS = ("euclidean", "entropic")
@@ -201,32 +205,45 @@ def physical_space(
     if prior is not None:
         values |= dict(prior)
     elif model.robot.has_parameters:
-        names = model.robot.columns(True, True)
-        values |= dict(zip(names, model.robot.parameter_vector(True, True).tolist(), strict=True))
+        values |= _of_file(model.robot)
     known = {**model.choice.fixed, **(fixed or {})}
     for name in known:
         if name not in model.standard and name not in model.names:
             raise UnknownName("parameter", name, (*model.names, *model.standard))
     links = sorted({link_number(n) for n in model.standard if symbol_of(n) in LINK_SYMBOLS})
+    light = _light({**values, **known}, links)
     for link in links:
         names = tuple(full_name(s, link) for s in LINK_SYMBOLS)
         ten = [known.get(name, values.get(name, 0.0)) for name in names]
-        values |= dict(zip(names, _made_physical(ten), strict=True))
+        is_told = any(name in values or name in known for name in names)
+        values |= dict(zip(names, _made_physical(ten, light if is_told else 1.0), strict=True))
     usual = () if effort is None else tuple(float(e) for e in effort)
     extents = {j + 1: extent for j, extent in link_extents(model.robot).items() if j + 1 in links}
     inside = {full_name(s, link) for link in links for s in LINK_SYMBOLS}  # around bodies that can exist
     return PhysicalSpace(model, values | {k: v for k, v in known.items() if k not in inside}, known, usual, extents)
 
 
-def _made_physical(ten: list[float]) -> tuple[float, ...]:
-    """A body near the given one that can exist; 1 kg within 0.1 m where nothing is given."""
+def _of_file(robot: Robot) -> dict[str, float]:
+    """Parameters of the robot's file by name, without those of links for which it has none."""
+    unknown = {full_name(s, j + 1) for j, ten in enumerate(robot.links) if ten is None for s in LINK_SYMBOLS}
+    vector = zip(robot.columns(True, True), robot.parameter_vector(True, True).tolist(), strict=True)
+    return {name: value for name, value in vector if name not in unknown}
+
+
+def _light(values: Mapping[str, float], links: Sequence[int]) -> float:
+    """Mass [kg] of a body that is told to have none, little beside that of the others, as none cannot exist."""
+    masses = [mass for link in links if (mass := values.get(full_name("M", link), 0.0)) > 0]
+    return LIGHT * float(np.median(masses)) if masses else 1.0
+
+
+def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
+    """The body, or the nearest that can exist; one of `light` [kg] within 0.1 m where it has no mass."""
     if ten[9] <= 0 or max(map(abs, ten[:9])) > FARTHEST * ten[9]:  # a mass without which the rest has no place
-        return from_com(1.0, (0, 0, 0), 0.01 * np.eye(3))
-    if np.linalg.eigvalsh(pseudo_inertia(ten))[0] > 1e3 * MARGIN * ten[9]:
-        return tuple(ten)
-    mass, com = ten[9], [v / ten[9] for v in ten[6:9]]
-    size = max(abs(np.array(ten[:6])).max() / mass, 0.05**2)
-    return from_com(mass, com, 0.4 * mass * size * np.eye(3))
+        return from_com(light, (0, 0, 0), 0.01 * light * np.eye(3))
+    mass, com, inertia = to_com(ten)
+    if np.trace(inertia) < 2 * POINT**2 * mass:
+        return from_com(mass, com.tolist(), 0.4 * mass * BALL**2 * np.eye(3))
+    return nearest_possible(ten, THIN)
 
 
 @dataclass(frozen=True)

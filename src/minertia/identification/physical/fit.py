@@ -14,6 +14,8 @@ from minertia.robot.inertia import pseudo_inertia
 from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
+NOT_FOUND = "not found"  # status of a physical fit that ended with none
+PARTS = (1e-9, 1e-7, 1e-5, 1e-3)  # of the prior, which is inside, in what lies on the boundary
 SEEN = 1e-7  # of the largest singular value: directions of the base parameters that the data show
 
 
@@ -64,12 +66,7 @@ def physical_fit(
     if kind not in PRIORS:
         raise UnknownName("kind of prior", kind, PRIORS)
     with one_thread():
-        for attempt in range(4):  # a solution that touches the cone within the solver's tolerance gets more margin
-            x = _solved(space, R, rows, weight, kind, margin * 10**attempt)
-            if _is_possible(space, x):
-                break
-        else:
-            raise SolverFailed("the physical fit", "touches the boundary")
+        x = _inside(space, R, rows, weight, kind, margin)
         x = _settled(space, R, x, margin) if settle else x.copy()
     x[space.nonnegative] = np.maximum(x[space.nonnegative], 0.0)
     for name, value in space.fixed.items():
@@ -82,6 +79,29 @@ def physical_fit(
     least = {name: max(BOUNDARY * usual[name], 10 * margin) for name in found if name.startswith("link")}
     close = tuple(name for name, v in found.items() if v < least.get(name, BOUNDARY)) + space.at_walls(x)
     return PhysicalFit(x, beta, cost / free - 1 if free > 0 else 0.0, close, found)
+
+
+def _inside(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:
+    """The solution; one that touches the cone within the solver's tolerance gets more margin, as one without an end."""
+    last: Array | None = None
+    failed = SolverFailed("the physical fit", "touches the boundary")
+    for attempt in range(4):
+        try:
+            last = _solved(space, R, rows, weight, kind, margin * 10**attempt)
+        except SolverFailed as err:
+            failed = err
+            if err.status == "PrimalInfeasible":  # proven, and a margin leaves less room still
+                break
+            continue
+        if _is_possible(space, last):
+            return last
+    if last is None:
+        raise failed
+    for part in PARTS:  # efforts that ask for no mass at all: a margin of nothing is nothing
+        inside = np.asarray((1 - part) * last + part * space.x0)
+        if _is_possible(space, inside):
+            return inside
+    raise failed
 
 
 def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:

@@ -194,7 +194,7 @@ class _TableReader:
             for key in MOTION_KEYS:
                 if key in row:
                     raise row.fail(f"a fixed joint has no '{key}'", key)
-        placement, child_frame = self.placements.poses(number, row)
+        placement, child_frame = self.placements.poses(number, row, is_lettered=not self._is_frame(number, row))
         if "elastic" in row:
             text = (
                 "it is elastic: a spring is simulated under position loops, for which logs hold its motor's position "
@@ -217,6 +217,11 @@ class _TableReader:
             elastic=read_elastic(row.table("elastic")) if "elastic" in row else None,
         )
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
+
+    def _is_frame(self, number: int, row: CheckedTable) -> bool:
+        """Whether a row only names a frame, such as the flange: fixed, without mass, and nothing hangs on it."""
+        parents = (self._joint_number(other, "parent", k) for k, other in enumerate(self.rows))
+        return row.get("kind") == "fixed" and "link" not in row and number not in parents and "loop" not in self.top
 
     def _limits(self, row: CheckedTable) -> Limits:
         limits = read_limits(row.table("limits"))

@@ -36,8 +36,8 @@ class Placements:
         self.letters, self.convention, self.tolerance = letters, convention, tolerance
         self.notes: list[Note] = []
 
-    def poses(self, number: int, row: CheckedTable) -> Poses:
-        """Poses of the joint in row `number` of the file (from 1)."""
+    def poses(self, number: int, row: CheckedTable, *, is_lettered: bool = True) -> Poses:
+        """Poses of the joint in row `number` of the file (from 1); is_lettered: whether plain lengths get letters."""
         name = row.choice("convention", CONVENTIONS, self.convention)
         convention = CONVENTIONS[name]
         for key in row:
@@ -46,8 +46,14 @@ class Placements:
                 raise row.fail(f"the key '{key}' is one of the convention {' or '.join(owners)}, not of {name}", key)
         row.only((*JOINT_KEYS, *convention.keys))
         if name == "placement":
-            return (self.rotation(row), self._position(number, row)), HERE
-        values = {key: self._length(row, key, f"{key}{number}", row.get(key, 0)) for key in convention.lengths}
+            position = self._position(number, row) if is_lettered else self.plain_position(row, "position")
+            return (self.rotation(row), position), HERE
+        values = {
+            key: self._length(row, key, f"{key}{number}", row.get(key, 0))
+            if is_lettered
+            else self._plain_length(row, key, row.get(key, 0))
+            for key in convention.lengths
+        }
         angles = {key: self._angle(row, key) for key in convention.angles}
         try:
             return table_poses(name, values | angles)

@@ -126,7 +126,8 @@ class _MjcfEdit:
             self.notes.append(Note("warning", f"body '{main}'", f"{reason}; it is written as it is"))
         self._inertial(main, inertial(ten, f"body '{main}'"))
         model = self.template.model
-        merged = [name for name in names if name != main and float(model.body(name).mass[0]) > MASSLESS]
+        own = {str(model.body(b).name) for b in range(model.nbody)}  # a frame may be a site
+        merged = [name for name in names if name in own - {main} and float(model.body(name).mass[0]) > MASSLESS]
         for name in merged:
             self._inertial(name, NOTHING)
         return [f"body '{main}'"] if merged else []

@@ -1,7 +1,8 @@
 """The part of an MJCF document that rigid dynamics needs, safe to hand to MuJoCo.
 
-Pictures, sensors, contacts and sites go; includes are resolved here; what MuJoCo gets opens no file.  Elements that
-matter to the motion but not to a rigid tree (tendons, loop closures) are reported, never dropped in silence.
+Pictures, sensors, contacts and sites (but flanges) go; includes are resolved here; what MuJoCo gets opens no file.
+Elements that matter to the motion but not to a rigid tree (tendons, loop closures) are reported, never dropped in
+silence.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from minertia.files import reading
 from minertia.robot.description import check_count
+from minertia.robot.flange import is_flange_name
 from minertia.robot.read import read_text
 from minertia.robot.references import referenced
 from minertia.robot.robot import Note
@@ -208,9 +210,10 @@ def _trimmed(node: Element, lean: Lean) -> Element:
 
 
 def _matters(node: Element, child: Element, lean: Lean) -> bool:
-    """Whether a drive acts on a joint, and a site closes a loop."""
+    """Whether a drive acts on a joint, and a site closes a loop or is a flange."""
     if child.tag == "site":
-        return node.tag == "default" or child.attributes.get("name", "") in lean.sites
+        name = child.attributes.get("name", "")
+        return node.tag == "default" or name in lean.sites or is_flange_name(name)
     return node.tag != "actuator" or "joint" in child.attributes
 
 

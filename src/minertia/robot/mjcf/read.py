@@ -14,6 +14,7 @@ from minertia.errors import DescriptionError
 from minertia.robot.assembly import assemble
 from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, LoopSpec
 from minertia.robot.dh.loops import with_side_file
+from minertia.robot.flange import is_flange_name
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.mjcf.compile import Compiled, compile_mjcf
 from minertia.robot.mjcf.lean import lean_document
@@ -37,6 +38,7 @@ MASSLESS = 4e-15  # kg: MuJoCo wants some mass in each moving body; what `to_mjc
 LARGEST = 1e100
 _SIZES = (
     *("jnt_pos", "jnt_axis", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss", "eq_data"),
+    *("site_pos", "site_quat"),
     *("actuator_gear", "actuator_armature", "actuator_damping"),
 )
 # <custom> numerics for what MJCF has no place for
@@ -86,6 +88,7 @@ class _ModelReading:
         self.bodies.append(BodySpec(self.names[root], self._ten(root)))
         for b in self._below(root):
             self._add_body(b, follows)
+        self._add_flanges()
         self.notes += remarks(self.c, self.names, self.joint_names, {spec.name for spec in self.joints})
         order = self._with_custom()
         loops = self._loops()
@@ -205,6 +208,17 @@ class _ModelReading:
             parent, pose = child, (IDENTITY, ZERO)
         if not joints:
             self.bodies.append(BodySpec(name, self._ten(b)))
+
+    def _add_flanges(self) -> None:
+        """Sites that are flanges by their name, as bodies without mass: frames in which loads are given."""
+        known = {body.name for body in self.bodies}
+        for s in range(self.m.nsite):
+            name, parent = str(self.m.site(s).name), self.names[int(self.m.site_bodyid[s])]
+            if is_flange_name(name) and name not in known and parent in known:
+                R = snap_rotation(quaternion_to_matrix(*(float(v) for v in self.m.site_quat[s])), self.options.snap)
+                pose = R, self._vector(self.m.site_pos[s])
+                self.joints.append(JointSpec(f"{name} on {parent}", "fixed", parent, name, pose))
+                self.bodies.append(BodySpec(name))
 
     def _fresh(self, name: str) -> str:
         while name in self.names:

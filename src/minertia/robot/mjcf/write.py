@@ -180,6 +180,7 @@ class _Document:
         for row in robot.coupled_motors.values() if robot.coupling is not None and robot.motor_effects else ():
             effects, factors = robot.motor_effects[row], robot.coupling[row] if robot.coupling is not None else ()
             values = {name: written(effects[symbol]) for symbol, name in MOTOR.items() if effects.get(symbol)}
+            values |= {"solreffriction": all_written(STIFF)} if effects.get("FCM") else {}
             turns = [
                 new_element("joint", {"joint": self.joints[robot.independent[c]], "coef": written(factor)})
                 for c, factor in enumerate(factors)

@@ -1,0 +1,179 @@
+"""The flange of a robot: the frame in which its controller takes the mass, centre and inertia of a load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.vec3 import Pose, compose, invert
+from minertia.errors import InputError
+from minertia.robot.joint import numeric_pose
+from minertia.robot.robot import Frame, Robot, find_frame
+
+Array = NDArray[np.float64]
+# Last words of a frame's name, in the order of trust.  `tool0` is the controller's own frame by the convention of
+# ROS-Industrial; a `flange` or `ee_link` beside it has x, not z, along the last axis, which `_is_aligned` tells.
+ZERO_TOOL = re.compile(r"(?:.*[\W_])?tool0", re.IGNORECASE)
+NUMBERED = re.compile(r"(?:.*[\W_])?link_?(\d{1,3})", re.IGNORECASE)  # beyond the last joint: panda_link8
+FLANGES = (
+    ZERO_TOOL,
+    re.compile(r"(?:.*[\W_])?(?:tool_|mounting_)?flange(?:_link)?", re.IGNORECASE),
+    NUMBERED,
+    re.compile(r"(?:.*[\W_])?(?:link_ee|ee_link|link_eef|end_effector_link|attachment(?:_site)?)", re.IGNORECASE),
+)
+ALIGNED = 1e-3  # rad between the z axis of a flange and the last joint's axis
+LARGEST = 100.0  # m of an offset that can be meant
+
+
+@dataclass(frozen=True)
+class Flange:
+    """A flange: its name, and its pose in the frame in which a load is given [m]."""
+
+    name: str
+    pose: Pose
+
+    def centre(self, com: Sequence[float]) -> tuple[float, float, float]:
+        """A point of the load's frame [m] in the flange."""
+        R, p = self._arrays()
+        x, y, z = (R.T @ (np.asarray(com, float) - p)).tolist()
+        return x, y, z
+
+    def tensor(self, inertia: Array) -> Array:
+        """A 3x3 tensor of inertia about some point, in the axes of the flange."""
+        R, _ = self._arrays()
+        return np.asarray(R.T @ inertia @ R)
+
+    def _arrays(self) -> tuple[Array, Array]:
+        R, p = self.pose
+        return np.array(R, float), np.array(p, float)
+
+
+class NoFlange(InputError):
+    """No frame of the robot is known to be its flange."""
+
+
+def is_flange_name(name: str) -> bool:
+    """Whether a frame that no joint moves by itself may be called so because it is the flange."""
+    return any(pattern.fullmatch(name) for pattern in FLANGES if pattern is not NUMBERED)
+
+
+def load_frame(robot: Robot, at: str | None) -> str | None:
+    """The frame of a load where `at` names none: None for the last link's own, else the flange, if that is elsewhere.
+
+    A hand with fingers ends in a finger, which moves against what the arm carries.
+    """
+    if at is not None or not robot.joints:
+        return at
+    known = _candidates(robot)
+    if any(robot.frames[name].joint == robot.tip for name in known):
+        return None
+    return known[0] if len(known) == 1 else None
+
+
+def find_flange(robot: Robot, at: str | None, given: str | Sequence[float] | None = None) -> Flange:
+    """The flange on the link that carries a load given in the frame `at` (None: the last link's own).
+
+    given: the name of a frame, or x, y, z [m] and optionally roll, pitch, yaw [rad] in the frame `at`.  NoFlange where
+    none is given and the file names none.
+    """
+    frame = robot.payload_frame(at)
+    where = at or robot.joints[robot.tip].link or robot.joints[robot.tip].name
+    if given is None:
+        return _known(robot, frame, where)
+    if isinstance(given, str):
+        found = find_frame(robot, given)
+        if found.joint != frame.joint:
+            raise InputError(
+                f"the flange '{given}' is on another link than '{where}', in which the load is given; "
+                f"give the load in '{given}', too"
+            )
+        return Flange(given, _between(robot, frame, found))
+    pose = _offset(given)
+    numbers = ", ".join(f"{v:g}" for v in given)
+    return Flange(f"({numbers}) from '{where}'", pose)
+
+
+def _offset(given: Sequence[float]) -> Pose:
+    """The pose of x, y, z [m] and roll, pitch, yaw [rad] (about fixed axes, as in URDF)."""
+    try:
+        values = [float(v) for v in given]
+    except (TypeError, ValueError, OverflowError):
+        values = []
+    if len(values) not in (3, 6) or not np.all(np.abs(values) <= LARGEST):
+        raise InputError(
+            "the offset of a flange needs x, y, z [m], and may have roll, pitch, yaw [rad] behind them: 3 or 6 numbers "
+            f"of at most {LARGEST:g}"
+        )
+    (cr, cp, cy), (sr, sp, sy) = (f(values[3:] or [0.0] * 3).tolist() for f in (np.cos, np.sin))
+    R = (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+    return R, (values[0], values[1], values[2])
+
+
+def _known(robot: Robot, frame: Frame, where: str) -> Flange:
+    """The flange that the file names on the link of a frame."""
+    names = _candidates(robot, frame.joint)
+    poses = [_between(robot, frame, robot.frames[name]) for name in names]
+    if names and all(_is_same(pose, poses[0]) for pose in poses):
+        return Flange(names[0], poses[0])
+    turned = [name for _, name in _named(robot, frame.joint) if not _is_aligned(robot, name)]
+    why = f" ('{turned[0]}' has its z axis across that of the last joint)" if turned else ""
+    which = f"which of {', '.join(names)} is the flange of '{where}' is not known"
+    raise NoFlange(
+        (which if names else f"no flange frame is known on '{where}'{why}")
+        + ", and controllers take a load in the flange: name the frame with --flange NAME, or its offset from that "
+        "link's frame with --flange X,Y,Z,ROLL,PITCH,YAW [m, rad]"
+    )
+
+
+def _candidates(robot: Robot, joint: int | None = None) -> list[str]:
+    """Frames that are flanges by name and axes, those with the best name; on the link of one joint, or anywhere."""
+    aligned = [(rank, name) for rank, name in _named(robot, joint) if _is_aligned(robot, name)]
+    best = min((rank for rank, _ in aligned), default=0)
+    return [name for rank, name in aligned if rank == best]
+
+
+def _named(robot: Robot, joint: int | None) -> list[tuple[int, str]]:
+    """(Rank, name) of frames with the name of a flange."""
+    found = []
+    for name, frame in robot.frames.items():
+        if frame.joint is not None and joint in (None, frame.joint):
+            ranks = [
+                k
+                for k, pattern in enumerate(FLANGES)
+                if (match := pattern.fullmatch(name)) and _fits(robot, name, match)
+            ]
+            found += [(rank, name) for rank in ranks[:1]]
+    return found
+
+
+def _fits(robot: Robot, name: str, match: re.Match[str]) -> bool:
+    """Whether a link with a number is counted on from the link of the last joint: panda_link8 from panda_link7."""
+    joint = robot.frames[name].joint
+    if match.re is not NUMBERED or joint is None:
+        return match.re is not NUMBERED
+    return robot.joints[joint].link == f"{name[: match.start(1)]}{int(match[1]) - 1}"
+
+
+def _is_same(pose: Pose, other: Pose) -> bool:
+    return all(np.allclose(np.array(x, float), np.array(y, float), atol=1e-6) for x, y in zip(pose, other, strict=True))
+
+
+def _is_aligned(robot: Robot, name: str) -> bool:
+    """Whether z is along the axis of the joint that carries the frame, as controllers have it; `tool0` is theirs."""
+    R, _ = numeric_pose(robot.frames[name].pose, robot.symbol_values)
+    return bool(ZERO_TOOL.fullmatch(name)) or float(np.hypot(float(R[0][2]), float(R[1][2]))) < ALIGNED
+
+
+def _between(robot: Robot, frame: Frame, other: Frame) -> Pose:
+    """Pose of a frame in another one of the same link."""
+    first, second = (numeric_pose(f.pose, robot.symbol_values) for f in (frame, other))
+    R, p = compose(invert(first), second)
+    return tuple(tuple(float(v) for v in row) for row in R), tuple(float(v) for v in p)  # type: ignore[return-value]

@@ -1,0 +1,206 @@
+"""The gate: what will be commanded, between the samples of its file, held against every limit before a driver opens.
+
+A file of samples is run as quintics between them, so limits at the samples say nothing about what a robot is told.
+Here each of these polynomials is bounded from end to end, and floor, obstacles, links, loops and efforts are looked at
+so closely that nothing passes between two looks.  Commands are positions on these polynomials, in order and at most a
+period of the stage apart; so no difference of commands, at any rate and any part of the speed, is larger than the
+derivative that is bounded here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.base.derive import base_parameters
+from minertia.errors import Infeasible
+from minertia.excitation.check import Checker, Margins
+from minertia.excitation.effort import EffortModel
+from minertia.excitation.limits import MotionLimits
+from minertia.excitation.sampled import SampledMotion
+from minertia.excitation.trajectory import Trajectory
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+# what sampling explains: excite looks on a grid, and its motion can be a little beyond between two looks
+POSITION_SLACK = 1e-3  # of half a range
+RATE_SLACK = {"velocity": 0.01, "acceleration": 0.01, "jerk": 0.05}  # parts of the limits
+EFFORT_SLACK = 0.02
+LOOP_SLACK = 0.02  # of the room of closed loops
+DISTANCE_SLACK = 0.1  # of the distance to keep; what is left of it still keeps things apart
+ORDERS = {"position": 0, "velocity": 1, "acceleration": 2, "jerk": 3}
+INSIDE = np.linspace(0.0, 1.0, 33)  # parts of an interval at which one that may be beyond a limit is looked at
+STEP = 0.01  # rad or m that the fastest joint goes between two looks: links move by less than the distance they keep
+FEWEST, MOST = 200, 400_000  # looks
+MISFIT = 0.01  # of a joint's largest velocity: what quadrature and rounded numbers leave between positions and it
+BEND = 1 / 6  # of the change of velocity in an interval that the change of its acceleration may explain
+UNEVEN = 0.3  # of a joint's largest acceleration: what five samples in a period of its fastest part leave
+TINY = 2e-3  # rad/s or m/s, and per s2: what six decimals at 1 kHz leave, and nobody feels
+QUARTERS = np.arange(4) / 4  # parts of an interval at which efforts are looked at
+COARSE = 0.1  # part of the largest error by which a motion may leave the straight line between two commands
+
+
+def check_columns(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
+    """Refuse a file whose velocities or accelerations are not those of its positions."""
+    t, h = path.t, np.diff(path.t)[:, None]
+    mean = np.diff(path.q, axis=0) / h
+    told = 0.5 * (path.qd[1:] + path.qd[:-1])
+    change = np.abs(np.diff(path.qdd, axis=0)) * h
+    room = MISFIT * np.abs(path.qd).max(axis=0) + BEND * change + TINY + _rounding(path, h)
+    off = np.abs(mean - told) > room
+    if off.any():
+        k, j = np.unravel_index(int(np.argmax(np.where(off, np.abs(mean - told) / room, 0.0))), off.shape)
+        raise Infeasible(
+            f"'{name}' does not fit itself: from t = {t[k]:.6g} to {t[k + 1]:.6g} s joint '{names[j]}' moves by "
+            f"{path.q[k + 1, j] - path.q[k, j]:.4g}, a velocity of {mean[k, j]:.4g} where its columns say "
+            f"{told[k, j]:.4g}; write positions, velocities and accelerations of one motion"
+        )
+    _check_accelerations(name, path, names)
+
+
+def _rounding(path: Trajectory, h: Array) -> Array:
+    """Velocity that comes from the last digits of positions and times."""
+    digits = 8 * np.finfo(float).eps
+    return np.asarray(digits * (np.abs(path.q).max(axis=0) + np.abs(path.t).max() * np.abs(path.qd).max(axis=0)) / h)
+
+
+def _check_accelerations(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
+    """Each sample's acceleration is about that of the velocities on one of its sides, or between those of both."""
+    if len(path.t) < 3:
+        return
+    mean = np.diff(path.qd, axis=0) / np.diff(path.t)[:, None]
+    low, high = np.minimum(mean[1:], mean[:-1]), np.maximum(mean[1:], mean[:-1])
+    inner = path.qdd[1:-1]
+    room = UNEVEN * np.minimum(np.abs(path.qdd).max(axis=0), np.abs(mean).max(axis=0)) + TINY
+    room = room + 8 * np.finfo(float).eps * np.abs(path.qd).max(axis=0) / np.diff(path.t).min()
+    off = np.maximum(low - inner, inner - high) / room
+    if off.max() > 1:
+        k, j = np.unravel_index(int(np.argmax(off)), off.shape)
+        raise Infeasible(
+            f"'{name}' does not fit itself: at t = {path.t[k + 1]:.6g} s the acceleration of joint '{names[j]}' is "
+            f"{inner[k, j]:.4g} where its velocities say {low[k, j]:.4g} to {high[k, j]:.4g}; write velocities and "
+            "accelerations of one motion, with at least eight samples in a period of its fastest part"
+        )
+
+
+class Gate:
+    """Limits that motions of a robot are held against, each part of a route by itself."""
+
+    def __init__(self, robot: Robot, limits: MotionLimits) -> None:
+        self.limits = limits
+        base = base_parameters(robot, rotors=True, friction=True)
+        has_efforts = limits.effort is not None and robot.has_parameters
+        self.space = Checker(replace(limits, effort=None), base, None)
+        plain = replace(limits, clearance=None, boxes=(), loops=None, effort_margin=0.0)
+        self.efforts = Checker(plain, base, EffortModel(base)) if has_efforts else None
+
+    def check(self, name: str, motion: SampledMotion) -> None:
+        """Refuse a motion that is beyond a limit at any time."""
+        self._check_joints(name, motion)
+        self._refuse(name, self.space, self._space(motion))
+        if self.efforts is not None:
+            margins = self.efforts.states(*motion.at(_between(motion.path)))
+            largest = margins.effort or ()
+            if max(largest) > 1 + EFFORT_SLACK:
+                j = int(np.argmax(largest))
+                raise Infeasible(
+                    f"'{name}' takes joint '{self.limits.names[j]}' beyond the limit of effort: it needs "
+                    f"{largest[j]:.3g} times what is allowed"
+                )
+
+    def _check_joints(self, name: str, motion: SampledMotion) -> None:
+        limits = self.limits
+        reach = {"velocity": limits.velocity, "acceleration": limits.acceleration, "jerk": limits.jerk}
+        room = POSITION_SLACK * limits.half
+        bounds = {"position": (limits.lower - room, limits.upper + room)}
+        bounds |= {w: (-(1 + RATE_SLACK[w]) * r, (1 + RATE_SLACK[w]) * r) for w, r in reach.items() if r is not None}
+        for what, (low, high) in bounds.items():
+            found = _beyond(motion, ORDERS[what], low, high)
+            if found is not None:
+                t, j, value = found
+                limit = limits.upper[j] if value > high[j] else limits.lower[j]
+                allowed = limit if what == "position" else reach[what][j]  # type: ignore[index]
+                raise Infeasible(
+                    f"'{name}' takes joint '{limits.names[j]}' beyond the limit of {what}: {value:.4g} at t = {t:.6g} "
+                    f"s, where {allowed:.4g} is allowed"
+                )
+
+    def _space(self, motion: SampledMotion) -> Margins:
+        """Margins of floor, obstacles, links, boxes and loops, at times between which no joint goes far."""
+        low, high = motion.hulls(1)
+        path = motion.path
+        ways = np.maximum(-low, high).max(axis=1) * np.diff(path.t)
+        gone = np.concatenate([[0.0], np.cumsum(ways)])
+        count = max(FEWEST, int(np.ceil(gone[-1] / STEP))) + 1
+        if count > MOST:
+            raise Infeasible(
+                f"joints go {gone[-1]:.4g} rad or m in all, too far to be held against floor and links; run the motion "
+                "in parts"
+            )
+        times = np.interp(np.linspace(0.0, gone[-1], count), gone, path.t - path.t[0])
+        still = np.linspace(0.0, motion.duration, FEWEST)
+        q, qd, _ = motion.at(np.sort(np.concatenate([times, still])))
+        return self.space.states(q, qd, np.zeros_like(q))
+
+    def _refuse(self, name: str, checker: Checker, margins: Margins) -> None:
+        joints = (0.0,) * len(self.limits.names)  # were looked at before
+        found = replace(margins, position=joints, velocity=joints, acceleration=joints, jerk=None)
+        room = DISTANCE_SLACK * margins.clearance_margin
+        eased = replace(
+            found,
+            boxes=tuple((frame, distance + room) for frame, distance in margins.boxes),
+            passive=None if margins.passive is None else margins.passive + LOOP_SLACK * (margins.passive > -1),
+            clearance_margin=margins.clearance_margin - room,
+        )
+        if not eased.is_feasible:
+            raise Infeasible(f"'{name}' must not be run: {checker.explain(found)}")
+
+
+def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
+    """(time of the file, joint, value) where a derivative is farthest beyond its bounds; None where it never is."""
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers without end are beyond every limit
+        return _farthest(motion, order, low, high)
+
+
+def _farthest(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
+    least, most = motion.hulls(order)
+    suspects = np.flatnonzero(~((least >= low) & (most <= high)).all(axis=1))
+    if not len(suspects):
+        return None
+    t = motion.path.t
+    worst: tuple[float, int, float] | None = None
+    largest = 0.0
+    for part in np.array_split(suspects, max(1, len(suspects) // 2000)):
+        times = (t[part, None] + INSIDE * (t[part + 1] - t[part])[:, None]).ravel()
+        values = _derivative(motion, order, times - t[0])
+        over = np.nan_to_num(np.maximum(low - values, values - high), nan=np.inf)
+        k, j = np.unravel_index(int(np.argmax(over)), over.shape)
+        if over[k, j] > largest:
+            largest, worst = float(over[k, j]), (float(times[k]), int(j), float(values[k, j]))
+    return worst
+
+
+def _derivative(motion: SampledMotion, order: int, times: Array) -> Array:
+    return motion.jerk(times) if order == ORDERS["jerk"] else motion.at(times)[order]
+
+
+def _between(path: Trajectory) -> Array:
+    """The times of the samples and three between every two of them, from the first one on."""
+    t = path.t - path.t[0]
+    return np.append((t[:-1, None] + QUARTERS * np.diff(t)[:, None]).ravel(), t[-1])
+
+
+def check_rate(motion: SampledMotion, error: Array, rate: float, names: tuple[str, ...]) -> None:
+    """Refuse a rate [Hz] of commands so low that they are another motion: straight lines where this one bends."""
+    low, high = motion.hulls(2)
+    bent = np.maximum(-low, high).max(axis=0)
+    off = bent / (8 * rate**2)  # of a parabola from its chord
+    part = off / (COARSE * error)
+    j = int(np.argmax(part))
+    if part[j] > 1:
+        raise Infeasible(
+            f"{rate:g} commands a second are too few for this motion: joint '{names[j]}' leaves the straight line "
+            f"between two of them by {off[j]:.2g}; give a --rate of at least {rate * np.sqrt(part[j]):.0f}"
+        )

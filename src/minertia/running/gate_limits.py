@@ -1,0 +1,179 @@
+"""Limits that a motion is held against before it is run: of the robot's file, of the motion's folder, of options.
+
+What the folder of a motion says (`excitation-limits.toml`, which `excite` writes) can be narrower than the robot's
+file, and never wider.  What it switches off, a floor or the distance between links, is named whenever the motion runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.documents import DocumentError, json_document
+from minertia.errors import Infeasible, MinertiaError
+from minertia.excitation.claims import claims, listed
+from minertia.excitation.limits import SMALLEST, MotionLimits
+from minertia.excitation.limits_file import FILE, FORMAT, limits_dict
+from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+from minertia.files import is_file, reading
+from minertia.robot.robot import Robot
+from minertia.seals import has_seal
+from minertia.tables import parse_table
+
+Array = NDArray[np.float64]
+FAR = 1e6  # rad or m: a joint whose range nobody knows
+FAST, SLIDING_FAST = 10.0, 3.0  # rad/s, m/s: where no limit is known; hardly any arm's joint is as fast
+HARD, STRONG = 1e6, 1e12  # rad/s2 or m/s2, N m or N: where no limit is known
+RATES = ("velocity", "acceleration")
+SAME = 1e-6  # m/s2 between gravities that are the same
+NUMBERS = "excitation.json"  # beside a motion; says whether limits were written with it
+LONGEST = 10_000_000  # bytes of either file
+
+
+@dataclass(frozen=True)
+class GateLimits:
+    """Limits that hold, and phrases for what is not checked."""
+
+    limits: MotionLimits
+    unchecked: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What is not checked."""
+        return f"not checked before the run: {'; '.join(self.unchecked)}"
+
+    def digest(self, robot: Robot) -> str:
+        """The same for the same limits of the same joints: of numbers as they were read, none of which is computed."""
+        data = json.dumps(limits_dict(robot, self.limits), sort_keys=True)
+        return hashlib.sha256(data.encode()).hexdigest()
+
+
+def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = ()) -> GateLimits:
+    """Limits for the motion in a file or folder; tables: those of options, of which the last counts."""
+    if robot.is_floating or not robot.n:
+        why = "its base floats" if robot.is_floating else "it has no joint that can move"
+        raise Infeasible(f"'{robot.name}' cannot be run through a motion: {why}")
+    beside = _beside(Path(path), robot)
+    given = [table for table in (beside, *tables) if table is not None]
+    known = _known(robot)
+    start = LimitsTable({what: _where_known(robot, what, values) for what, values in known.items()})
+    limits = _within_file(robot, limits_from_tables(robot, [start, *given]), known)
+    stated = {what for what in known for table in given if what in table}
+    if limits.effort is not None and "effort" not in stated:
+        known["effort"] = _positive(_of(robot, "effort"))
+    unknown = [
+        f"limits of {what} of {listed(_names(robot, values))} (the file has none; give --limits {what}=...)"
+        for what, values in known.items()
+        if what not in stated and _names(robot, values)
+    ]
+    return GateLimits(limits, (*unknown, *claims(limits).unchecked))
+
+
+# ---------------------------------------------------------------------- the robot's file
+
+
+def _known(robot: Robot) -> dict[str, Array]:
+    """{what: numbers of the file}, position (n, 2), nan where it says nothing."""
+    position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
+    return {"position": position, **{what: _positive(_of(robot, what)) for what in RATES}}
+
+
+def _of(robot: Robot, name: str) -> Array:
+    values = [getattr(robot.joints[j].limits, name) for j in robot.independent]
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def _positive(values: Array) -> Array:
+    """Limits with which a joint can move: a zero stands in many files for what nobody knows."""
+    return np.where(values > SMALLEST, values, np.nan)
+
+
+def _where_known(robot: Robot, what: str, values: Array) -> Any:
+    """The numbers, and those for joints of which nothing is known."""
+    if what == "position":
+        return np.where(np.isnan(values), [-FAR, FAR], values).tolist()
+    sliding = np.array([robot.joints[j].kind == "prismatic" for j in robot.independent])
+    open_ended = np.where(sliding, SLIDING_FAST, FAST) if what == "velocity" else np.full(robot.n, HARD)
+    return np.where(np.isnan(values), open_ended, values).tolist()
+
+
+def _names(robot: Robot, values: Array) -> list[str]:
+    """Joints of which the file says nothing."""
+    is_unknown = np.asarray(np.isnan(values).reshape(robot.n, -1).any(axis=1))
+    return [name for name, unknown in zip(robot.coordinate_names, is_unknown, strict=True) if unknown]
+
+
+def _within_file(robot: Robot, limits: MotionLimits, known: dict[str, Array]) -> MotionLimits:
+    """No limit is wider than that of the robot's file."""
+    narrowed = {what: np.fmin(getattr(limits, what), known[what]) for what in RATES}
+    efforts = _positive(_of(robot, "effort"))
+    if limits.effort is not None:
+        narrowed["effort"] = np.fmin(limits.effort, efforts)
+    elif not np.isnan(efforts).all() and robot.has_parameters:  # switched off by hand; the motors' limits still are
+        narrowed["effort"] = np.where(np.isnan(efforts), STRONG, efforts)
+    return replace(limits, **narrowed)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------- the folder of the motion
+
+
+def _beside(path: Path, robot: Robot) -> LimitsTable | None:
+    """The limits that were written with a motion; None where none were."""
+    folder = path.parent if is_file(path) else path
+    file = folder / FILE
+    if not is_file(file):
+        if _has_lost_limits(folder):
+            raise MinertiaError(
+                f"'{folder}' has lost its {FILE}, which says what its motion keeps away from; copy it there, or write "
+                "the motion again"
+            )
+        return None
+    reading(file)
+    with open(file, "rb") as opened:
+        data = opened.read(LONGEST)
+    if not has_seal(data):
+        raise MinertiaError(
+            f"'{file}' was changed since `minertia excite` wrote it; write the motion again, and give other limits to "
+            "`run` with --limits"
+        )
+    table = parse_table(data.decode("utf-8", "replace").replace("\r\n", "\n"), str(file), LimitsTable)
+    if table.get("format") != FORMAT:
+        raise table.fail(f"only format {FORMAT} can be read", "format")
+    _check_made_for(table, robot)
+    return table
+
+
+def _has_lost_limits(folder: Path) -> bool:
+    """Whether the numbers of a motion name a file of limits."""
+    try:
+        with open(folder / NUMBERS, "rb") as file:
+            data = json_document(file.read(LONGEST).decode("utf-8", "replace"))
+    except (OSError, DocumentError):
+        return False
+    return isinstance(data, dict) and "limits" in data
+
+
+def _check_made_for(table: LimitsTable, robot: Robot) -> None:
+    """Refuse limits of other joints, or of a robot that is mounted another way."""
+    made = table.table("made_for")
+    made.only(("robot", "joints", "gravity"))
+    joints = made.texts("joints") or ()
+    if tuple(joints) != robot.coordinate_names:
+        raise Infeasible(
+            f"the motion was made for '{made.text('robot', '?')}' with joints {listed(list(joints))}, not for those of "
+            f"'{robot.name}': {listed(list(robot.coordinate_names))}"
+        )
+    gravity = made.numbers("gravity", 3, (0.0, 0.0, 0.0))
+    if np.abs(np.subtract(gravity, robot.gravity)).max() > SAME:
+        told = " ".join(f"{v:g}" for v in gravity)
+        raise Infeasible(
+            f"the motion was made for gravity {told} and '{robot.name}' has "
+            f"{' '.join(f'{float(v):g}' for v in robot.gravity)}: give --gravity {told}, or make the motion anew"
+        )

@@ -1,0 +1,147 @@
+"""What a result was made of: robot, campaign and files, and why it is not one of the project as it stands now."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from minertia.errors import InputError
+from minertia.studio.digests import file_digest, stamp
+from minertia.studio.project import CAMPAIGN, RUNS, STATE, Project
+
+OF_NO_ROBOT = ("propose", "fleet")  # kinds of jobs: headers of logs, records of a store
+OF_CAMPAIGN = ("check", "identify")
+UNKNOWN = "made by an earlier version, which did not record its robot and files"
+MOST_NAMED = 3  # files in a sentence
+
+
+class ProjectNow:
+    """A project as it stands at one moment: asked for once, however many results are held against it."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._changed: dict[tuple[str, str, str], bool | None] = {}
+
+    @cached_property
+    def robot(self) -> dict[str, str] | None:
+        """Name, title and version of the robot."""
+        found = self.project.robot
+        return None if found is None else {key: found[key] for key in ("name", "title", "version")}
+
+    @cached_property
+    def campaign(self) -> str:
+        """Digest of what the campaign says."""
+        return self.project.campaign_digest()
+
+    @cached_property
+    def titles(self) -> dict[Path, str]:
+        """Titles of files by their paths."""
+        return {file.path: file.title for file in self.project.files()}
+
+    def made_of(self, kind: str) -> dict[str, Any]:
+        """Robot and campaign that a job of a kind takes."""
+        robot = {"robot": self.robot} if kind not in OF_NO_ROBOT and self.robot is not None else {}
+        return {**robot, **({"campaign": self.campaign} if kind in OF_CAMPAIGN else {})}
+
+    def is_changed(self, file: Mapping[str, str]) -> bool | None:
+        """Whether a file is another than it was; None where it is gone."""
+        key = (file["name"], file["stamp"], file["sha256"])
+        if key not in self._changed:
+            path = self.project.folder / file["name"]
+            try:
+                self._changed[key] = stamp(path) != file["stamp"] and file_digest(path) != file["sha256"]
+            except OSError:
+                self._changed[key] = None
+        return self._changed[key]
+
+
+def files_read(names: Iterable[str], folder: Path, out: Path) -> list[dict[str, str]]:
+    """Files that a job read, named from the project's folder on where they are in it, but for its own and the campaign.
+
+    The campaign is known by what it says, so that its comments are free.
+    """
+    own = (folder / CAMPAIGN, folder / STATE)
+    found = []
+    for name in sorted(names):
+        path = Path(name)
+        if path in own or path.is_relative_to(out):
+            continue
+        with contextlib.suppress(OSError):  # a draft that is gone
+            known = {"stamp": stamp(path), "sha256": file_digest(path)}
+            found.append({"name": _from(folder, path), **known})
+    return found
+
+
+def refuse_changed(project: Project, made_of: Mapping[str, Any]) -> None:
+    """Refuse to begin on another campaign than a job was asked for; its robot a job knows by name."""
+    if "campaign" in made_of and made_of["campaign"] != project.campaign_digest():
+        raise InputError("the campaign was changed before this began; start it again for what is there now")
+
+
+def bound(files: Sequence[Mapping[str, str]], started: float) -> dict[str, Any]:
+    """What a result is bound to besides: the files that were read, and whether one changed while it was made."""
+    return {"files": list(files), "changed": any(_changed_at(file["stamp"]) > started for file in files)}
+
+
+def reasons(
+    now: ProjectNow, kind: str, made_of: Mapping[str, Any], of_run: Callable[[str], Sequence[str]]
+) -> list[str]:
+    """Why a result is not one of the project as it stands, a few words each; none where it is.
+
+    of_run: the same of another run, whose model was used.
+    """
+    files = made_of.get("files")
+    if files is None:
+        return [UNKNOWN]
+    wanted = now.made_of(kind)
+    found = _of_robot(made_of.get("robot"), wanted.get("robot"))
+    if made_of.get("campaign") != wanted.get("campaign") and not found:
+        found.append("made before the campaign changed")
+    if made_of.get("changed"):
+        found.append("made while a file that it read changed")
+    found += [why for why in _of_files(now, files) if why not in found]
+    for run in dict.fromkeys(name for file in files if (name := _run_of(file["name"]))):
+        found += [f"made of the model of {run}, {why}" for why in of_run(run)[:1]]
+    return found
+
+
+def _of_robot(then: Mapping[str, str] | None, now: Mapping[str, str] | None) -> list[str]:
+    if then is None or (now is not None and then.get("version") == now["version"]):
+        return []
+    title = then.get("title", "another robot")
+    if now is not None and now["title"] == title:
+        return [f"made before {title} changed"]
+    return [f"made for the robot {title}"]
+
+
+def _of_files(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[str]:
+    changed = {file["name"]: now.is_changed(file) for file in files}
+    titles = {name: now.titles.get(now.project.folder / name, name) for name in changed}
+    other = [titles[name] for name, is_other in changed.items() if is_other]
+    gone = [titles[name] for name, is_other in changed.items() if is_other is None]
+    found = [f"made before {_listed(other)} changed"] if other else []
+    return [*found, f"made of {_listed(gone)}, which is gone"] if gone else found
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _run_of(name: str) -> str | None:
+    parts = name.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == RUNS else None
+
+
+def _from(folder: Path, path: Path) -> str:
+    real = Path(os.path.realpath(folder))
+    return path.relative_to(real).as_posix() if path.is_relative_to(real) else str(path)
+
+
+def _changed_at(stamp_of: str) -> float:
+    """Latest change of a file [s] as its stamp has it."""
+    return max(int(part.split()[1]) for part in stamp_of.split(";")) / 1e9

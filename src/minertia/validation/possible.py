@@ -1,0 +1,36 @@
+"""Robots as they can be simulated: inertias changed to the nearest that a body can have, no temperature."""
+
+from __future__ import annotations
+
+from minertia.robot.effects import EFFECTS
+from minertia.robot.inertia import impossible, nearest_possible
+from minertia.robot.parameters import LINK_SYMBOLS
+from minertia.robot.robot import Robot
+
+
+def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+    """The robot with inertias that bodies can have, since MuJoCo moves no others, and what was changed.
+
+    Published files often have inertias that break the triangle inequality; a rehearsal only needs some truth.
+    """
+    changed: dict[str, float] = {}
+    links = []
+    for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
+        if ten is None or ten[9] <= 0 or impossible(ten) is None:
+            continue
+        links.append(f"'{joint.link or joint.name}'")
+        changed |= {f"{s}{j + 1}": float(v) for s, v in zip(LINK_SYMBOLS, nearest_possible(ten), strict=True)}
+    if not links:
+        return robot, ()
+    text = f"no body can have the inertia that the file gives {', '.join(links)}; the nearest possible one is simulated"
+    return robot.with_parameters(changed), (text,)
+
+
+def simulable_robot(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
+    """The robot that stands for this one in a simulation, and what was changed, in sentences."""
+    robot.parameters()  # says what is missing
+    found, notes = _possible(robot)
+    if not found.has_input("temperature"):
+        return found, notes
+    warm = [e.name for e in EFFECTS if "temperature" in e.inputs]
+    return found.without_effects(warm), (*notes, f"no temperature is simulated: {', '.join(warm)} are left out")

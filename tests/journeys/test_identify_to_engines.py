@@ -1,0 +1,235 @@
+"""Identify to each export to its own engine: a model predicts unseen motion in Pinocchio, MuJoCo, C and an FMU.
+
+The truth is none of ours: rigid-body efforts are Pinocchio's, drives and friction are written out here.  Each engine is
+held against the truth, and against what its format has a place for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import re
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from tests.arm import ARM
+from tests.codegen.compiled import COMPILERS, library
+from tests.codegen.test_fmu import Instance
+from tests.shared import SHARED, needs_shared
+
+pin = pytest.importorskip("pinocchio")
+mujoco = pytest.importorskip("mujoco")
+
+ROOT = Path(__file__).resolve().parents[2]
+RATE, NOISE = 100.0, 0.005  # Hz; of the effort of each joint
+ACCURATE = 0.003  # of the effort of unseen motion, which a whole model leaves after a fit of such logs
+EXACT = 1e-9  # an engine against our own prediction with what the engine's file holds
+EFFECTS = ("--effects", "rotor,viscous,coulomb,offset")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A URDF with drives: effects at the joints, and of motors that turn with several joints (rows of turns)."""
+
+    urdf: Path
+    rotor: np.ndarray
+    viscous: np.ndarray
+    coulomb: np.ndarray
+    offset: np.ndarray
+    turns: np.ndarray
+    motor: tuple[float, float, float] = (0.0, 0.0, 0.0)  # inertia, viscous and Coulomb friction at each such motor
+
+    def efforts(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+        model = pin.buildModelFromUrdf(str(self.urdf))
+        data = model.createData()
+        tau = np.array([pin.rnea(model, data, *row) for row in zip(q, qd, qdd, strict=True)])
+        tau += self.rotor * qdd + self.viscous * qd + self.coulomb * np.sign(qd) + self.offset
+        inertia, viscous, coulomb = self.motor
+        speed = qd @ self.turns.T
+        return tau + (inertia * qdd @ self.turns.T + viscous * speed + coulomb * np.sign(speed)) @ self.turns
+
+
+def motion(n: int, seed: int, seconds: float = 12.0, size: float = 0.5) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    t = np.arange(round(seconds * RATE)) / RATE
+    q, qd, qdd = np.zeros((3, len(t), n))
+    for w in (0.9, 1.9, 3.1, 4.3):
+        angle = w * t[:, None] + rng.uniform(0, 6, n)
+        q, qd, qdd = q + size / w * np.sin(angle), qd + size * np.cos(angle), qdd - size * w * np.sin(angle)
+    return t, q, qd, qdd
+
+
+def record(file: Path, truth: Truth, seed: int) -> None:
+    t, q, qd, qdd = motion(len(truth.rotor), seed)
+    tau, rng = truth.efforts(q, qd, qdd), np.random.default_rng(100 + seed)
+    tau += NOISE * tau.std(axis=0) * rng.normal(size=tau.shape)
+    names = ["t", *(f"{word}{j + 1}" for word in ("q", "tau") for j in range(q.shape[1]))]
+    np.savetxt(file, np.column_stack([t, q, tau]), delimiter=",", header=",".join(names), comments="")
+
+
+def relative(found: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+
+
+# ---------------------------------------------------------------------- the engines
+
+
+def in_pinocchio(file: Path, q, qd, qdd) -> np.ndarray:
+    arm = pin.buildModelFromUrdf(str(file))
+    data = arm.createData()
+    rigid = np.array([pin.rnea(arm, data, *row) for row in zip(q, qd, qdd, strict=True)])
+    return rigid + arm.damping * qd + arm.friction * np.sign(qd)
+
+
+def in_mujoco(file: Path, q, qd, qdd) -> np.ndarray:
+    """The recipe of the how-to, as it is printed there."""
+    page = (ROOT / "docs" / "howto" / "other-programs.md").read_text(encoding="utf-8")
+    found = re.search(r"def mj_inverse\(arm\):.*?return np\.array\(found\)\n", page, re.DOTALL)
+    assert found is not None
+    names: dict = {"np": np, "mujoco": mujoco, "q": q, "qd": qd, "qdd": qdd}
+    exec(found[0], names)
+    return names["mj_inverse"](mujoco.MjModel.from_xml_path(str(file)))
+
+
+def in_c(folder: Path, q, qd, qdd) -> np.ndarray:
+    (header,) = folder.glob("*.h")
+    function = getattr(library(folder, header.stem, COMPILERS[0]), f"{header.stem}_inverse_dynamics")
+    found = np.empty_like(q)
+    for k, row in enumerate(zip(q, qd, qdd, strict=True)):
+        arrays = [np.ascontiguousarray(x) for x in row]
+        function(*(ctypes.c_void_p(x.ctypes.data) for x in (*arrays, found[k])))
+    return found
+
+
+def in_fmu(folder: Path, q, qd, qdd) -> np.ndarray | None:
+    """None where FMPy is not installed."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            import fmpy
+        except ImportError:
+            return None
+    (path,) = folder.glob("*.fmu")
+    instance, found = Instance(fmpy, path, "ModelExchange"), np.empty_like(q)
+    for k, row in enumerate(zip(q, qd, qdd, strict=True)):
+        for name, values in zip(("q", "qd", "qdd"), row, strict=True):
+            instance.set(name, values)
+        found[k] = instance.get("tau", q.shape[1])
+    instance.close()
+    return found
+
+
+# ---------------------------------------------------------------------- planted robots
+
+
+def journey(run, folder: Path, robot: Path, truth: Truth) -> tuple[mi.IdentifiedModel, str]:
+    """The model of a log, with all exports in `folder / "result"`, `code` and `fmu`; and what was warned of."""
+    record(folder / "run1.csv", truth, 1)
+    code, _, warned = run("identify", robot, folder / "run1.csv", *EFFECTS, "--out", folder / "result")
+    assert code == 0, warned
+    model = folder / "result" / "model.toml"
+    for target in ("c", "fmu"):
+        code, _, err = run(
+            "generate", model, "--programs", "inverse_dynamics", "--target", target, "--out", folder / target
+        )
+        assert code == 0, err
+    return mi.read_model(model), warned
+
+
+def unseen(n: int) -> tuple[np.ndarray, ...]:
+    return motion(n, 7, seconds=3.0)[1:]
+
+
+def check_whole(folder: Path, model: mi.IdentifiedModel, truth: Truth, mjcf: str) -> None:
+    """Engines whose files hold everything: as good as the model, which is as good as its log."""
+    states = unseen(len(truth.rotor))
+    wanted, ours = truth.efforts(*states), mi.inverse_dynamics(model.robot, *states)
+    assert relative(ours, wanted) < ACCURATE
+    found = {
+        "MuJoCo": in_mujoco(folder / "result" / mjcf, *states),
+        "C": in_c(folder / "c", *states) if COMPILERS else None,
+        "FMU": in_fmu(folder / "fmu", *states) if COMPILERS else None,
+    }
+    for engine, efforts in found.items():
+        assert efforts is None or relative(efforts, ours) < EXACT, engine
+        assert efforts is None or relative(efforts, wanted) < ACCURATE, engine
+
+
+def check_urdf(folder: Path, model: mi.IdentifiedModel, truth: Truth, warned: str) -> None:
+    """Pinocchio reads a URDF, which has no place for rotors and offsets: exactly these are lost, and it is said."""
+    states = unseen(len(truth.rotor))
+    found = in_pinocchio(folder / "result" / "robot.urdf", *states)
+    lost = [name for name in model.robot.effect_values if name.startswith(("IA", "OFF")) or name[:-1].endswith("M")]
+    held = mi.inverse_dynamics(model.robot.without_effects(lost), *states)
+    assert lost and relative(found, held) < EXACT
+    stated = re.search(r"robot\.urdf: read by other programs it leaves ([\d.]+) % of the effort", warned)
+    assert stated is not None
+    _, *fitted = motion(len(truth.rotor), 1)
+    left = relative(in_pinocchio(folder / "result" / "robot.urdf", *fitted), truth.efforts(*fitted))
+    assert 0.01 * float(stated[1]) == pytest.approx(left, rel=0.1)  # the log's noise, and its filter
+
+
+def test_a_small_arm(run, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM.format(name="arm"))
+    truth = Truth(
+        tmp_path / "arm.urdf", *np.array([[0.15, 0.05], [0.6, 0.3], [0.4, 0.2], [0.5, -0.2]]), np.zeros((0, 2))
+    )
+    model, warned = journey(run, tmp_path, truth.urdf, truth)
+    check_whole(tmp_path, model, truth, "robot.mjcf")
+    check_urdf(tmp_path, model, truth, warned)
+
+
+def test_a_motor_that_turns_with_two_joints(run, tmp_path):
+    """Its armature, damping and dry friction are those of a tendon in MuJoCo, and part of the code."""
+    (tmp_path / "arm.urdf").write_text(ARM.format(name="coupled"))
+    robot = mi.read_robot(tmp_path / "arm.urdf")
+    turns = np.array([[40.0, 40.0]])
+    truth = Truth(
+        tmp_path / "arm.urdf", *np.array([[0.15, 0.0], [0.6, 0.0], [0.4, 0.0], [0.0, 0.0]]), turns, (4e-5, 3e-4, 0.01)
+    )
+    mi.write_robot(replace(robot, coupling=((50.0, 0.0), (40.0, 40.0))), tmp_path / "arm.toml")
+    model, _ = journey(run, tmp_path, tmp_path / "arm.toml", truth)
+    assert model.robot.motor_effects[1]["FCM"] == pytest.approx(0.01, rel=0.1)
+    mi.write_robot(model.robot, tmp_path / "result" / "new.mjcf")
+    check_whole(tmp_path, model, truth, "new.mjcf")
+    states = unseen(2)
+    without = mi.inverse_dynamics(model.robot.without_effects(["FCM2"]), *states)
+    assert relative(without, truth.efforts(*states)) > 10 * ACCURATE  # what a recipe loses that leaves it out
+
+
+@pytest.mark.slow
+def test_an_arm_of_six_joints(run, tmp_path):
+    robot = mi.read_robot("puma560_physical")
+    effects = [name for name in robot.effect_values]
+    mi.write_robot(robot.without_effects(effects), tmp_path / "arm.urdf")
+    values = np.array([[0.9, 2.0, 0.8, 0.2, 0.2, 0.2], [4.0, 3.0, 2.0, 0.3, 0.3, 0.2], [6, 5, 4, 1, 0.8, 0.6]])
+    truth = Truth(tmp_path / "arm.urdf", *values, np.array([0.5, -0.4, 0.3, 0.1, -0.1, 0.05]), np.zeros((0, 6)))
+    model, warned = journey(run, tmp_path, truth.urdf, truth)
+    check_whole(tmp_path, model, truth, "robot.mjcf")
+    check_urdf(tmp_path, model, truth, warned)
+
+
+@needs_shared
+@pytest.mark.slow
+def test_the_log_of_a_tx40_in_mujoco(run, tmp_path):
+    """A real log of an arm with a coupled wrist: MuJoCo predicts it as the model does, friction of motor 6 included."""
+    campaign = ROOT / "examples" / "logs" / "tx40_gautier.toml"
+    data = ("--data", SHARED / "data" / "tx40_gautier")
+    code, _, err = run("identify", "--campaign", campaign, *data, "--out", tmp_path / "tx40")
+    assert code == 0, err
+    model = mi.read_model(tmp_path / "tx40" / "model.toml")
+    log = mi.read_recording(SHARED / "data" / "tx40_gautier" / "tx40_0_4p8s.csv.gz", model.nominal, campaign)
+    every = slice(0, len(log), 25)
+    q, t = log.q[every], log.t[every]
+    qd = np.gradient(q, t, axis=0)
+    states = (q, qd, np.gradient(qd, t, axis=0))
+    ours = mi.inverse_dynamics(model.robot, *states)
+    assert relative(in_mujoco(tmp_path / "tx40" / "robot.mjcf", *states), ours) < EXACT
+    dry = mi.inverse_dynamics(model.robot.without_effects(["FCM6"]), *states)
+    assert relative(dry[:, 4:], ours[:, 4:]) > 0.05

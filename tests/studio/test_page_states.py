@@ -1,0 +1,201 @@
+"""The page when things change around it: another robot, a server that is killed, another tab, an editor, commas."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from minertia.documents import toml_document
+from tests.arm import recorded_arm
+from tests.studio.browser import Visit, browser, need_browser
+from tests.studio.running import client, done, running
+from tests.studio.test_bindings import CAMPAIGN, served
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    need_browser()
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder of the command line, with a fit, code and a motion of its robot."""
+    folder = recorded_arm(tmp_path_factory.mktemp("arm"))
+    (folder / "campaign.toml").write_text(CAMPAIGN)
+    with running(folder) as at, client(at) as c:
+        for kind in ("check", "identify"):
+            assert done(c, kind)["state"] == "done"
+        assert done(c, "excite", duration=2.0, harmonics=2, patience=0.1)["state"] == "done"
+        assert done(c, "generate", target="numpy", programs=["gravity"])["state"] == "done"
+    return folder
+
+
+def test_results_of_another_robot_are_shown_as_such(chromium, fitted):
+    """No green, a sentence, a labelled archive; going back makes them current."""
+    with running(fitted) as at:
+        visit = Visit(chromium, at.entrance)
+        page = visit.page
+        visit.go("excite")
+        page.get_by_role("link", name="Motion (zip)").wait_for()
+        assert page.locator(".dot.done").count() >= 4 and page.get_by_text("Not current").count() == 0
+        for robot, is_other in (("b:planar2r", True), (None, False)):
+            page.get_by_role("link", name=re.compile("^Robot")).click()
+            choice = page.get_by_role("combobox", name="Robot", exact=True)
+            choice.select_option(robot) if robot else choice.select_option(label="arm.urdf")
+            page.get_by_role("heading", name="planar 2R" if is_other else "arm", exact=False).first.wait_for()
+            for step, archive in (
+                ("Excite", "Motion (zip)"),
+                ("Code", "Download zip"),
+                ("Validate", "Model and report"),
+            ):
+                page.get_by_role("link", name=step, exact=False).first.click()
+                link = page.get_by_role("link", name=archive)
+                link.wait_for()
+                told = page.locator(".message.warn", has_text="made for the robot arm.urdf").first
+                if is_other:
+                    told.wait_for()
+                    assert "made for the robot arm.urdf" in link.inner_text()
+                    assert link.get_attribute("href").endswith("?old=true")
+                else:
+                    assert page.get_by_text("Not current").count() == 0
+                    assert not link.get_attribute("href").endswith("?old=true")
+            assert page.locator(".steps .dot.stale").count() == (4 if is_other else 0)
+            if is_other:
+                assert visit.serious() == []
+        assert visit.faults == []
+    assert (fitted / "campaign.toml").read_text() == CAMPAIGN
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def test_a_killed_server_is_told_and_forgotten_when_another_comes(chromium, tmp_path):
+    """A step that was never opened has a sentence instead of nothing; a job is interrupted, and run again."""
+    port = free_port()
+    process, entrance = served(tmp_path, port)
+    try:
+        visit = Visit(chromium, entrance)
+        page = visit.page
+        visit.go("robot")
+        page.get_by_role("combobox", name="Robot", exact=True).select_option("b:puma560")
+        page.get_by_role("link", name="Excite").click()
+        page.get_by_label("searches").fill("20")
+        page.get_by_role("button", name="Find a motion").click()
+        page.get_by_role("status", name="Search for a motion").wait_for()
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    page.get_by_role("alert").get_by_text("The studio does not answer").wait_for()
+    page.get_by_text("whether this still runs is not known").wait_for()
+    page.get_by_role("link", name="Code").click()  # its files were never asked for
+    page.get_by_role("heading", name="Code", exact=True).wait_for()
+    assert page.get_by_role("button", name="Try again").is_visible()
+    process, _ = served(tmp_path, port)
+    try:
+        page.get_by_role("button", name="Generate").wait_for()  # by itself
+        assert page.get_by_role("alert").count() == 0
+        page.get_by_role("link", name="Excite").click()
+        page.get_by_text("Search for a motion was interrupted").wait_for()
+        page.get_by_role("button", name="Run again").click()
+        page.get_by_role("status", name="Search for a motion").wait_for()
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_text("Search for a motion was cancelled").wait_for()
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_two_tabs_and_an_editor(chromium, fitted):
+    """The second tab is told, and chooses; what an editor writes is shown without a reload."""
+    campaign = fitted / "campaign.toml"
+    with running(fitted) as at:
+        visit = Visit(chromium, at.entrance)
+        one, two = visit.page, visit.context.new_page()
+        two.set_default_timeout(60_000)
+        for page in (one, two):
+            page.goto(f"{visit.address}identify")
+            page.get_by_label("low-pass").wait_for()
+        two.evaluate("Object.defineProperty(document, 'visibilityState', {get: () => 'hidden'})")  # it looks no more
+        one.get_by_label("low-pass").fill("8,5")  # a comma
+        until_written(one, campaign, "cutoff_hz", 8.5)
+        two.get_by_label("low-pass").fill("12")
+        two.get_by_text("was changed elsewhere").wait_for()
+        assert cutoff(campaign) == 8.5
+        two.get_by_role("button", name="Reload").click()
+        until_value(two, "low-pass", "8.5")
+        with two.expect_response("**/api/project"):  # what it has read by then, the editor changes below
+            two.get_by_label("low-pass").fill("9")
+            until_written(two, campaign, "cutoff_hz", 9.0)
+        campaign.write_text(campaign.read_text().replace("cutoff_hz = 9", "cutoff_hz = 9\norder = 6"))
+        two.get_by_label("rate of the fit").fill("100")
+        two.get_by_role("button", name="Keep mine").click()
+        until_written(two, campaign, "rate_hz", 100)
+        found = toml_document(campaign.read_text())["filter"]
+        assert found == {"cutoff_hz": 9, "order": 6, "rate_hz": 100}  # theirs, too
+        until_value(one, "rate of the fit", "100")  # the first tab looks by itself
+        one.get_by_label("low-pass").fill("1.234,5")
+        one.get_by_text("write a number, such as 0.5 or 0,5").wait_for()
+        assert cutoff(campaign) == 9
+        assert visit.faults == []
+    campaign.write_text(CAMPAIGN)
+
+
+def cutoff(campaign: Path) -> float | None:
+    return toml_document(campaign.read_text()).get("filter", {}).get("cutoff_hz")
+
+
+def until_written(page, campaign: Path, key: str, value: float) -> None:
+    for _ in range(1200):
+        if toml_document(campaign.read_text()).get("filter", {}).get(key) == value:
+            page.get_by_text("writing campaign.toml").wait_for(state="detached")
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(campaign.read_text())
+
+
+def until_value(page, label: str, value: str) -> None:
+    for _ in range(1200):
+        if page.get_by_label(label).input_value() == value:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(page.get_by_label(label).input_value())
+
+
+@pytest.mark.slow
+def test_a_decimal_comma_all_the_way(chromium, tmp_path):
+    """Logs as a German spreadsheet writes them: dropped, proposed, checked."""
+    arm = recorded_arm(tmp_path)
+    for name in ("a.csv", "b.csv"):
+        (arm / name).write_text((arm / name).read_text().replace(",", ";").replace(".", ","))
+    project = tmp_path / "project"
+    with running(project) as at:
+        visit = Visit(chromium, at.entrance)
+        page = visit.page
+        visit.go("robot")
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Open a file").click()
+        chooser.value.set_files(arm / "arm.urdf")
+        page.get_by_role("heading", name="arm", exact=True).wait_for()
+        page.get_by_role("link", name="Data").click()
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Open logs").click()
+        chooser.value.set_files([arm / "a.csv", arm / "b.csv"])
+        page.get_by_role("heading", name="Columns", exact=True).wait_for()
+        assert page.get_by_label("decimal sign").input_value() == ","
+        page.get_by_label("unit of efforts").select_option("Nm")
+        page.get_by_text("in campaign.toml").wait_for()
+        page.get_by_role("button", name="Check", exact=True).click()
+        page.get_by_text("The campaign can run").wait_for()
+        assert visit.serious() == []
+        assert visit.faults == []
+    assert os.listdir(project / "uploads")
