@@ -385,6 +385,21 @@ def test_a_programme_that_is_run_again_is_no_copy():
     assert copied_part(LoggedRows(log.t[:50], log.q[:50], log.tau[:50]), log) == 0.0  # too short to tell
 
 
+def test_two_logs_that_rest_are_no_copies() -> None:
+    """At rest two motors tell the same few steps of their sensors; elsewhere the logs have noise of their own."""
+
+    def rested(seed: int) -> LoggedRows:
+        rng, t = np.random.default_rng(seed), 0.002 * np.arange(5000)
+        moving = (t < 4.0)[:, None]
+        swing = np.sin((2 + seed) * t)[:, None] * [1.0, 0.4]
+        tau = np.where(moving, swing + 0.05 * rng.normal(size=(5000, 2)), 0.001 * rng.normal(size=(5000, 2)))
+        return LoggedRows(t, np.where(moving, swing, 0.0), 0.003 * np.rint(tau / 0.003))
+
+    assert copied_part(rested(1), rested(2)) < 0.05
+    same = rested(1)
+    assert copied_part(LoggedRows(same.t, same.q, same.tau.round(2)), same) > 0.35  # of what moves: all of it
+
+
 def test_noise_is_told_by_high_frequencies():
     """White noise beside a motion and a tone; what lies below 8 of 50 Hz is that part of its power."""
     t, rng = np.arange(4000) / 100, np.random.default_rng(0)

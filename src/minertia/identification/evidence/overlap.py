@@ -104,11 +104,16 @@ def _rough(tau: Array) -> Array:
 
 
 def _is_copy(a: Array, b: Array, noise: Array) -> bool:
-    """Whether the difference of two stretches has far less noise than two logs with such noise each, at most joints."""
-    rest, seen = white_density(a - b, 1.0, 0.0), noise > 0
-    if rest is None or not seen.any():
+    """Whether the difference of two stretches has far less noise than two logs with such noise each, at most joints.
+
+    A stretch in which a log is quieter than elsewhere, as at rest, is held to its own noise: rest is like rest.
+    """
+    rest, each = white_density(a - b, 1.0, 0.0), [white_density(x, 1.0, 0.0) for x in (a, b)]
+    if rest is None or any(own is None for own in each):
         return False
-    return bool(2 * np.sum(rest[seen] < COPIED * 2 * noise[seen]) >= seen.sum())
+    level = np.min([noise, *(own for own in each if own is not None)], axis=0)
+    seen = level > 0
+    return bool(seen.any() and 2 * np.sum(rest[seen] < COPIED * 2 * level[seen]) >= seen.sum())
 
 
 def _noise_of_both(log: LoggedRows, fitted: LoggedRows) -> Array:
