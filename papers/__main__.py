@@ -5,19 +5,39 @@ from __future__ import annotations
 import importlib
 import sys
 import time
-
-from papers.page import FOLDER, Page
+from pathlib import Path
 
 PAPERS = ("gautier_khalil1990", "khalil_bennis_gautier", "lin1995", "khosla1987", "izaguirre1992")
+NEEDED = ("docs/papers", "tests/codegen", "tests/golden", "src/minertia")  # beside this package
+
+
+def missing(root: Path) -> str | None:
+    """A sentence if the folders that the pages are made with are not there, as in an installed package."""
+    absent = [name for name in NEEDED if not (root / name).is_dir()]
+    if not absent:
+        return None
+    return (
+        f"the papers' pages need a checkout of the repository: {root} has no {', '.join(absent)}; run them from there"
+    )
 
 
 def main() -> None:
     """Write the pages and say how long each took."""
+    root = Path(__file__).parents[1]
+    reason = missing(root)
+    if reason is not None:
+        sys.exit(reason)
+    sys.path.insert(0, str(root))  # robots and counters of the tests
+    unknown = [name for name in sys.argv[1:] if name not in PAPERS]
+    if unknown:
+        sys.exit(f"there is no page {', '.join(unknown)}; there are {', '.join(PAPERS)}")
+    from papers.page import FOLDER  # here: matplotlib, which the sentences above do not need
+
     for name in sys.argv[1:] or PAPERS:
         start = time.perf_counter()
-        page: Page = importlib.import_module(f"papers.{name}").page()
-        page.save(FOLDER)
+        importlib.import_module(f"papers.{name}").page().save(FOLDER)
         print(f"docs/papers/{name}.md in {time.perf_counter() - start:.1f} s", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from tests.random_robots import random_robot
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import Coefficient, number_of
@@ -13,10 +15,14 @@ from minertia.algebra.vec3 import Vec, Z, apply, transpose
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
+from minertia.dynamics.model import inverse_dynamics, kinetic_energy, potential_energy
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Robot
 from papers.gautier_khalil_published import TABLE_I
-from papers.letters import Chain
+from papers.letters import Chain, row
 from papers.printed_rules import printed_rules
 
+Array = NDArray[np.float64]
 VALUES = {"A2": 0.7, "T2": 0.4, "T3": 0.6, "D2": 0.31, "D3": 0.2, "D4": 0.25, "R2": 0.154, "R3": 0.15, "R4": 0.43}
 ACROSS = (3.0, -4.0, 8.0)  # gravity along no axis [m/s2]
 FIRST = (0, 0, 0, 0)
@@ -129,6 +135,73 @@ def compared(chain: Chain, values: Mapping[str, float] = VALUES) -> tuple[int, i
     same = printed.kept == list(ours.kept)
     gap = float(np.abs(printed.K - ours.K).max(initial=0.0)) if same else float("inf")
     return len(printed.kept), ours.count, ours.certificate.rank, gap
+
+
+# ---------------------------------------------------------------------- relation (5), Newton-Euler, trees
+
+
+def relation_5_error(chain: Chain, j: int, i: int, states: int = 20) -> float:
+    """Largest change of h_mSj - (A h_mSj-1 - 2 P h_ZZi) over random states, of components x and y: it is a constant.
+
+    h: energy, kinetic and potential, of a robot with one unit of one parameter; A, P: of (5), from the row of joint j.
+    """
+    robot = chain.robot(VALUES).numeric
+    q, qd = np.random.default_rng(0).uniform(-1.5, 1.5, (2, states, robot.n))
+
+    def h(name: str) -> Array:
+        unit = robot.with_parameters({column: float(column == name) for column in robot.columns()})
+        return np.asarray(kinetic_energy(unit, q, qd) + potential_energy(unit, q), float)
+
+    cells = chain.numbers(VALUES)[j - 1]
+    ca, sa, ct, st = np.cos(cells["a"]), np.sin(cells["a"]), np.cos(cells["t"]), np.sin(cells["t"])
+    A = np.array([[ct, ca * st, sa * st], [-st, ca * ct, sa * ct], [0, -sa, ca]])
+    P = np.array([-cells["d"] * ct, cells["d"] * st])
+    here, before = (np.array([h(f"{s}{k}") for s in ("MX", "MY", "MZ")]) for k in (j, j - 1))
+    rest = (here - A @ before)[:2] + 2 * P[:, None] * h(f"ZZ{i}")
+    return float(np.ptp(rest, axis=1).max())
+
+
+def newton_euler_error(chain: Chain) -> float:
+    """Largest effort error, over the largest effort, of Newton-Euler on what the printed rules leave, others zero."""
+    robot, printed = chain.robot(VALUES).numeric, printed_rules(chain, VALUES)
+    rng = np.random.default_rng(0)
+    chi = rng.uniform(0.1, 1.0, len(printed.columns))
+    left = dict(zip(printed.kept, printed.K @ chi, strict=True))
+    states = rng.uniform(-1.5, 1.5, (3, 20, robot.n))
+    full, minimum = (
+        inverse_dynamics(robot.with_parameters(values), *states)
+        for values in (
+            dict(zip(printed.columns, chi, strict=True)),
+            {name: left.get(name, 0.0) for name in printed.columns},
+        )
+    )
+    return float(np.abs(full - minimum).max() / np.abs(full).max())
+
+
+def branched() -> Robot:
+    """A tree: a turning trunk with a slide parallel to it, an oblique slide, and a turning joint on each."""
+    rows = (FIRST, (0, "D2", "T2", 0), (90, "D3", 0, 0), ("A2", 0, 0, 0), (90, "D4", 0, 0))
+    joints = []
+    for j, (cells, parent, kind) in enumerate(zip(rows, (None, 0, 1, 0, 3), "RTRTR", strict=True)):
+        R, p = row(*cells)
+        name = "revolute" if kind == "R" else "prismatic"
+        joints.append(Joint(f"j{j + 1}", name, parent, R, p, f"link{j + 1}"))
+    symbols = {name: VALUES[name] for name in ("A2", "D2", "D3", "D4", "T2")}
+    return Robot(name="branched", joints=tuple(joints), links=(None,) * 5, gravity=ACROSS, symbols=symbols)
+
+
+def general_rules_alone(robot: Robot) -> int:
+    """Parameters that (15) and (16) alone leave: seven per turning joint, four per slide."""
+    return sum(7 if joint.kind == "revolute" else 4 for joint in robot.joints)
+
+
+def random_trees(count: int = 40) -> tuple[int, int, int, int]:
+    """Random trees, those with a slide, those whose count is the rank, and those where no relation is from the rank."""
+    trees = [random_robot(seed, tree=True, n=6).without_effects(["rotors", "friction"]) for seed in range(count)]
+    found = [base_parameters(tree) for tree in trees]
+    sliding = sum(any(joint.kind == "prismatic" for joint in tree.joints) for tree in trees)
+    equal = sum(each.count == each.certificate.rank for each in found)
+    return count, sliding, equal, sum(not any(each.is_numeric) for each in found)
 
 
 def random_chain(seed: int) -> Chain:

@@ -105,8 +105,8 @@ def add_code(page: Page) -> None:
         "Counted in the emitted C (sines and cosines apart, sign changes free). Rotor inertias are included; the "
         "sets of parameters are not the same, as the paper's are lost. The synchronous task takes "
         f"{plain['multiplications'] / 6:g} multiplications and {plain['additions'] / 6:g} additions per joint "
-        f"(published: six and six), {task['multiplications'] / 6:g} and {task['additions'] / 6:g} with friction. The "
-        "paper's 20 ms for the background on an Intel 8087 are not repeated here. Appendix A is lost; the gravity "
+        f"(published: six and six), {task['multiplications'] / 6:g} and {task['additions'] / 6:g} with friction. "
+        "Appendix A is lost; the gravity "
         f"torques as generated from our campaign, their constants to {DIGITS} digits:"
     )
     page.code(_gravity_code(c), "c")

@@ -15,13 +15,14 @@ from minertia.validation.control_model import control_model
 from minertia.validation.online_payload import OnlinePayload, watch_payload
 from minertia.validation.plant import Imperfections, Plant, PlantLog
 from minertia.validation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
-from papers import khosla_runs
+from papers import khosla_model, khosla_runs
 from papers.khosla_arm import ESTIMATED, INITIAL, arm
 from papers.khosla_experiments import six_joint_experiments
 from papers.khosla_runs import PERIOD, Experiment
 from papers.page import Page
 
 LOAD, CENTRE, INERTIA = 1.0, (0.02, 0.0, 0.05), (2e-3, 0, 0, 2e-3, 0, 1e-3)  # kg, m, kg m2
+FORGETTING = (0.95, 0.98, 0.995)
 PICK, DROP, END = 1.5, 4.0, 6.0  # s
 
 
@@ -116,6 +117,14 @@ def add_payload(page: Page) -> None:
         rows.append((f"{t:.1f} s", f"{true:g}", f"{values[9]:.3f} ± {deviations[9]:.3f}", f"{values[8]:.4f}"))
     page.table(
         ("time", "true mass [kg]", "estimated mass [kg]", f"estimated MZ [kg m] (true {LOAD * CENTRE[2]:g})"), rows
+    )
+    ratios = [khosla_model.stated_over_found(forgetting) for forgetting in FORGETTING]
+    page.text(
+        "± is one deviation. With forgetting, weights lambda^k make the values and their squares the spread of what "
+        "noise adds. So the covariance is P (sum of lambda^2k y y') P and not P, whose deviations are sqrt(1 + lambda) "
+        "times too wide. Stated deviations over the spread of 300 runs in white noise: "
+        + ", ".join(f"{ratio:.2f} at lambda {f:g}" for f, ratio in zip(FORGETTING, ratios, strict=True))
+        + "."
     )
     page.figure(
         "payload", "Estimated mass with two deviations, and the true one (dashed).", lambda f: _draw_payload(f, seen)

@@ -30,7 +30,7 @@ FOUND = Path(__file__).parents[1] / "tests" / "golden" / "representatives.json" 
 SIZES = range(4, 10)
 PLAIN = CodeSearch()  # no search
 
-# table II: columns r < i < s and i >= s, rotational and translational joint; the names of its twelve rows are lost.
+# table II: columns r < i < s and i >= s, rotational and translational joint; its twelve rows have lost their names.
 # LOST: the tenth row of the last two columns, of which only "3A for i = n" can be read.
 LOST = "lost"
 TABLE_II = {
@@ -39,6 +39,36 @@ TABLE_II = {
     "i ≥ s, R": ("8M5A", "10M7A", "6M9A", "3A", "-", "17M13A", "-", "6M3A", "22M19A", LOST, "12M11A", "0"),
     "i ≥ s, T": ("8M4A", "8M4A", "6M9A", "3A", "5M4A", "14M10A", "4M3A", "3M", "9M5A", LOST, "12M11A", "1A"),
 }
+TURN = (8, 4)  # a vector through a rotation matrix of modified DH parameters
+# what each row is, from the equations: name, equations, the parts of a rotational and of a translational joint i >= s
+ROW_NAMES: tuple[tuple[str, str, tuple[Pair, ...], tuple[Pair, ...]], ...] = (
+    ("ω", "(57), (80)", (TURN, (0, 1)), (TURN,)),
+    ("ω̇", "(58), (81)", (TURN, (2, 2), (0, 1)), (TURN,)),
+    ("Ω", "(59)", ((6, 9),), ((6, 9),)),
+    ("Ψ", "(60)", ((0, 3),), ((0, 3),)),
+    ("h", "(61), (70), (71)", (), ((3, 0), (2, 2), (0, 2))),
+    ("a", "(62), (69)", ((9, 6), (0, 3), TURN), ((6, 3), (0, 3), TURN)),
+    ("p", "(63), (83)", (), ((1, 0), (3, 2), (0, 1))),
+    ("ρ", "(64), (72), (84)", ((6, 3),), ((3, 0),)),
+    ("ζ", "(65), (73), (85)", ((18, 15), (4, 1), (0, 3)), ((6, 3), (1, 0), (2, 2))),
+    ("P", "(66)", (TURN, (0, 3)), (TURN, (0, 3))),
+    ("N", "(67), (75), (88) to (90)", (TURN, (2, 2), (2, 2), (0, 3)), (TURN, (2, 2), (2, 2), (0, 3))),
+    ("τ", "(68)", (), ((0, 1),)),
+)
+ROW_PARTS = (
+    "turned, q̇ added; before s the speed about joint r alone",
+    "turned, ω × u q̇ and q̈ added",
+    "six products, nine sums; one square where axes are parallel",
+    "differences of the squares in Ω; not needed before s, as the text says",
+    "Ω d, 2 ω × u q̇, q̈; slides only",
+    "Ω s added, turned; of a slide Ω b in its own frame",
+    "force along a slide: m̂ a + Ω k; before s by κ1, κ2",
+    "Ω (k1, k2, 0); m̂ h of a slide",
+    "Ψ times the six entries of D, k × a; of a slide k × (h - Ω d), m̂ d × (a - h)",
+    "turned, ρ added; 3A for the last link, where only the end-effector's force is added",
+    "turned, b × P and d × P, ζ added",
+    "the component itself; of a slide p and P added",
+)
 LAST_LINK = {10: "3A", 11: "6M9A"}  # rows that are cheaper for i = n
 FIRST_COLUMN = ("1M", "3M", "3M2A", "8M4A", "3M4A", "3M2A")  # i = r = 1, its last entry the footnote for joint s - 1
 
@@ -63,6 +93,11 @@ def column_sum(entries: Sequence[str]) -> Pair:
     return sum(m for m, _ in pairs), sum(a for _, a in pairs)
 
 
+def total(parts: Sequence[Pair]) -> Pair:
+    """Sum of the parts of a row."""
+    return sum(m for m, _ in parts), sum(a for _, a in parts)
+
+
 def lost_entry() -> Pair:
     """What the lost entry of the column i >= s, R must be for the printed slope per joint."""
     (m, _), (a, _) = TABLE_III[-1][1]
@@ -82,10 +117,14 @@ def constant_of_table_ii() -> Pair:
 
 
 def count(
-    robot: Robot, program: str = "inverse_dynamics", parameters: str = "baked", search: CodeSearch = PLAIN
+    robot: Robot,
+    program: str = "inverse_dynamics",
+    parameters: str = "baked",
+    search: CodeSearch = PLAIN,
+    formulation: str = "newton-euler",
 ) -> Pair:
     """Operations of a program, read off its C code; sines and cosines are not among them."""
-    model = CodeModel(parameters, rotors=False, friction=False)
+    model = CodeModel(parameters, rotors=False, friction=False, formulation=formulation)
     found = generate(robot, None, programs=(program,), model=model, search=search).counts[program]
     return int(found["multiplications"]), int(found["additions"])
 
@@ -96,9 +135,11 @@ def searched(name: str, robot: Robot) -> Pair:
     return count(robot, search=CodeSearch(representatives={"inverse_dynamics": choice}))
 
 
-def general_formula(change: Callable[[Robot], Robot] = lambda robot: robot) -> tuple[Pair, Pair, bool]:
+def general_formula(
+    change: Callable[[Robot], Robot] = lambda robot: robot, formulation: str = "newton-euler"
+) -> tuple[Pair, Pair, bool]:
     """Slope and constant of M and of A over n, and whether every n lies on these lines; change: such as `tilted`."""
-    counts = np.array([count(change(robots.general(n))) for n in SIZES])
+    counts = np.array([count(change(robots.general(n)), formulation=formulation) for n in SIZES])
     slopes = counts[1] - counts[0]
     constants = counts[0] - slopes * SIZES[0]
     fits = all(np.array_equal(c, slopes * n + constants) for n, c in zip(SIZES, counts, strict=True))
@@ -117,9 +158,9 @@ def chain(kinds: str, parallel: Sequence[int] = (), square: bool = False) -> Rob
     return robots.mdh(kinds, alpha, d, r, robots.dense(n), kinds)
 
 
-def more(kinds: str, fewer: str, parallel: Sequence[int] = ()) -> Pair:
+def more(kinds: str, fewer: str, parallel: Sequence[int] = (), formulation: str = "newton-euler") -> Pair:
     """Operations that one more joint costs."""
-    (m, a), (m0, a0) = count(chain(kinds, parallel)), count(chain(fewer))
+    (m, a), (m0, a0) = (count(robot, formulation=formulation) for robot in (chain(kinds, parallel), chain(fewer)))
     return m - m0, a - a0
 
 

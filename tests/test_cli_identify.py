@@ -442,6 +442,13 @@ def test_help_names_every_command():
 
 WITH_REFERENCE = ("emps", "panda_gaz2019", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "dvrk_psm", "airbot_play")
 QUICK = ("emps",)  # the others in make test-all
+# all joints of AIRBOT follow one chirp, which says little of other motion, and there is no other log; the PSM carries a
+# weight in its unseen log that one of its axes does not show; the last wrist of xMate7 has 1 N m of mostly friction
+GRADES = {
+    "airbot_play": ("not good", []),
+    "dvrk_psm": ("usable", ["yaw", "pitch", "insertion"]),
+    "xmate7_nku": ("usable", ["joint7"]),
+}
 
 
 def run_campaign(run, name, *more):
@@ -459,8 +466,10 @@ def test_real_logs_reach_their_reference(run, name, tmp_path):
     reference = tomllib.loads((SHARED / "data" / "evaluation.toml").read_text())[name]["reference"]
     data = run_campaign(run, name, "--out", tmp_path / "out")
     assert set(data) == KEYS
-    # all joints of this one follow one chirp, which says little of other motion, and there is no other log
-    assert data["verdict"]["good"] == (name != "airbot_play"), data["verdict"]["reasons"][0]
+    grade, joints = GRADES.get(name, ("good", []))
+    assert data["verdict"]["grade"] == grade, data["verdict"]["reasons"][0]
+    assert data["verdict"]["good"] == (grade == "good")
+    assert [limit["joint"] for limit in data["verdict"]["limits"]] == joints
     assert data["training"]["relative"] <= 1.03 * reference
     if name == "emps":
         values = {p["name"]: p["value"] for p in data["parameters"]}
@@ -484,6 +493,8 @@ def test_second_half_of_the_kr300(run):
     (judged,) = data["validation"]
     sentence = next(r for r in data["verdict"]["reasons"] if "nominal with fitted friction" in r)
     assert "better than" in sentence and judged["relative"] <= 0.106 * 1.03
+    limits = {limit["joint"]: limit["figure"] for limit in data["verdict"]["limits"]}
+    assert data["verdict"]["grade"] == "usable" and limits["A4"] > 0.7 and "A2" not in limits
 
 
 def test_a_campaign_without_open_questions_says_so(run, arm, tmp_path):

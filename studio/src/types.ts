@@ -205,7 +205,15 @@ export interface JudgedLog {
 
 export interface Correlations { names: string[]; values: (number | null)[][] }
 
-export interface VerdictData { good: boolean; reasons: string[] }
+/** Results that were written before there were three grades have neither grade nor limits. */
+export interface VerdictData {
+  good: boolean;
+  grade?: "good" | "usable" | "not good";
+  limits?: { joint: string; what: string; figure: number }[];
+  predicts?: string;
+  knows?: string;
+  reasons: string[];
+}
 
 export interface FitView {
   is_commanded?: boolean; // fitted through position loops: curves are distances from commands

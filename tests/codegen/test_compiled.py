@@ -202,3 +202,13 @@ def test_wrong_arrays_on_the_device(cupy, state):
         torques(arrays[0], arrays[1][:5], arrays[2])
     with pytest.raises(ShapeError, match="neither row by row"):
         torques(arrays[0][:, ::-1], *arrays[1:])
+
+
+@pytest.mark.parametrize("name", ["differentiator", "parabola_differentiator", "low_pass"])
+def test_programs_whose_inputs_are_matrices_are_compiled(name: str) -> None:
+    """A window of positions and the memory of a filter have rows; NumPy's runner, which checks kernels, takes them."""
+    built = mi.program(mi.read_robot("puma560_physical"), name)
+    rng = np.random.default_rng(0)
+    given = [rng.uniform(0.5, 1.0, (4, *port.shape)) for port in built.inputs]
+    found = mi.compile(built)(*given)
+    assert [part.shape[1:] for part in found] == [port.shape for port in built.ports]

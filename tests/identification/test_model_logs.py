@@ -20,7 +20,12 @@ NAMES = ("emps", "tx40_gautier", "ur10e_innopolis", "xmate7_nku", "dvrk_psm", "a
 
 
 QUICK = ("emps", "dvrk_psm")  # the others in make test-all
-ALIKE = ("airbot_play",)  # all joints follow one chirp, and there is no other motion to tell what the fit is worth
+GRADES = {
+    "airbot_play": "not good",  # all joints follow one chirp, and no other motion tells what the fit is worth
+    "dvrk_psm": "usable",  # its joints leave a quarter of their unseen efforts or more
+    "xmate7_nku": "usable",  # joint 7, of small efforts
+    "kr300_weigand": "usable",  # A4
+}  # good where not named
 
 
 def campaign(name):
@@ -34,7 +39,7 @@ def test_residuals_reach_the_reference(name):
     assert result.training.relative <= SLACK * reference
     if name in KEPT_BACK:
         assert max(r.relative for r in result.validation) <= KEPT_BACK[name]
-    assert result.verdict.is_good == (name not in ALIKE)
+    assert result.verdict.grade == GRADES.get(name, "good")
     if name == "emps":
         published = {"FV1": 203.5034, "FC1": 20.3935, "OFF1": -3.1648}
         mass = next(p.value for p in result.parameters if p.name.startswith("M"))
@@ -57,7 +62,7 @@ def test_a_prior_saves_what_plain_least_squares_overfits(heavy):
     rival = result.evidence.rivals["nominal with fitted friction"][0].relative
     assert plain.training.relative < result.training.relative < plain.validation[0].relative
     assert result.validation[0].relative <= rival < plain.validation[0].relative
-    assert result.verdict.is_good and not plain.verdict.is_good
+    assert result.verdict.grade == GRADES["kr300_weigand"] and plain.verdict.grade == "not good"
     assert result.estimate.standard
 
 
@@ -69,4 +74,4 @@ def test_a_physical_fit_is_not_called_more_uncertain_than_what_was_seen(heavy):
             if "of the effort uncertain" in remark:
                 part = float(remark.split("deviations alone make ")[1].split(" %")[0]) / 100
                 assert part <= 2 * max(residuals.relative, heavy.training.relative)
-    assert heavy.verdict.is_good
+    assert [limit.joint for limit in heavy.verdict.limits] == ["A4"]

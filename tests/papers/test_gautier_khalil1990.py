@@ -8,6 +8,7 @@ from papers.letters import polynomial, read
 from minertia.base.derive import base_parameters
 from minertia.robot.read import read_robot
 from papers import gautier_khalil1990 as paper
+from papers import gautier_khalil_claims as claims
 from papers import gautier_khalil_published as published
 from papers import gautier_khalil_relations as relations
 
@@ -79,3 +80,33 @@ def test_the_appendix():
 def test_only_sums_and_products_are_read(text):
     with pytest.raises(ValueError, match="not an expression"):
         read(text)
+
+
+def test_rule_4_holds_in_its_first_sentence_alone():
+    found = claims.rule_4([claims.MEETING])
+    assert (found.first, found.against_first) == (2, 0)
+    assert (found.second, found.against_second, found.masses, found.missing) == (1, 1, 1, ("M",))
+    drawn = claims.rule_4(claims.random_chains(40))
+    assert drawn.first > 40 and drawn.against_first == 0
+    assert drawn.second > drawn.against_second > 0
+
+
+def test_potential_energy_by_the_recursion_of_the_appendix():
+    same, gap = claims.potential_errors()
+    assert same == 40 and gap < 1e-12
+
+
+def test_side_claims_of_19_and_20():
+    assert all(classes == "none, none" for *_, classes in claims.side_claims())
+
+
+def test_minimum_parameters_make_newton_euler_cheaper():
+    for _, standard, before, minimum, after in claims.newton_euler_rows():
+        assert minimum < standard and after[0] < before[0] and after[1] < before[1]
+
+
+def test_a_tree_and_a_parallelogram():
+    tree = base_parameters(claims.two_arms())
+    assert tree.count == tree.certificate.rank == 19
+    opened, closed = claims.parallelogram()
+    assert (opened.count, closed.count) == (opened.certificate.rank, closed.certificate.rank) == (50, 39)

@@ -11,7 +11,7 @@ from minertia.validation.control_model import control_model
 from minertia.validation.moves import joint_move
 from minertia.validation.plant import Plant
 from minertia.validation.tracking import Gains, computed_torque, open_loop
-from papers import izaguirre1992, izaguirre_control, izaguirre_model, puma260
+from papers import izaguirre1992, izaguirre_coefficients, izaguirre_control, izaguirre_model, puma260
 
 TRAJECTORIES = 4
 
@@ -91,3 +91,34 @@ def test_an_older_background_is_worse(campaign, monkeypatch):
 def test_a_coupled_wrist_shows_in_the_wrist():
     out, inside = (np.array(values) for _, values in izaguirre1992.coupled_rows(2))
     assert (out[3:] > 1.5 * inside[3:]).any() and (out[:3] < 1.2 * inside[:3]).all()
+
+
+@pytest.mark.parametrize("name", ["puma260", "puma560", "stanford"])
+def test_coefficients_by_momentum_in_classic_frames(name):
+    assert max(izaguirre_coefficients.momentum_errors(name)) < 1e-12
+
+
+def test_christoffel_symbols_cost_more_than_the_recursion():
+    assert izaguirre_coefficients.velocity_gap() < 1e-12
+    counts = {way: [sum(izaguirre_coefficients.velocity_count(way, n)) for n in (4, 6, 8)] for way in
+              ("christoffel", "recursion")}  # fmt: skip
+    cubic, line = counts["christoffel"], counts["recursion"]
+    assert line[2] - line[1] == line[1] - line[0]  # O(n)
+    assert 2.4 < np.log(cubic[2] / cubic[1]) / np.log(8 / 6) < 3.6  # O(n^3)
+    assert cubic[1] > 2 * line[1]
+
+
+def test_counts_of_the_review():
+    (m, a), (m0, a0) = izaguirre_coefficients.luh_count(), izaguirre_coefficients.standard_count()
+    assert 500 < m < 900 and 400 < a < 800  # quoted: 800, 600
+    assert m0 < 540 and a0 < 480
+
+
+def test_the_set_with_rotors_first_is_the_same_space(campaign):
+    names, S = izaguirre1992.rotors_first(campaign)
+    assert names[:6] == [f"IA{j}" for j in range(1, 7)] and np.linalg.matrix_rank(S) == 52
+    alone, together, true = izaguirre1992.in_their_set(campaign)
+    assert alone.shape == (52, TRAJECTORIES)
+    assert np.allclose(S @ together, campaign.result.beta) and true[0] > puma260.DRIVES["IA"][0]
+    keep, every, few = izaguirre1992.their_significance(campaign)
+    assert 15 <= keep.sum() <= 35 and every > few

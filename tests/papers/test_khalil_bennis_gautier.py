@@ -62,3 +62,20 @@ def test_without_gravity_the_rules_leave_too_many():
 
 def test_random_chains():
     assert paper.random_counts(40) == (40, 40)
+
+
+def test_relation_5():
+    assert robots.relation_5_error(robots.PARALLEL, 2, 1) < 1e-12
+    assert robots.relation_5_error(robots.OBLIQUE, 3, 1) < 1e-12
+    assert robots.relation_5_error(robots.TABLE_1[0].chain, 2, 1) > 0.1  # a slide that is not parallel to r1
+
+
+@pytest.mark.parametrize("chain", robots.ROBOTS, ids=NAMES)
+def test_the_parameters_can_be_used_in_newton_euler(chain):
+    assert robots.newton_euler_error(chain) < 1e-12
+
+
+def test_trees_reach_the_rank_with_the_rules_of_slides():
+    found = base_parameters(robots.branched())
+    assert found.count == found.certificate.rank < robots.general_rules_alone(robots.branched())
+    assert "tan(A2)*MZ4" in found.relation_texts()["MYR4"] and not any(found.is_numeric)

@@ -18,7 +18,7 @@ from papers.khosla_runs import PERIOD, experiments, from_initial
 from minertia.validation.control_model import control_model
 from minertia.validation.plant import Plant
 from minertia.validation.tracking import Gains, TrackingError, computed_torque
-from papers import khosla1987, khosla_runs
+from papers import khosla1987, khosla_model, khosla_runs
 
 
 def test_seven_of_twenty():
@@ -108,3 +108,26 @@ def test_computed_torque_is_better_with_estimated_values(found):
         for robot in (first, first.with_parameters(beta))
     ]
     assert np.linalg.norm(rms[1]) < 0.2 * np.linalg.norm(rms[0])
+
+
+def test_properties_of_the_newton_euler_model():
+    for claim, _, size, is_zero in khosla_model.properties():
+        assert (size < 1e-9) == is_zero, claim
+        assert is_zero or size > 1e-3
+
+
+def test_the_form_of_six_equations_per_link():
+    found = khosla_model.six_by_six()
+    assert found.recursion < 1e-12 and found.matrix < 1e-12 and found.below == 0
+    assert found.rank == base_parameters(arm(ESTIMATED, 6)).count
+    assert found.mass > 0.1  # K_i(2, 1) is needed in classic frames
+
+
+@pytest.mark.skipif(not khosla_model.COMPILERS, reason="needs a C compiler")
+def test_the_causal_parabola_is_a_program():
+    gap, ratio = khosla_model.causal_error()
+    assert gap < 1e-12 and 0.28 < ratio < 0.38
+
+
+def test_deviations_under_forgetting_are_those_of_the_values():
+    assert 0.85 < khosla_model.stated_over_found(0.95, runs=150, samples=80) < 1.15  # P alone: 1.4

@@ -14,7 +14,7 @@ from minertia.base.derive import base_parameters
 from minertia.robot.inertia import transport
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import read_robot
-from papers import lin1995, lin_combinations, lin_counts
+from papers import lin1995, lin_combinations, lin_counts, lin_formulation
 from papers import lin_identification as identification
 from tests.codegen import robots
 
@@ -118,3 +118,46 @@ def test_counts_with_gravity_anywhere_are_below_the_papers():
 def test_the_bundled_arm_is_counted_from_good_columns():
     found = lin_counts.count(read_robot("stanford"), parameters="base")
     assert found[0] <= 232 and found[1] <= 214
+
+
+# ---------------------------------------------------------------------- section III
+
+
+def test_the_formulation_and_every_quantity_on_its_way():
+    assert max(gap for _, gap in lin_formulation.effort_errors().values()) < 1e-12
+    gaps = lin_formulation.quantity_errors()
+    assert set(gaps) == set(lin_formulation.QUANTITIES) and 0 < max(gaps.values()) < 1e-12
+
+
+def test_identical_to_khalil_and_kleinfinger_without_slides_only():
+    turning, sliding = (
+        lin_formulation.khalil_kleinfinger_errors(lin_formulation.geometry(kinds, (), False, 7))
+        for kinds in ("RRRRRR", "RRTRRR")
+    )
+    assert max(turning.values()) < 1e-12
+    assert min(sliding.values()) > 1e-3
+
+
+@pytest.mark.parametrize("kinds", ["RRRRR", "RRTRR"])
+def test_atkesons_technique_is_exact_for_the_regrouped_set_alone(kinds):
+    regrouped, put, lost = lin_formulation.technique_errors(lin_formulation.geometry(kinds, (), False, 2))
+    assert regrouped < 1e-12 and put > 0.01
+    assert ("K1_2" in lost) == ("T" in kinds)  # his reason; the entries of U fail without a slide, too
+    assert "U33_2" in lost
+
+
+@pytest.mark.parametrize("chain", [("TTRR", (), False, 0), ("RTTRR", (3,), False, 4)], ids=lambda c: c[0])
+def test_slides_before_r_and_between_r_and_s(chain):
+    robot = lin_formulation.geometry(*chain)
+    errors, columns = lin_formulation.procedure(robot)
+    assert max(map(abs, errors.values())) < 1e-9
+    printed = lin_formulation.printed_columns(robot)
+    assert printed and all(np.allclose(columns[i], theirs, atol=1e-12) for i, theirs in printed.items())
+
+
+def test_rows_of_table_ii_are_named_from_their_equations():
+    for k, (_, _, *kinds) in enumerate(lin_counts.ROW_NAMES):
+        for column, parts in zip(("i ≥ s, R", "i ≥ s, T"), kinds, strict=True):
+            text = lin_counts.TABLE_II[column][k]
+            known = lin_counts.lost_entry() if text == lin_counts.LOST else lin_counts.pair(text)
+            assert lin_counts.total(parts) == known

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from pathlib import Path
 
 import pytest
 from papers.page import FOLDER
 
 from minertia.codegen.kernels.build import native
 from minertia.excitation.limits import motion_limits
+from papers import __main__ as command
 from papers import lin_identification, page
 
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -81,3 +83,43 @@ def test_a_replayed_search_is_one_that_could_have_been_made_here(criterion, monk
 def test_figures_are_there(path):
     for image in re.findall(r"\]\((images/[^)]+)\)", path.read_text(encoding="utf-8")):
         assert (FOLDER / image).is_file()
+
+
+# ---------------------------------------------------------------------- the claims
+
+ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+) \|$", re.M)
+STATES = ("shown", "partly", "missing", "lost")
+
+
+def claims() -> list[tuple[str, ...]]:
+    return ROW.findall((FOLDER / "index.md").read_text(encoding="utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """Names of the headings of a page, as those who render it make them."""
+    titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_claim_has_a_row_with_its_state():
+    assert [int(number) for number, *_ in claims()] == list(range(1, 95))
+    states = [re.split(r"[:;]", state)[0] for _, _, state, _ in claims()]
+    assert set(states) <= set(STATES)
+    text = (FOLDER / "index.md").read_text(encoding="utf-8")
+    counted = re.search(r"(\d+) are shown, (\d+) partly, (\d+) are lost", text)
+    assert counted and [int(n) for n in counted.groups()] == [states.count(s) for s in ("shown", "partly", "lost")]
+
+
+def test_claims_lead_to_a_section_that_is_there():
+    for number, _, _, where in claims():
+        links = re.findall(r"\]\(([^)#]+)(?:#([^)]+))?\)", where)
+        assert links, number
+        for file, anchor in links:
+            path = (FOLDER / file).resolve()
+            assert path.is_file(), (number, file)
+            assert not anchor or anchor in anchors(path), (number, anchor)
+
+
+def test_an_installed_package_is_told_that_pages_need_the_checkout(tmp_path):
+    assert command.missing(FOLDER.parents[1]) is None
+    assert "need a checkout" in str(command.missing(tmp_path))

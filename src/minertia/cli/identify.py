@@ -96,6 +96,7 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
+    from minertia.identification.evidence.verdict import grade_of, grade_sentence
     from minertia.identification.model_file import read_model
     from minertia.report.identification_tables import residual_table, unique
 
@@ -118,6 +119,7 @@ def validate(
                 "format": FORMAT,
                 "robot": known.robot.name,
                 "model": model,
+                "grade": grade_of(known.evidence.get("verdict", {})),
                 "validation": [r.to_dict() for r in found],
             }
         )
@@ -128,6 +130,8 @@ def validate(
     say(f"{known.robot.name}: residual over {'lag' if 'loop' in known.evidence else 'effort'}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
+    if told := grade_sentence(known.evidence.get("verdict", {})):
+        say(f"- {told}")
     for title, r in titles.items():
         for remark in r.remarks:
             say(f"- {title}: {remark}")
@@ -188,7 +192,7 @@ def _say_result(result: Identification) -> None:
         if note:
             say(note)
     say(verdict_sentence(result))
-    for reason in result.verdict.reasons:
+    for reason in (*result.verdict.lines, *result.verdict.reasons):
         say(f"- {reason}")
 
 

@@ -20,14 +20,12 @@ from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
-from minertia.identification.closed_loop.judge import ratios
+from minertia.identification.closed_loop.judge import loop_parameters, ratios
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
-from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT
-from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.physical.fit import nearest_with_base
@@ -221,7 +219,7 @@ def loop_identification(outcome: LoopOutcome) -> LoopIdentification:
     evidence = Evidence(
         training=found.training,
         logs=found.logs,
-        parameters=_parameters(fit),
+        parameters=loop_parameters(fit),
         left_out=NOTHING_LEFT_OUT,
         unseen=found.unseen,
         rivals=found.rivals,
@@ -229,21 +227,6 @@ def loop_identification(outcome: LoopOutcome) -> LoopIdentification:
         spread=fit.widths,
     )
     return LoopIdentification(problem, estimate, evidence, found.verdict, outcome=outcome)
-
-
-def _parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:
-    entries = []
-    for k, name in enumerate(fit.model.names):
-        if k not in fit.kept:
-            continue
-        value, deviation = float(fit.theta[k]), float(fit.deviation[k])
-        if name.startswith("CJ"):  # fitted as a compliance, told as a stiffness
-            name, value, deviation = f"KJ{name[2:]}", 1 / value, deviation / value**2
-        relative = deviation / abs(value) if value else float("inf")
-        half = NORMAL * deviation
-        kind = "combination" if "+" in name else "alone"
-        entries.append(ParameterEvidence(name, value, deviation, relative, (value - half, value + half), kind))
-    return tuple(entries)
 
 
 def _estimate(fit: LoopFit, campaign: Campaign) -> Estimate:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import expected
 from minertia.identification.build import Problem
+from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
@@ -18,7 +20,8 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
-from minertia.identification.evidence.overlap import SHARED, shared_part
+from minertia.identification.evidence.log_noise import white_noise
+from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, shared_part
 from minertia.identification.evidence.parameters import (
     ParameterEvidence,
     data_alone,
@@ -33,12 +36,13 @@ from minertia.identification.evidence.residuals import (
     training_residuals,
 )
 from minertia.identification.evidence.rivals import rivals
+from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.logs.recording import SI
 from minertia.identification.physical.fit import NOT_FOUND
-from minertia.identification.problem.linear import LinearModel
-from minertia.identification.problem.observation import observe
+from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
 from minertia.identification.result import Identification, correlated_covariance
@@ -47,6 +51,8 @@ from minertia.threads import one_thread
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
+LOOKED_AT = 2  # parts of a log whose noise is looked at
+OFFSET = "OFF"  # no friction
 
 
 def judge(problem: Problem, estimate: Estimate) -> Identification:
@@ -87,6 +93,7 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
         faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions else changes)),
         remarks=_remarks(problem, estimate, unseen),
         not_judged=found.not_judged,
+        friction=friction_part(problem.observation, estimate.beta),
     )
 
 
@@ -135,7 +142,25 @@ def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Res
     samples = states(log.motion)
     pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return residuals_of_arrays(log.name, model.row_names, measured, predicted), len(measured)
+    found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
+    noise = [_noise_of(part) for part in islice(log.judged.parts(), LOOKED_AT)]
+    return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
+
+
+def _noise_of(part: JudgedMotion) -> Array:
+    """Noise of each effort of a part of a log, in the unit and the band in which it is judged."""
+    tau, t = np.asarray(part.tau, float), part.t
+    tau = part.recording.in_log_unit(tau) if part.evaluation.log_unit else tau
+    rate = (len(t) - 1) / max(float(t[-1] - t[0]), 1e-9)
+    return white_noise(tau[:, list(part.rows)], rate, part.evaluation.cutoff_hz)
+
+
+def friction_part(observation: Observation, beta: Array) -> float:
+    """Part of the fitted effort that friction takes, offsets aside."""
+    model = observation.model
+    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
+    whole = float(np.linalg.norm(observation.totals[:, :, -1]))
+    return float(np.linalg.norm(observation.totals[:, :, own] @ beta[own])) / whole if own and whole > 0 else 0.0
 
 
 def _unseen(
@@ -196,13 +221,33 @@ def _overlaps(problem: Problem) -> Iterator[str]:
         for fitted in problem.logs:
             if log.prints is None or fitted.prints is None or log.motion is fitted.motion:
                 continue
-            part = shared_part(log.prints, fitted.prints)
-            if part > SHARED:
+            part, noise = shared_part(log.prints, fitted.prints), copied_part(_rows(log), _rows(fitted))
+            if part > SHARED or noise > COPIED_PART:
+                what = f"{part:.0%} of its rows" if part >= noise else f"the noise of {noise:.0%} of its rows"
                 yield (
-                    f"{log.name} shares {part:.0%} of its rows with {fitted.name}, which was fitted: it is not unseen "
-                    "and cannot judge the fit; name another log in validate"
+                    f"{log.name} shares {what} with {fitted.name}, which was fitted: it is a copy, not unseen, and "
+                    "cannot judge the fit; name another log in validate"
                 )
                 break
+
+
+def _repeats(problem: Problem) -> Iterator[str]:
+    """Logs that are unseen and move as a fitted one."""
+    for log in problem.unseen:
+        same = [f.name for f in problem.logs if f.motion is not log.motion and moves_alike(_rows(log), _rows(f))]
+        if same:
+            yield (
+                f"{log.name} is the same motion as {same[0]}, which was fitted: it shows that the robot repeats "
+                "itself, and little of how other motion is predicted"
+            )
+
+
+def _rows(log: PreparedLog) -> LoggedRows:
+    """A log as it was written, or as its motion was given."""
+    if log.recording is not None:
+        return LoggedRows(log.recording.t, log.recording.q, log.recording.efforts())
+    block = next(iter(blocks_of(log.motion)))
+    return LoggedRows(*(np.asarray(a, float) for a in (block.t, block.q, block.tau)))
 
 
 def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
@@ -218,7 +263,7 @@ def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
 def _remarks(problem: Problem, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
     """What is odd about the logs that were only predicted."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
-    doubts = [_load_doubt(problem, estimate, log) for log in problem.unseen]
+    doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 
 

@@ -14,6 +14,7 @@ from minertia.errors import InputError, expected
 from minertia.identification.build import linear_of
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
+from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
@@ -69,7 +70,8 @@ def _identified_load(
         drive = campaign.map.drive
         motions = [log.motion for log in logs]
         found = payload_on(known, motions, at=at, physical=physical, gains=_uncertain(drive, model.linear))
-        return _told(found, drive, logs)
+        doubt = grade_sentence(model.evidence.get("verdict", {}))
+        return _told(found, drive, logs, (f"of the empty robot, {doubt}",) if doubt else ())
     count = len(unloaded.train)
     campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
     refuse_unknown_gains(campaign, logs)
@@ -89,9 +91,12 @@ def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
     return np.concatenate([np.zeros(6 * linear.robot.is_floating), found])[list(linear.rows)]
 
 
-def _told(found: Payload, drive: Drive, logs: tuple[PreparedLog, ...]) -> Payload:
-    """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good."""
-    cautions = found.cautions
+def _told(found: Payload, drive: Drive, logs: tuple[PreparedLog, ...], doubts: tuple[str, ...] = ()) -> Payload:
+    """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good.
+
+    doubts: about the model of the empty robot.
+    """
+    cautions = found.cautions + doubts
     if drive.gains is not None and drive.gain_deviations is None:
         cautions += (
             f"the gains of the drives are quoted without deviations; {100 * ASSUMED:g} % of each is assumed, as a part "

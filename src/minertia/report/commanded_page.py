@@ -21,6 +21,7 @@ from minertia.report.identification_page import (
     head,
     not_excited_section,
     parameter_section,
+    sentence,
     words,
 )
 from minertia.report.identification_tables import percent, residual_rows, result_rows, short
@@ -45,7 +46,7 @@ def commanded_page(result: LoopIdentification, model: IdentifiedModel) -> str:
     body = "".join(
         (
             head(result, title),
-            section("Scale", paragraph(_sentence(scale(result.fit.model)))),
+            section("Scale", paragraph(sentence(scale(result.fit.model)))),
             section("Position loops", _loops(result)),
             section("Ratios to kp", _ratios(result)),
             section("Residuals of positions", _residuals(result)),
@@ -58,10 +59,6 @@ def commanded_page(result: LoopIdentification, model: IdentifiedModel) -> str:
         )
     )
     return page(title, body, kind="identification", format_version=FORMAT, style=VERDICT_STYLE + CHART_STYLE)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _loops(result: LoopIdentification) -> str:
@@ -146,7 +143,7 @@ def _unseen(result: LoopIdentification) -> str:
     told = hidden_sentences(result.fit)
     if not told:
         return ""
-    return section("What this motion does not tell apart", bullets([_sentence(text) for text in told]))
+    return section("What this motion does not tell apart", bullets([sentence(text) for text in told]))
 
 
 def _made(result: LoopIdentification) -> str:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from minertia.identification.model import IdentifiedModel
 
 FORMAT = 1
+COLOURS = {"good": "good", "usable": "fair", "not good": "bad"}
 SHOWN = 4  # logs whose curves are drawn, at most
 POOR = 0.3  # relative deviation that is marked
 UNITS = {"Nm": "N m"}
@@ -79,14 +80,20 @@ def head(result: Identification, title: str) -> str:
         "estimator": e.estimator,
         "condition number": f"{e.condition:.3g}",
     }
-    word = "Good" if verdict.is_good else "Not good"
+    word = verdict.word.capitalize()
     lead = f"{word}: {verdict.reasons[0]}" if verdict.reasons else word
-    box = f'<p class="verdict {"good" if verdict.is_good else "bad"}"><b>{word}</b></p>\n'
+    box = f'<p class="verdict {COLOURS[verdict.grade]}"><b>{word}</b></p>\n'
+    box += "".join(paragraph(sentence(line)) for line in verdict.lines)
     return (
         f"<header>\n<h1>{escape(title)}</h1>\n{box}{bullets(_reasons(result))}{facts(pairs)}</header>\n"
         if len(verdict.reasons) > 1
         else f'<header>\n<h1>{escape(title)}</h1>\n{box}<p class="lead">{escape(lead)}</p>\n{facts(pairs)}</header>\n'
     )
+
+
+def sentence(text: str) -> str:
+    """A line as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _reasons(result: Identification) -> list[str]:
@@ -312,6 +319,6 @@ def _value(value: Any) -> str:
 
 VERDICT_STYLE = """
 .verdict{margin:.4rem 0}.verdict b{display:inline-block;border-radius:.4rem;padding:.15rem .8rem;font-size:1.05rem}
-.good b{background:#1a7f37;color:#fff}.bad b{background:#a40e26;color:#fff}
+.good b{background:#1a7f37;color:#fff}.fair b{background:#8a5a00;color:#fff}.bad b{background:#a40e26;color:#fff}
 .poor{color:var(--warn);font-weight:600}
 """

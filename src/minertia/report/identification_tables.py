@@ -84,9 +84,9 @@ def percent(x: float) -> str:
 
 
 def verdict_sentence(result: Identification) -> str:
-    """Good or not, in one line."""
-    word = "good" if result.verdict.is_good else "NOT good"
-    return f"the model is {word}:"
+    """Good, usable or not, in one line."""
+    word = result.verdict.word
+    return f"the model is {word.replace('not', 'NOT')}:"
 
 
 def physical_sentence(physical: Mapping[str, Any]) -> str:

@@ -169,7 +169,7 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["campaign"] = work.project.campaign()
     write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
-    word = "good" if result.verdict.is_good else "not good"
+    word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
     return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {residual_word(result)}{told}"

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Facts, percent, shown, units } from "../parts/bits";
+import { gradeOf } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { DataTable, numbers } from "../parts/table";
 import type { ResidualsData, VerdictData } from "../types";
@@ -108,7 +109,7 @@ function Pair({ first, second }: { first: Side | null; second: Side | null }) {
 function Models({ models }: { models: [ModelData, ModelData] }) {
   const joints = models[0].training?.per_joint.map((joint) => joint.joint) ?? [];
   const rows: [string, (model: ModelData) => string][] = [
-    ["verdict", (m) => (m.verdict ? (m.verdict.good ? "good" : "not good") : "–")],
+    ["verdict", (m) => (m.verdict ? gradeOf(m.verdict) : "–")],
     ["estimator", (m) => m.estimator ?? "–"],
     ["parameters", (m) => String(m.count ?? "–")],
     ["condition number", (m) => shown(m.condition, 3)],

@@ -15,13 +15,20 @@ const FIRST = { measured: true, predicted: true, nominal: true, residual: false 
 /** Unit of the effort of a joint. */
 export const unitOf = (log: JudgedLog, j: number) => (log.unit !== "Nm" ? log.unit : log.slides ? (log.slides[j] ? "N" : "N m") : "N m or N");
 
-/** Good or not, how far that holds, and what else is to be said. */
+const COLOURS: Record<string, string> = { good: "good", "usable with limits": "fair", "not good": "bad" };
+
+/** The grade of a verdict in words, also of one from when there were two. */
+export const gradeOf = (verdict: VerdictData) => (verdict.grade === "usable" ? "usable with limits" : (verdict.grade ?? (verdict.good ? "good" : "not good")));
+
+/** Good, usable or not, how far that holds, and what else is to be said. */
 export function Verdict({ verdict, open }: { verdict: VerdictData; open?: boolean }) {
   const [scope, ...remarks] = verdict.reasons;
+  const grade = gradeOf(verdict);
   return (
     <div className="verdict">
-      <span className={`stamp ${verdict.good ? "good" : "bad"}`}>{verdict.good ? "Good" : "Not good"}</span>
+      <span className={`stamp ${COLOURS[grade]}`}>{grade[0]!.toUpperCase() + grade.slice(1)}</span>
       <div>
+        {[verdict.predicts, verdict.knows].map((line) => line && <p key={line}>{line}</p>)}
         <p>{scope}</p>
         {remarks.length > 0 && (
           <details open={open || !verdict.good}>

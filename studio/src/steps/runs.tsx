@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { useCampaign } from "../campaign";
 import { duration, Empty, Panel, percent, Scroll, SelectField, shown, units } from "../parts/bits";
-import { EffortsOfTwo, LogChoice, useLogs } from "../parts/efforts";
+import { EffortsOfTwo, gradeOf, LogChoice, useLogs } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { useStudio, useView } from "../studio";
 import type { FitView, Job, JudgedLog } from "../types";
@@ -154,7 +154,7 @@ function Compared({ a, b }: { a: string; b: string }) {
     go("/identify");
   };
   const rows: [string, (view: FitView) => string][] = [
-    ["verdict", (v) => (v.result.verdict.good ? "good" : "not good")],
+    ["verdict", (v) => gradeOf(v.result.verdict)],
     ["residual, fitted", (v) => percent(v.result.training.relative)],
     ["residual, unseen", (v) => (v.result.validation.length ? percent(Math.max(...v.result.validation.map((r) => r.relative))) : "–")],
     ["estimator", (v) => v.result.estimator],

@@ -230,7 +230,7 @@ class NumpyRunner(Runner):
         for step, (_, d, a, b, c) in zip(self.schedule.steps, table.code.tolist(), strict=True):
             out = slots[d, : stop - start]
             if step.operation == "load":
-                out[:] = inputs[a][b] if self.schedule.common[a] else inputs[a][start:stop, b]
+                out[:] = _entry(inputs[a], b, self.schedule.common[a], start, stop)
             elif step.operation == "const":
                 out[:] = constants[a]
             else:
@@ -276,6 +276,11 @@ class RoughRunner(NumpyRunner):
 def references(schedule: Schedule) -> tuple[Pieces, Pieces]:
     """What a compiled kernel is held against: NumPy, and NumPy with rough arithmetic."""
     return NumpyRunner(schedule, "").piece, RoughRunner(schedule, "").piece
+
+
+def _entry(x: Array, k: int, is_common: bool, start: int, stop: int) -> Array | np.float64:
+    """Entry k of an input, row by row where it has rows: of all samples at once, or of those from start to stop."""
+    return x.reshape(-1)[k] if is_common else x.reshape(len(x), -1)[start:stop, k]
 
 
 def _write_rows(work: Work, s: Schedule, start: int, W: Array, result: Array | None) -> None:

@@ -14,19 +14,21 @@ from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.intervals import NORMAL
+from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
-from minertia.identification.evidence.verdict import MORE, Verdict
+from minertia.identification.evidence.verdict import Grade, Limit, Verdict, knows_line, predicts_line
 from minertia.identification.problem.linear import link_number, symbol_of
 
 Array = NDArray[np.float64]
-MOST = 1 / 3  # of how the joints lag: a model that leaves more on unseen motion is not good
 POOR = 0.3  # relative deviation of a gain above which it has no scale of its own
 TOLD_APART = 3.0  # by how much delay and damping together may be better known than damping alone
+LEFT_PART = "of a part that was left out; no unseen log was given"
 LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
 FRICTIONAL = ("FV", "FC", "FCL", "FS", "FCQ")  # symbols of what friction alone fits, besides gains and delay
-TIE = 1.02  # residual over that of a rival up to which a model is no worse, as one within `MORE` of the lag is
 
 
 @dataclass(frozen=True)
@@ -166,28 +168,54 @@ def _verdict(
     reference: str,
 ) -> Verdict:
     told = unseen if unseen else () if left is None else (left,)
-    where = "unseen" if unseen else "of a part that was left out; no unseen log was given"
-    reasons, is_good = [], bool(told)
-    if told:
-        own = float(np.mean([r.relative for r in told]))
-        is_good = own < MOST
-        reasons.append(f"commands explain {_percent(max(1 - own, 0))} of how the joints lag ({where})")
-        if not is_good:
-            reasons.append(f"{_percent(own)} is left, more than a third: such a model is not good")
-        above = [joint for k, joint in enumerate(training.joints) if max(r.joint_relative[k] for r in told) > 1]
-        if above:
-            is_good = False
-            reasons.append(f"of {', '.join(above)} more is left than if it followed its command at once")
-        for name, theirs in rivals.items():
-            level = float(np.mean([r.relative for r in theirs]))
-            is_worse = own > TIE * level and own > level + MORE
-            is_good &= not is_worse
-            word = "worse" if is_worse else "better" if own < level else "no better"
-            reasons.append(f"{word} than {name} there ({_percent(level)})")
-    else:
-        reasons.append("no unseen log was given, and the fitted one is too short to leave a part out")
-    reasons += [reference, *hidden_sentences(fit), *fit.hidden.values(), *fit.notes]
-    return Verdict(is_good, tuple(reasons))
+    own = float(np.mean([r.relative for r in told])) if told else float("nan")
+    is_good, reasons = _of_lag(training, told, own, "unseen" if unseen else LEFT_PART)
+    for name, theirs in rivals.items() if told else ():
+        level = float(np.mean([r.relative for r in theirs]))
+        is_worse = own > at.TIE * level and own > level + at.MORE
+        is_good &= not is_worse
+        word = "worse" if is_worse else "better" if own < level else "no better"
+        reasons.append(f"{word} than {name} there ({_percent(level)})")
+    limits = _lag_limits(training, told) if is_good else ()
+    grade: Grade = "not good" if not is_good else "usable" if limits else "good"
+    reasons += [
+        *(limit.sentence for limit in limits),
+        reference,
+        *hidden_sentences(fit),
+        *fit.hidden.values(),
+        *fit.notes,
+    ]
+    where = "how the joints lag, unseen" if unseen else "how the joints lag, of a part that was left out"
+    predicts = predicts_line(grade, own, limits, where).replace("efforts", "positions", 1)
+    return Verdict(grade, tuple(reasons), limits, predicts, knows_line(loop_parameters(fit)))
+
+
+def _of_lag(training: Residuals, told: Sequence[Residuals], own: float, where: str) -> tuple[bool, list[str]]:
+    """Whether commands explain enough of how the joints lag, and what to say."""
+    if not told:
+        return False, ["no unseen log was given, and the fitted one is too short to leave a part out"]
+    is_good = own < at.LAG_MOST
+    reasons = [f"commands explain {_percent(max(1 - own, 0))} of how the joints lag ({where})"]
+    if not is_good:
+        reasons.append(f"{_percent(own)} is left, more than a third: such a model is not good")
+    above = [joint for k, joint in enumerate(training.joints) if _worst(told, k) > 1]
+    if above:
+        reasons.append(f"of {', '.join(above)} more is left than if it followed its command at once")
+    return is_good and not above, reasons
+
+
+def _lag_limits(training: Residuals, told: Sequence[Residuals]) -> tuple[Limit, ...]:
+    """Joints of whose lag commands leave a lot."""
+    found = [(joint, _worst(told, k)) for k, joint in enumerate(training.joints)]
+    return tuple(
+        Limit(joint, f"{_percent(left)} of how it lags is not explained", left)
+        for joint, left in found
+        if left > at.LAG_JOINT
+    )
+
+
+def _worst(told: Sequence[Residuals], k: int) -> float:
+    return max(r.joint_relative[k] for r in told)
 
 
 def hidden_sentences(fit: LoopFit) -> list[str]:
@@ -239,6 +267,22 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
     return [f"delay and damping cannot be told apart in this motion; together {shown}: add motion above 3 Hz"]
 
 
+def loop_parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:
+    """Each value with its deviation and interval."""
+    entries = []
+    for k, name in enumerate(fit.model.names):
+        if k not in fit.kept:
+            continue
+        value, deviation = float(fit.theta[k]), float(fit.deviation[k])
+        if name.startswith("CJ"):  # fitted as a compliance, told as a stiffness
+            name, value, deviation = f"KJ{name[2:]}", 1 / value, deviation / value**2
+        relative = deviation / abs(value) if value else float("inf")
+        half = NORMAL * deviation
+        kind = "combination" if "+" in name else "alone"
+        entries.append(ParameterEvidence(name, value, deviation, relative, (value - half, value + half), kind))
+    return tuple(entries)
+
+
 def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
     """Values over kp of each joint, with deviations: what a simulated servo needs, whatever fixed the scale."""
     model = fit.model
@@ -268,4 +312,4 @@ def _percent(x: float) -> str:
     return f"{100 * x:.3g} %"
 
 
-__all__ = ["LoopJudged", "judged", "loose_gains", "position_residuals", "ratios"]
+__all__ = ["LoopJudged", "judged", "loop_parameters", "loose_gains", "position_residuals", "ratios"]

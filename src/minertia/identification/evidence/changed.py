@@ -12,16 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.trial import Trial
 from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
-TIMES = 4.0  # residual on unseen motion over that of the training, beyond what values that are not known explain
-LEAST = 0.1  # of the effort: below, no such ratio says that something is wrong
-LOAD_TIMES = 3.0  # the same where a load would explain it, over the joints
-FALLS = 0.4  # what a load must leave of the residual to be believed
-HIGHEST = 5.0  # a joint without effort may have any relative residual, which counts as this
 
 
 @dataclass(frozen=True)
@@ -36,24 +32,24 @@ class CarriedLoad:
 def changed(log: Residuals, training: Residuals, unknown: float, load: CarriedLoad | None) -> str | None:
     """A sentence where a log was not made by the robot that was fitted; unknown: see `unknown_part`."""
     over_joints, usual = _over_joints(log), _over_joints(training)
-    much = over_joints > LEAST and over_joints > LOAD_TIMES * max(usual, unknown)
+    much = over_joints > at.CHANGED_LEAST and over_joints > at.LOAD_TIMES * max(usual, unknown)
     times = log.relative / max(training.relative, 1e-300)
     head = (
         f"{log.log}: the residual is {times:.1f} times that of the training, {100 * log.relative:.3g} % of the effort"
     )
-    if load is not None and load.falls < FALLS and much:
+    if load is not None and load.falls < at.LOAD_FALLS and much:
         word = "a load" if load.mass > 0 else "a load that the fitted logs had and this one lacks,"
         return (
             f"{head}, and {word} of about {abs(load.mass):.2g} kg at {load.link} would take {1 - load.falls:.0%} of it "
             "away: state the load of this log (load = { mass = ... } in [logs])"
         )
-    if log.relative > LEAST and log.relative > TIMES * max(training.relative, unknown):
+    if log.relative > at.CHANGED_LEAST and log.relative > at.CHANGED_TIMES * max(training.relative, unknown):
         return f"{head}: something changed between these logs (a load, a tool, the drives, how it was logged)"
     return None
 
 
 def _over_joints(residuals: Residuals) -> float:
-    parts = np.minimum(np.array(residuals.joint_relative), HIGHEST)
+    parts = np.minimum(np.array(residuals.joint_relative), at.HIGHEST)
     return float(np.sqrt(np.mean(parts**2)))
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.identification.evidence.novelty import ALONE, LARGEST, alike, of_motion, other_combinations
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.novelty import alike, of_motion, other_combinations
 from minertia.identification.evidence.setups import Suspicion, suspicions
 from minertia.identification.evidence.trial import Trial
 
-CONTRADICTS = 0.6  # of the efforts left by the file's masses, from which file and logs contradict each other
-BEYOND = 5.0  # largest effort over its limit in the file, from which its unit is doubted
-OFTEN = 99.0  # percentile of an effort that counts as its largest
 NOTHING_TRIED = (
     "not judged, as the base floats or the logs are too short: order, signs and zeros of the joints, gravity, clock, "
     "delay and the size of the efforts"
@@ -74,7 +72,7 @@ def _unlike_its_weight(trial: Trial) -> str | None:
 def _contradiction(trial: Trial) -> str | None:
     """The file's masses are not those of this log, and no other set-up mends it."""
     left = trial.masses_left()[0] if trial.has_masses else 0.0
-    if left < CONTRADICTS:
+    if left < at.CONTRADICTS or trial.within_left() < at.CONTRADICTS_WITHIN:
         return None
     return (
         f"the file's masses with fitted friction leave {100 * left:.3g} % of the efforts, a right set-up less than 30 "
@@ -91,8 +89,8 @@ def _beyond_limits(trial: Trial) -> str | None:
     for j in trial.joints:
         limit = trial.robot.joints[trial.robot.independent[j]].limits.effort
         if limit:
-            over.append(float(np.percentile(tau[:, j], OFTEN)) / limit)
-    if not over or float(np.median(over)) < BEYOND:
+            over.append(float(np.percentile(tau[:, j], at.OFTEN)) / limit)
+    if not over or float(np.median(over)) < at.BEYOND_LIMITS:
         return None
     return (
         f"the efforts reach {np.median(over):.2g} times the limits in the robot's file: look at effort_unit of "
@@ -105,10 +103,11 @@ def _moves_alike(trial: Trial, unseen: list[Trial]) -> str | None:
     times = other_combinations(trial)
     tested = max((of_motion(trial, other) for other in unseen), default=1.0)
     together = alike([trial, *unseen])
-    if not math.isfinite(times) or (times < LARGEST * max(tested, 1.0) and together < ALONE):
+    if not math.isfinite(times) or (times < at.OTHER_MOTION * max(tested, 1.0) and together < at.ALONE):
         return None
     what = "the unseen logs move" if unseen else "the left-out folds move"
-    line = f" ({100 * together:.3g} % of their motion is one line or plane of positions)" if together >= ALONE else ""
+    part = f" ({100 * together:.3g} % of their motion is one line or plane of positions)"
+    line = part if together >= at.ALONE else ""
     return (
         f"the joints do not move independently{line}: in other combinations of the same motions the efforts are "
         f"{times:.2g} times less certain than in the fitted motion, and {what} alike, so they are no evidence; record "

@@ -23,7 +23,7 @@ class Evidence:
     suspicions: set-ups that explain the efforts far better than the one stated.
     faults: sentences of what else alone makes a model not good: units that cannot be, efforts that no robot can have
     caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
-    not_judged: sentences on checks that could not be made.
+    not_judged: sentences on checks that could not be made.  friction: part of the fitted effort that friction takes.
     """
 
     training: Residuals
@@ -38,6 +38,7 @@ class Evidence:
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()
+    friction: float = 0.0
 
     def __repr__(self) -> str:
         unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import load_efforts
@@ -21,9 +22,6 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SAMPLES = 500  # of a part of a log that are looked at
-FASTER = 1.25  # speed over the highest of the fit from which it is told
-SEEN = 2.0  # uncertain part of an effort over what was left of it, up to which the one is believed beside the other
-OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def remarks(
     """
     found = []
     part = unknown_part(model, beta, covariance, parts) if unknown is None else unknown
-    if training < part <= SEEN * max(seen, training):  # deviations far beyond what was seen are refuted by it
+    if training < part <= at.REFUTED * max(seen, training):  # deviations far beyond what was seen are refuted by it
         found.append(
             f"the values are not known well enough for this motion: their deviations alone make {100 * part:.3g} % of "
             f"the effort uncertain, more than the training left ({100 * training:.3g} %)"
@@ -94,8 +92,8 @@ def remarks(
     own = reach_of(model.robot, parts)
     names = model.robot.coordinate_names
     width = np.maximum(fitted.high - fitted.low, 1e-6)
-    outside = (np.maximum(fitted.low - own.low, own.high - fitted.high) / width) > OUTSIDE
-    faster = own.speed > FASTER * fitted.speed
+    outside = (np.maximum(fitted.low - own.low, own.high - fitted.high) / width) > at.OUTSIDE
+    faster = own.speed > at.FASTER * fitted.speed
     if outside.any():
         found.append(f"positions outside the range of the fit: {_listed(names, outside)}")
     if faster.any():

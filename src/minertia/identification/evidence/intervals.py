@@ -1,8 +1,9 @@
-"""Deviations and intervals that hold when residuals are correlated in time.
+"""Deviations and intervals that hold when residuals are correlated in time, shared by joints, and of changing size.
 
 Filtered residuals are not white: their neighbours agree, and the usual covariance is several times too small.  The
-noise of each effort is described by its spectrum (`noise`), which gives the covariance of the values and, as the
-spectrum itself is only estimated, the degrees of freedom of each deviation (Satterthwaite 1946).
+noise of each effort is described by its spectrum (`noise`), what efforts share of it and how it changes along a log by
+the scores of all efforts at a time (`scores`).  The spectrum is known with some probability only: an interval holds
+95 % of a normal distribution whose variance is drawn from what the residuals leave possible.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from minertia.identification.evidence.noise import Kinds, Residue, memory_length
+from minertia.identification.evidence.noise import Kinds, Residue, Spectrum, memory_length
+from minertia.identification.evidence.scores import score_covariance
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
@@ -29,6 +32,8 @@ LEAST_INFLATION = 0.1  # noise is hardly ever so kind to a value
 STRETCH = 4096  # samples that are looked at together; noise is forgotten across their ends
 UNSEEN = 1e-3  # part of a value's information that the stretches looked at must hold
 STRETCHES = 12  # looked at, evenly over the logs, where there are more
+KEPT = 16_000_000  # numbers of their rows in memory, of two stretches at least
+WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 
 
 @dataclass(frozen=True)
@@ -36,10 +41,11 @@ class Spread:
     """Deviations under correlated residuals, for the unknowns of a problem.
 
     inflation: stated deviation over that for white residuals.  A stated deviation is half of the 95 % interval over
-    1.96: where few independent stretches tell how large the noise is, it is larger than the root of the variance.
-    freedom: degrees of freedom of each variance.  length: autocorrelation time of the residuals of the middle effort,
-    in samples; blocks: so many of them are in the logs.  covariance, white: of all values, under correlated and under
-    white residuals.
+    1.96: where little tells how large the noise is, it differs from the root of the mean variance.
+    freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the residuals of
+    the middle effort, in samples; blocks: so many of them are in the logs.  covariance, white: of all values, the mean
+    under the noise that is possible, and under white residuals.  scores: independent samples that tell each variance
+    where the spectrum is known; without it that are as many as its degrees of freedom.
     """
 
     inflation: Array
@@ -48,6 +54,7 @@ class Spread:
     blocks: int
     covariance: Array
     white: Array
+    scores: Array | None = None
 
     def __repr__(self) -> str:
         typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
@@ -110,7 +117,8 @@ def spread_of(
 ) -> Spread:
     """The same for any rows: samples of each log; the rest as for `Residue`."""
     lengths = [size for count in samples for size in _lengths(count)]
-    every = max(1, -(-len(lengths) // STRETCHES))
+    fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
+    every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
     residue = Residue(Kinds.of(max(lengths)), inverse, shown, known)
     for k, (X, e) in enumerate(stretches(rows, samples)):
         if k % every == 0:
@@ -147,21 +155,13 @@ def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tupl
 
 
 def _spread(residue: Residue, samples: int) -> Spread:
-    """Covariance of the values: that of each kind of noise, times its power; what is known beforehand adds its own."""
-    inv, count = residue.inverse, len(residue.inverse)
-    white, noise, lengths = inv @ inv.T, np.zeros((count, count)), []
+    """Covariance of the values by noise (theory, eq. 27); what is known beforehand adds its own."""
+    inv, count, white = residue.inverse, len(residue.inverse), residue.white
     own_known = np.zeros((count, count)) if residue.knowing is None else _square(inv @ residue.knowing)
-    uncertain, seen = np.zeros(count), np.zeros(count)
-    for j, own in enumerate(residue.shown):
-        theta, covariance = residue.powers(j)
-        part = white[:, own]
-        each = np.einsum("ar,krs,as->ak", part, residue.gram[j], part, optimize=True)
-        noise += part @ np.tensordot(theta, residue.gram[j], 1) @ part.T
-        uncertain += np.einsum("ak,kl,al->a", each, covariance, each)
-        seen += each[:, 0]
-        lengths.append(memory_length(residue.kinds, theta))
+    spectra = [residue.spectrum(j) for j in range(len(residue.shown))]
+    noise, fourth = score_covariance(residue, spectra)
     alone = np.maximum(np.diag(white), 1e-300)
-    whole = np.maximum(alone - np.diag(own_known), 0.0)
+    whole, seen = np.maximum(alone - np.diag(own_known), 0.0), residue.each[:, :, 0].sum(axis=0)
     # 1 where all stretches are looked at
     scale = np.divide(whole, seen, out=np.zeros(count), where=seen > UNSEEN * whole)
     S = own_known + noise * np.sqrt(np.outer(scale, scale))
@@ -169,11 +169,41 @@ def _spread(residue: Residue, samples: int) -> Spread:
     most = float(np.max(variance / alone, initial=1.0))
     variance = np.where((scale > 0) | (whole <= UNSEEN * alone), variance, most * alone)
     S = S + np.diag(variance - np.diag(S))
-    with np.errstate(over="ignore"):  # of a value that no stretch shows nothing is uncertain
-        freedom = np.maximum(2 * variance**2 / np.maximum(uncertain * scale**2, 1e-300), FEWEST_FREEDOM)
+    scatter = fourth / 3 * (scale / variance) ** 2  # relative variance of a mean over samples, halved
+    possible, by_bands = _possible(residue, spectra, np.diag(noise) * scale / variance)
+    freedom = _at_least_few(2 / np.maximum(possible.var(axis=1) + 2 * scatter, 1e-6))
+    scores, both = (_at_least_few(1 / np.maximum(part, 1e-6)) for part in (scatter, scatter + by_bands))
+    wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, both) / NORMAL
+    lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
-    wider = student.ppf(0.5 + LEVEL / 2, np.minimum(freedom, 1e6)) / NORMAL
-    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white)
+    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, scores)
+
+
+def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
+    """Variances that are possible over the mean one, (values, draws), and half their relative variance by bands.
+
+    by_noise: part of each value's variance that is noise, and not knowledge from elsewhere.
+    """
+    drawn = np.asarray(sum(each @ own.drawn.T for each, own in zip(residue.each, spectra, strict=True)))
+    means = np.array([each @ own.powers for each, own in zip(residue.each, spectra, strict=True)])
+    mean = np.maximum(means.sum(axis=0), 1e-300)
+    by_bands = np.array([own.uncertain for own in spectra]) @ (means / mean * by_noise) ** 2 / 2
+    return 1 + by_noise[:, None] * (drawn / mean[:, None] - 1), by_bands
+
+
+def _at_least_few(freedom: Array) -> Array:
+    return np.maximum(freedom, FEWEST_FREEDOM)
+
+
+def half_width_of(variances: Array) -> Array:
+    """Half of the 95 % interval of normal values whose variance is one of those in a row, each as probable."""
+    deviations = np.sqrt(np.maximum(variances, 1e-12))
+    low, high = np.zeros(len(variances)), np.full(len(variances), WIDEST)
+    for _ in range(30):
+        middle = (low + high) / 2
+        is_outside = 2 * ndtr(-middle[:, None] / deviations).mean(axis=1) > 1 - LEVEL
+        low, high = np.where(is_outside, middle, low), np.where(is_outside, high, middle)
+    return np.asarray(high)
 
 
 def _square(root: Array) -> Array:

@@ -20,10 +20,8 @@ from minertia.identification.problem.rows import STILL
 
 Array = NDArray[np.float64]
 RIDGE = 1e-6  # of the power of a column, below which nothing was excited
-ALONE = 0.99  # of the motion on one line or plane, from which all joints follow one function of time
 MANY = 4  # joints whose motion has no reason to stay in a plane
 NOTHING = 1e-6  # of a column, below which what is left of it is rounding
-LARGEST = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
 
 
 def other_combinations(trial: Trial) -> float:

@@ -1,13 +1,29 @@
-"""Rows that a log shares with another one, however it was cut: measured efforts never repeat to the last digit."""
+"""Is a log that is called unseen really unseen?  Rows shared with a fitted log, noise copied from it, or its motion.
+
+Measured efforts never repeat to the last digit, so equal rows are copies however a log was cut.  Rounded, thinned or
+shifted in time they are no longer equal, but their noise is still that of the fitted log, which a programme that was
+run twice does not repeat: of two runs the noise of the difference is that of both together, of a copy it is nothing.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
+
+from minertia.identification.evidence.log_noise import white_density
+from minertia.identification.evidence.thresholds import COPIED, SAME_MOTION
 
 Array = NDArray[np.float64]
 Prints = NDArray[np.uint64]
-SHARED = 0.1  # of the rows of a log that is called unseen, from which it is not
+THINNEST = 10  # rows of the fitted log for one of the copy
+WINDOW, WINDOWS = 8192, 4  # rows that are looked for together, and how often
+LONGEST = 200_000  # rows of the fitted log in which they are looked for
+BLOCK = 160  # rows, at least, of which noise can be compared
+CLIPPED = 4.0  # usual sizes: steps of friction must not decide where noise agrees
+PACE = 50.0  # Hz at which motions are compared
 
 
 def row_prints(q: Array, tau: Array) -> Prints:
@@ -22,3 +38,118 @@ def row_prints(q: Array, tau: Array) -> Prints:
 def shared_part(prints: Prints, fitted: Prints) -> float:
     """Part of a log's rows that a fitted log has too."""
     return float(np.isin(prints, fitted).mean()) if len(prints) else 0.0
+
+
+@dataclass(frozen=True)
+class LoggedRows:
+    """A log as it was written: times [s], positions and efforts (N, n)."""
+
+    t: Array
+    q: Array
+    tau: Array
+
+    @property
+    def rate_hz(self) -> float:
+        """LoggedRows per second."""
+        return (len(self.t) - 1) / max(float(self.t[-1] - self.t[0]), 1e-9)
+
+
+def copied_part(log: LoggedRows, fitted: LoggedRows) -> float:
+    """Part of a log whose noise is that of a fitted one, whatever was done to stamps, digits and rate."""
+    if min(len(log.tau), len(fitted.tau)) < BLOCK or log.tau.shape[1] != fitted.tau.shape[1]:
+        return 0.0
+    own, theirs = log.tau, fitted.tau[:LONGEST]
+    times = fitted.rate_hz / log.rate_hz
+    if times < 0.75:  # the copy has more rows: thin it instead
+        own, times = own[:: max(round(1 / times), 1)], 1.0
+    step = max(round(times), 1)
+    if step > THINNEST or len(own) < BLOCK:
+        return 0.0
+    starts = np.unique(np.linspace(0, max(len(own) - WINDOW, 0), WINDOWS).astype(int))
+    noise = _noise_of_both(log, fitted)
+    parts = [_copied(own[a : a + WINDOW], theirs, step, noise) for a in starts]
+    return float(np.mean(parts))
+
+
+def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
+    """Part of some rows whose noise is that of every step-th row of a fitted log, wherever they stand in it."""
+    best = max((_aligned(window, fitted[phase::step]) for phase in range(step)), key=lambda found: found[0])
+    _, lag, thinned = best
+    first, last = max(-lag, 0), min(len(window), len(thinned) - lag)
+    if last - first < BLOCK:
+        return 0.0
+    a, b = window[first:last], thinned[first + lag : last + lag]
+    count = max((last - first) // BLOCK, 1)
+    blocks = zip(np.array_split(a, min(count, 8)), np.array_split(b, min(count, 8)), strict=True)
+    alike = np.mean([_is_copy(x, y, noise) for x, y in blocks])
+    return float(alike) * (last - first) / len(window)
+
+
+def _aligned(window: Array, fitted: Array) -> tuple[float, int, Array]:
+    """How well the noise of two logs agrees at best, by how many rows the second begins later, and the second."""
+    x, y = _rough(window), _rough(fitted)
+    size = int(fft.next_fast_len(len(x) + len(y), real=True))
+    found = fft.irfft(np.sum(np.conj(fft.rfft(x, size, axis=0)) * fft.rfft(y, size, axis=0), axis=1), size)
+    at = int(np.argmax(found))
+    return float(found[at]), at if at < len(y) else at - size, fitted
+
+
+def _rough(tau: Array) -> Array:
+    """What varies from row to row, in usual sizes of each column."""
+    rest = np.zeros_like(tau)
+    rest[1:-1] = tau[2:] - 2 * tau[1:-1] + tau[:-2]
+    usual = np.median(np.abs(rest), axis=0)
+    usual = np.where(usual > 0, usual, np.abs(rest).mean(axis=0))
+    return np.asarray(np.clip(np.divide(rest, usual, out=np.zeros_like(rest), where=usual > 0), -CLIPPED, CLIPPED))
+
+
+def _is_copy(a: Array, b: Array, noise: Array) -> bool:
+    """Whether the difference of two stretches has far less noise than two logs with such noise each, at most joints.
+
+    A stretch in which a log is quieter than elsewhere, as at rest, is held to its own noise: rest is like rest.
+    """
+    rest, each = white_density(a - b, 1.0, 0.0), [white_density(x, 1.0, 0.0) for x in (a, b)]
+    if rest is None or any(own is None for own in each):
+        return False
+    level = np.min([noise, *(own for own in each if own is not None)], axis=0)
+    seen = level > 0
+    return bool(seen.any() and 2 * np.sum(rest[seen] < COPIED * 2 * level[seen]) >= seen.sum())
+
+
+def _noise_of_both(log: LoggedRows, fitted: LoggedRows) -> Array:
+    """Power of the noise of each effort, per row, of the log that has less; leaving rows out changes nothing of it.
+
+    At the log's own rate: what a robot repeats, such as its vibration, is not that fast.
+    """
+    each = [white_density(rows.tau[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
+    return np.asarray(np.min([found for found in each if found is not None], axis=0))
+
+
+def moves_alike(log: LoggedRows, fitted: LoggedRows) -> bool:
+    """Whether a log is the motion of a fitted one, run again, from whatever second on."""
+    if log.q.shape[1] != fitted.q.shape[1]:
+        return False
+    a, b = (_paced(rows)[:WINDOW] for rows in (log, fitted))
+    if min(len(a), len(b)) < BLOCK:
+        return False
+    middle, size = a.mean(axis=0), np.std(a, axis=0)
+    moving = size > 0
+    if not moving.any():
+        return False
+    a, b = ((x[:, moving] - middle[moving]) / size[moving] for x in (a, b))
+    n = int(fft.next_fast_len(len(a) + len(b), real=True))
+    cross = fft.irfft(np.sum(np.conj(fft.rfft(a, n, axis=0)) * fft.rfft(b, n, axis=0), axis=1), n)
+    ends = [np.concatenate([[0.0], np.cumsum(np.sum(x**2, axis=1))]) for x in (a, b)]
+    lags = np.arange(-len(a) // 2, len(b) - len(a) // 2)  # at least half of the log lies in the other one
+    first, last = np.maximum(-lags, 0), np.minimum(len(a), len(b) - lags)
+    rows = last - first
+    squares = ends[0][last] - ends[0][first] + ends[1][last + lags] - ends[1][first + lags] - 2 * cross[lags % n]
+    is_long = rows >= max(len(a) // 2, BLOCK)
+    if not is_long.any():
+        return False
+    return bool(np.min(squares[is_long] / rows[is_long]) < SAME_MOTION * a.shape[1])
+
+
+def _paced(rows: LoggedRows) -> Array:
+    t = np.arange(rows.t[0], rows.t[-1], 1 / PACE)
+    return np.column_stack([np.interp(t, rows.t, column) for column in rows.q.T])

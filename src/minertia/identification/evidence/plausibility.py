@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
 from minertia.identification.estimators.automatic import MOST_LINKS
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.physical.consistency import GAPS_ONLY, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.physical.scaling import trusted_levels, unshifted
 from minertia.identification.problem.observation import Observation
 
 Array = NDArray[np.float64]
-TIMES = 2.0  # residual of the best physical robot over that of the free fit from which no robot explains the efforts
-MORE, JOINT_MORE = 0.02, 0.1  # and how much more of the effort that must be: of all joints, of one of them
 
 
 def implausible(
@@ -42,8 +41,8 @@ def implausible(
     free, physical = observation.residuals(beta), observation.residuals(answer.beta)
     size = float(np.linalg.norm(effort))
     ours, theirs = float(np.linalg.norm(free)) / size, float(np.linalg.norm(physical)) / size
-    far = (physical > TIMES * free) & (physical > free + JOINT_MORE * effort)
-    if not far.any() and (theirs <= TIMES * ours or theirs <= ours + MORE):
+    far = (physical > at.IMPOSSIBLE_TIMES * free) & (physical > free + at.IMPOSSIBLE_AT_JOINT * effort)
+    if not far.any() and (theirs <= at.IMPOSSIBLE_TIMES * ours or theirs <= ours + at.IMPOSSIBLE_MORE):
         return None
     where = [name for name, is_far in zip(observation.row_names, far, strict=True) if is_far]
     worst = f", most at {', '.join(where)}" if 0 < len(where) < len(effort) else ""

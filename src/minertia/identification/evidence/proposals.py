@@ -13,22 +13,20 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.trial import LONGEST_DELAY, Setup, Trial
 
 Array = NDArray[np.float64]
-SCALE, CLEAR_SCALE = 2.0, 1.7  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
-EXPLAINED, CLEARLY = 0.5, 0.9  # part of an effort's power that the masses must explain for its size to say something
-# masses that are 30 % off make up for smaller changes of these: a factor of all inertia of 1.3 is a clock of 1.14
-ELSEWHERE = math.radians(20)  # direction of gravity
-TURNED = math.radians(20)  # zero of a joint
-FASTER = 1.2  # clock, either way
 TURNS = tuple(math.radians(d) for d in (-150, -120, -90, -60, -30, 30, 60, 90, 120, 150, 180))
 QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
 SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
 UNITS = {"revolute": ("degrees", math.pi / 180, 'angle = "deg"'), "prismatic": ("millimetres", 1e-3, 'length = "mm"')}
-FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
+RATIOS = tuple(float(f) for f in np.geomspace(0.5, 2.0, 6))  # of a joint's position
+ENDS = (-0.45, -0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3, 0.45)  # s by which clocks are apart at the end
+LATES = tuple(s * d for d in (0.05, 0.1, 0.16, 0.24, 0.32) for s in (-1, 1))  # s of one joint
+COUPLINGS = (-0.7, 0.7)  # turns of a motor with another joint
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
 
 
@@ -109,7 +107,7 @@ def signs(trial: Trial) -> Iterator[Proposal]:
 def units(trial: Trial) -> Iterator[Proposal]:
     """A joint in degrees among others in radians, or slides in millimetres, of joints that travel far."""
     kinds = [trial.robot.joints[j].kind for j in trial.robot.independent]
-    far = [j for j in trial.tried if np.ptp(trial.q[:, j]) > FAR]
+    far = [j for j in trial.tried if np.ptp(trial.q[:, j]) > at.FAR]
     slides = [j for j in far if kinds[j] == "prismatic"]
     for some in ([j] for j in far):
         yield _in_unit(trial, some, kinds[some[0]])
@@ -144,7 +142,7 @@ def _zero(trial: Trial, j: int, value: float, step: float, is_turning: bool) -> 
 
     def nearby() -> Iterator[Proposal]:
         near = (value + part * step for part in NEARBY)
-        return (_zero(trial, j, v, step, is_turning) for v in near if not is_turning or abs(v) >= TURNED)
+        return (_zero(trial, j, v, step, is_turning) for v in near if not is_turning or abs(v) >= at.TURNED)
 
     return Proposal(Setup(offsets=offsets), what, change, nearby)
 
@@ -159,7 +157,7 @@ def gravities(trial: Trial) -> Iterator[Proposal]:
     change += ", or log the whole effort"
     yield Proposal(Setup(gravity=(0.0, 0.0, 0.0)), none, change, _fitted(trial, stated))
     for direction in (*np.eye(3), *-np.eye(3), -stated / size):
-        if direction @ stated < math.cos(ELSEWHERE) * size:
+        if direction @ stated < math.cos(at.ELSEWHERE) * size:
             yield _mounted(trial, stated, size * direction)
 
 
@@ -172,9 +170,9 @@ def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
     """The direction that fits the file's masses best; where that is the one stated, a size that is far smaller."""
     inertia, fitted = trial.inertia_and_gravity()
     size, length = float(np.linalg.norm(stated)), float(np.linalg.norm(fitted))
-    if length > 0 and fitted @ stated < math.cos(ELSEWHERE) * size * length:
+    if length > 0 and fitted @ stated < math.cos(at.ELSEWHERE) * size * length:
         yield _mounted(trial, stated, fitted * size / length)
-    elif 0 < length < inertia * size / SCALE:
+    elif 0 < length < inertia * size / at.SCALE:
         part = length / (inertia * size)
         g = (part * float(stated[0]), part * float(stated[1]), part * float(stated[2]))
         what = f"{100 * part:.0f} % of gravity seems to be in the efforts (is the rest compensated already?)"
@@ -215,12 +213,12 @@ def _fitted_clock(trial: Trial) -> Iterator[float]:
         return
     inertia, fitted = trial.inertia_and_gravity()
     length, stated = float(np.linalg.norm(fitted)), np.array(trial.robot.gravity)
-    if inertia > 0 and fitted @ stated > math.cos(ELSEWHERE) * length * float(np.linalg.norm(stated)):
+    if inertia > 0 and fitted @ stated > math.cos(at.ELSEWHERE) * length * float(np.linalg.norm(stated)):
         yield math.sqrt(length / float(np.linalg.norm(stated)) / inertia)
 
 
 def _is_other(clock: float) -> bool:
-    return abs(math.log(clock)) > math.log(FASTER)
+    return abs(math.log(clock)) > math.log(at.OTHER_CLOCK)
 
 
 def _clock(clock: float) -> Proposal:
@@ -258,14 +256,14 @@ def scales(trial: Trial) -> Iterator[Proposal]:
         typical = _typical(found[clear])
         yield _sized(trial, np.where(clear, found, typical))
         yield _sized(trial, np.full(len(found), typical))
-    near = far | _far(trial, CLEAR_SCALE, CLEARLY)[2]
+    near = far | _far(trial, at.CLEAR_SCALE, at.EXPLAINED_CLEARLY)[2]
     for k in np.flatnonzero(near if near.sum() == 1 else far):
         if found[k] < 1 or np.any(clear[k + 1 :] & ~far[k + 1 :]):
             yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
 
 
 def _far(
-    trial: Trial, least: float = SCALE, part: float = EXPLAINED
+    trial: Trial, least: float = at.SCALE, part: float = at.EXPLAINED
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Effort of each joint over that of the file's masses, whether that is clear, and whether it is far from 1."""
     found, explained = trial.scales()
@@ -279,10 +277,81 @@ def _typical(factors: Array) -> float:
 
 def gains(trial: Trial) -> Iterator[Proposal]:
     """The effort of one joint of another size, which the other joints must confirm: they move the same masses."""
-    if trial.has_masses and len(trial.joints) > 1:
-        found, explained = trial.scales()
-        for k in np.flatnonzero((explained > EXPLAINED) & (found > 0)):
-            yield _sized(trial, np.where(np.arange(len(found)) == k, found, 1.0))
+    if len(trial.joints) < 2:
+        return
+    for j, factor in trial.fitted_gains().items():
+        if abs(math.log(factor)) > math.log(at.OTHER_GAIN):
+            yield _sized(trial, np.array([factor if k == j else 1.0 for k in trial.joints]))
+
+
+def ratios(trial: Trial) -> Iterator[Proposal]:
+    """A joint whose position counts in another ratio, with its effort (a gear) or alone (an encoder)."""
+    for j in trial.tried:
+        for factor in RATIOS:
+            yield from (_ratio(trial, j, factor, with_effort) for with_effort in (True, False))
+
+
+def _ratio(trial: Trial, j: int, factor: float, with_effort: bool) -> Proposal:
+    every = tuple(factor if k == j else 1.0 for k in range(trial.robot.n))
+    scales = tuple(1 / f for f in every) if with_effort else None
+    and_effort = f" and its effort {1 / factor:.3g} times" if with_effort else ""
+    what = f"the ratio of {_name(trial, j)} seems wrong: its position is {factor:.3g} times what is logged{and_effort}"
+    change = "look at its entry in ratios of [drive], and at the counts of its encoder"
+    step = math.log(RATIOS[1] / RATIOS[0])
+    near = [f for part in NEARBY if abs(math.log(f := factor * math.exp(part * step))) > math.log(at.OTHER_RATIO)]
+    return Proposal(
+        Setup(units=every, scales=scales), what, change, lambda: (_ratio(trial, j, f, with_effort) for f in near)
+    )
+
+
+def drifts(trial: Trial) -> Iterator[Proposal]:
+    """Clocks of positions and efforts that drift apart: efforts later and later, from the start or about the middle."""
+    seconds = max(track.seconds for track in trial.tracks)
+    for end in ENDS:
+        yield from (_drift(trial, end / seconds, start) for start in (0.0, -end / 2))
+
+
+def _drift(trial: Trial, drift: float, start: float) -> Proposal:
+    what = (
+        f"the clocks of positions and efforts seem to drift apart by {abs(drift) * 1e3:.3g} ms in each second (efforts "
+        f"get {'later' if drift > 0 else 'earlier'})"
+    )
+    change = "log both with one clock, or mend the stamps of one of them"
+    near = [(1 + part) * drift for part in NEARBY]
+    share = start / drift
+    return Proposal(Setup(delay=start, drift=drift), what, change, lambda: (_drift(trial, d, share * d) for d in near))
+
+
+def lates(trial: Trial) -> Iterator[Proposal]:
+    """The effort of one joint that lags or leads those of the others."""
+    for j in trial.tried:
+        for delay in LATES:
+            yield _late(trial, j, delay)
+
+
+def _late(trial: Trial, j: int, delay: float) -> Proposal:
+    word = "lag" if delay > 0 else "lead"
+    what = f"the effort of {_name(trial, j)} alone seems to {word} its position by {abs(delay) * 1e3:.0f} ms (a delay)"
+    late = tuple(delay if k == j else 0.0 for k in range(trial.robot.n))
+    step, change = LATES[-1] - LATES[-2], "log all joints with one clock, or shift this effort in the log"
+    return Proposal(Setup(late=late), what, change, lambda: (_late(trial, j, delay + p * step) for p in NEARBY))
+
+
+def couplings(trial: Trial) -> Iterator[Proposal]:
+    """A motor that turns with two neighbouring joints, of which the robot's file knows nothing."""
+    if trial.robot.coupling is not None:
+        return
+    pairs = [(a, b) for a in trial.tried for b in (a - 1, a + 1) if b in trial.tried]
+    for c in COUPLINGS:
+        yield from (_coupling(trial, *pair, c) for pair in pairs)
+
+
+def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
+    first, second = _name(trial, a), _name(trial, b)
+    what = f"{first} and {second} seem coupled: the motor of the second turns {c:.2g} times with the first"
+    change = "state the coupling of the motors in the robot's file"
+    near = [c + part for part in NEARBY]
+    return Proposal(Setup(coupled=(a, b, c)), what, change, lambda: (_coupling(trial, a, b, v) for v in near))
 
 
 def _sized(trial: Trial, found: Array) -> Proposal:
@@ -313,4 +382,8 @@ CHECKS: dict[str, Proposing] = {
     "gravity": gravities,
     "clock": clocks,
     "delay": delays,
+    "ratio": ratios,
+    "drift": drifts,
+    "late": lates,
+    "coupling": couplings,
 }

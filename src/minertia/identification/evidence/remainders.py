@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear, nnls
 
-from minertia.identification.evidence.slides import MASSES
+from minertia.identification.evidence.thresholds import CENTRES, MASSES
 
 Array = NDArray[np.float64]
 RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows stays small
@@ -22,6 +22,11 @@ def beside_rigid(effects: Array, tau: Array, rigid: Array) -> tuple[float, float
     rest, means = tau - rigid, effects.mean(axis=0)
     x, left = nnls(effects - means, rest - rest.mean())
     return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
+
+
+def basis(effects: Array) -> Array:
+    """Orthonormal columns of what the effects can explain beside an offset."""
+    return _orthogonal(effects)[0]
 
 
 def without(effects: Array, columns: Array) -> Array:
@@ -48,22 +53,25 @@ def _orthogonal(effects: Array) -> tuple[Array, Array]:
 
 
 def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
-    """What is left over all joints with a factor of each link that they share, and effects of their own.
+    """What is left over all joints with a factor and a centre of each link that they share, and effects of their own.
 
-    parts: of each joint its rows (links, effects, effort) and how many effects it has.
+    parts: of each joint its rows (links, three ways of each centre, effects, effort) and how many effects it has.
     """
-    total = links + sum(count for _, count in parts)
-    G, start = np.zeros((total + 1, total + 1)), links
+    shared = 4 * links
+    total = shared + sum(count for _, count in parts)
+    G, start = np.zeros((total + 1, total + 1)), shared
     for rows, count in parts:
-        at = [*range(links), *range(start, start + count), total]
+        at = [*range(shared), *range(start, start + count), total]
         G[np.ix_(at, at)] += rows.T @ rows / samples
         start += count
     size = np.sqrt(np.maximum(np.diag(G), 1e-300))
-    size[:links] = max(float(size[:links].max()), 1e-150)  # one scale for factors that are to stay near 1
+    for own in (slice(0, links), slice(links, shared)):  # one scale for factors, and one for centres: each has bounds
+        size[own] = max(float(size[own].max()), 1e-150)
     A = G / np.outer(size, size) + RIDGE * np.eye(total + 1)
     R = np.linalg.cholesky(A).T
     low, high = np.zeros(total), np.full(total, np.inf)
     low[:links], high[:links] = (1 - MASSES) * size[:links], size[:links] / (1 - MASSES)
+    low[links:shared], high[links:shared] = -CENTRES * size[links:shared], CENTRES * size[links:shared]
     found = lsq_linear(R[:-1, :-1], R[:-1, -1], bounds=(low / size[-1], high / size[-1]))
     return float(np.hypot(np.linalg.norm(found.fun), R[-1, -1]) * size[-1] / np.sqrt(len(parts)))
 

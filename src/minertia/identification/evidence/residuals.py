@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of one log or of several: relative = norm of residual over norm of effort; rmse [N m or N]."""
+    """Residuals of one log or of several: relative = norm of residual over norm of effort; rmse [N m or N].
+
+    joint_noise: what of each joint's rmse is noise of the log, as its high frequencies tell; empty where none do.
+    """
 
     log: str
     relative: float
@@ -26,6 +29,7 @@ class Residuals:
     joint_relative: tuple[float, ...]
     joint_rmse: tuple[float, ...]
     remarks: tuple[str, ...] = ()  # how far the motion leaves what was fitted
+    joint_noise: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -40,6 +44,34 @@ class Residuals:
         ]
         title = f"{self.log}: residual {100 * self.relative:.3g} % of the effort"
         return html_table(title, ("joint", "of its effort", "rmse"), rows, right=(1, 2), notes=self.remarks)
+
+    def with_noise(self, joint_noise: Sequence[float]) -> Residuals:
+        """The same beside the noise of its logs."""
+        return replace(self, joint_noise=tuple(joint_noise))
+
+    @property
+    def efforts(self) -> Array:
+        """Root mean square of each joint's effort; 0 where it has none."""
+        rmse, relative = np.array(self.joint_rmse), np.array(self.joint_relative)
+        is_known = np.isfinite(relative) & (relative > 0)
+        return np.asarray(np.divide(rmse, relative, out=np.zeros(len(rmse)), where=is_known))
+
+    @property
+    def structure(self) -> tuple[float, ...]:
+        """Part of each joint's effort that is left beyond the noise of the log."""
+        if not self.joint_noise:
+            return self.joint_relative
+        rest = np.sqrt(np.maximum(np.array(self.joint_rmse) ** 2 - np.array(self.joint_noise) ** 2, 0.0))
+        each = zip(rest.tolist(), self.efforts.tolist(), self.joint_relative, strict=True)
+        return tuple(left / size if size > 0 else relative for left, size, relative in each)
+
+    @property
+    def beyond_noise(self) -> float:
+        """Part of the effort of all joints that is left beyond the noise of the log."""
+        if not self.joint_noise or not self.rmse > 0:
+            return self.relative
+        whole, noise = np.sum(np.array(self.joint_rmse) ** 2), np.minimum(self.joint_noise, self.joint_rmse)
+        return float(self.relative * np.sqrt(max(1 - float(np.sum(noise**2)) / float(whole), 0.0)))
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
         """As plain data; a relative residual of a joint without effort is null."""
@@ -89,4 +121,9 @@ def pooled(log: str, parts: Sequence[tuple[Residuals, int]]) -> Residuals:
     rest = np.sqrt(sum(n * np.array(r.joint_rmse) ** 2 for r, n in parts))
     sizes = [np.array(r.joint_rmse) * np.sqrt(n) / np.maximum(np.array(r.joint_relative), 1e-300) for r, n in parts]
     effort = np.sqrt(sum(s**2 for s in sizes))
-    return residuals_of(log, joints, np.asarray(rest), np.asarray(effort), sum(n for _, n in parts))
+    samples = sum(n for _, n in parts)
+    found = residuals_of(log, joints, np.asarray(rest), np.asarray(effort), samples)
+    if not all(r.joint_noise for r, _ in parts):
+        return found
+    noise = np.sqrt(sum(n * np.array(r.joint_noise) ** 2 for r, n in parts) / max(samples, 1))
+    return found.with_noise(np.asarray(noise).tolist())

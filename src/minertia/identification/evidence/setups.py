@@ -11,25 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.remainders import root_mean_square
 from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial
 
-SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right,
-BLIND = ("scale", "gain")  # but for what rotors and friction of any size make up for
-MASSES_FALL, MASSES_MORE = 0.5, 0.08  # left by the file's masses over what was, and how much less of the efforts
-WITHIN_FALLS, WITHIN_MORE = 0.5, 0.05  # left by links that are as far off as a file may be: neither fits two set-ups
-WITHIN_STAYS = 0.8  # of what these left: a set-up that leaves more is what masses that are off look like
-SCALE_FALLS = 0.8  # what the file's masses leave, of the joints whose efforts a scale changes
-REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # the same of masses fitted anew, which know nothing of the file's errors
-BOTH_FALL, BOTH_MORE = 0.75, 0.02  # of the file's masses, and of the efforts, where both leave less: each says it anew
-REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
-NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
-NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
-MENDED = 0.5  # of the efforts: a set-up that leaves more mends nothing
+OF_FITS = ("gain", "ratio", "drift", "late", "coupling")  # told by masses fitted anew: the file's are too far off
+BLIND = ("scale", "gain")  # set-ups that rotors and friction of any size make up for
 TOGETHER = 8  # set-ups whose columns are made together
-PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
-AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
 
 
 @dataclass(frozen=True)
@@ -74,29 +63,39 @@ class Suspicion:
 
 def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
     """Set-ups that explain the efforts far better than the one stated, the best first."""
-    is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < SURE
+    is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < at.SURE
     before = trial.left()
-    each = [s for check in (BLIND if is_sure else CHECKS) if (s := _suspicion(trial, before, check)) is not None]
+    checks = [c for c in (BLIND if is_sure else CHECKS) if c not in OF_FITS or before.refit > at.CLEARLY_MORE]
+    each = [s for check in checks if (s := _suspicion(trial, before, check)) is not None]
     found = sorted({s.what: s for s in reversed(each)}.values(), key=lambda s: s.size)
-    return tuple(s for s in found if s.size <= AS_GOOD * found[0].size + NO_MORE)
+    return tuple(s for s in found if s.size <= at.AS_GOOD * found[0].size + at.NO_MORE)
 
 
 def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
-    best = _best(trial.coarse, list(CHECKS[check](trial)), by_refit=check == "gain" or not trial.has_masses)
+    best = _best(trial.coarse, list(CHECKS[check](trial)), by_refit=check in OF_FITS or not trial.has_masses)
     if best is None:
         return None
-    if before.masses is not None and trial.masses_left([best.setup])[0] > NO_WORSE * before.masses:
+    if before.masses is not None and trial.masses_left([best.setup])[0] > at.NO_WORSE * before.masses:
         return None
     after = trial.left(best.setup)
-    is_believed = _is_believed(before, after, check) and (check != "scale" or _scale_mends(trial, best.setup))
+    is_believed = _is_believed(before, after, check) and (
+        check != "scale" or _scale_mends(trial, best.setup, (before, after))
+    )
     return Suspicion(check, best.what, best.change, before, after) if is_believed else None
 
 
-def _scale_mends(trial: Trial, setup: Setup) -> bool:
-    """Whether the file's masses leave less of the joints whose efforts a scale changes, which others do not see."""
+def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
+    """Whether the file's masses leave less of the joints whose efforts a scale changes, which others do not see.
+
+    Where one of them turns, links within the file's errors must say so, too: centres explain the size of its effort.
+    """
     factors = np.array(setup.scales)[list(trial.joints)]
+    kinds = [trial.robot.joints[trial.robot.independent[j]].kind for j in trial.joints]
+    turning = any(f != 1 and kind != "prismatic" for f, kind in zip(factors, kinds, strict=True))
+    if turning and not _within_falls(*left, at.WITHIN_STAYS):
+        return False
     before, after = (root_mean_square(parts[factors != 1]) for parts in trial.of_masses([AS_STATED, setup]))
-    return after < SCALE_FALLS * before
+    return after < at.SCALE_FALLS * before
 
 
 def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
@@ -108,7 +107,7 @@ def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal |
     first = int(np.argmin(left))
     finer = [proposal for proposal in proposals[first].nearby() if trial.can_be(proposal.setup)]
     between = _measured(trial, finer, by_refit)
-    if not finer or PLAIN * min(between) >= left[first]:
+    if not finer or at.PLAIN * min(between) >= left[first]:
         return proposals[first]
     return finer[int(np.argmin(between))]
 
@@ -127,24 +126,31 @@ def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[f
 
 
 def _is_believed(before: Left, after: Left, check: str) -> bool:
-    falls = after.refit < REFIT_FALLS * before.refit
+    falls = after.refit < at.REFIT_FALLS * before.refit
+    clearly = after.refit < at.CLEARLY * before.refit and before.refit - after.refit > at.CLEARLY_MORE
+    if check in OF_FITS:
+        return clearly and (after.masses is None or after.masses <= at.MENDED)
     if before.masses is None or after.masses is None:
-        return falls and before.refit - after.refit > REFIT_ALONE
-    if after.masses > MENDED:
+        return falls and before.refit - after.refit > at.REFIT_ALONE
+    if after.masses > at.MENDED:
         return False
-    refit_stays = after.refit <= math.hypot(NO_WORSE * before.refit, NO_MORE)
-    masses_stay = after.masses <= NO_WORSE * before.masses
+    refit_stays = after.refit <= math.hypot(at.NO_WORSE * before.refit, at.NO_MORE)
+    masses_stay = after.masses <= at.NO_WORSE * before.masses
     if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
         return after.masses < before.masses and refit_stays
-    by_masses = after.masses < MASSES_FALL * before.masses and before.masses - after.masses > MASSES_MORE
-    by_masses &= check != "gain"  # a factor of one effort makes up for a wrong mass just as well
-    by_links = False
-    if before.within is not None and after.within is not None:
-        by_masses &= after.within < WITHIN_STAYS * before.within
-        by_links = after.within < min(WITHIN_FALLS * before.within, before.within - WITHIN_MORE)
-    more = BOTH_MORE if after.masses < BOTH_FALL * before.masses else REFIT_MORE
+    by_masses = after.masses < at.MASSES_FALL * before.masses and before.masses - after.masses > at.MASSES_MORE
+    by_masses &= _within_falls(before, after, at.WITHIN_STAYS)
+    by_links = before.within is not None and _within_falls(before, after, at.WITHIN_FALLS, at.WITHIN_MORE)
+    more = at.BOTH_MORE if after.masses < at.BOTH_FALL * before.masses else at.REFIT_MORE
     by_refit = falls and before.refit - after.refit > more
     return (by_masses and refit_stays) or (masses_stay and (by_refit or (by_links and refit_stays)))
+
+
+def _within_falls(before: Left, after: Left, falls: float, more: float = 0.0) -> bool:
+    """Whether links within a file's errors leave less; true where none were asked."""
+    if before.within is None or after.within is None:
+        return True
+    return after.within < min(falls * before.within, before.within - more)
 
 
 def _percent(x: float) -> str:

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
 from scipy.stats import ncx2 as noncentral
+from scipy.stats import t as student
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.errors import MinertiaError
+from minertia.identification.evidence.intervals import LEVEL as INTERVAL
 from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds
@@ -174,10 +176,24 @@ class FTest:
             rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
             F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
         else:
-            values = solution(self.R)[gone]
-            F = float(values @ np.linalg.solve(self.widths.covariance[np.ix_(gone, gone)], values)) / len(gone)
-            freedom = min(freedom, float(np.median(self.widths.freedom[gone])))
+            F, freedom = wald(self.widths, solution(self.R)[gone], gone, freedom)
         return bool(fisher.ppf(1 - self.level, len(gone), freedom) < F)
+
+
+def wald(widths: Spread, values: Array, which: Sequence[int], most: float) -> tuple[float, float]:
+    """F of some values that could be zero, and its second degrees of freedom, `most` at most.
+
+    For one value it is the square of value over stated deviation, which is made comparable with F at 5 %: stated
+    deviations are wide already where little tells how large the noise is.  The scores of several values tell their
+    covariance with less certainty than each variance (Hotelling 1931).
+    """
+    m, freedom = len(which), min(most, float(np.median(widths.freedom[which])))
+    F = float(values @ np.linalg.solve(widths.stated[np.ix_(which, which)], values)) / m
+    F *= (float(student.ppf(0.5 + INTERVAL / 2, freedom)) / NORMAL) ** 2
+    if widths.scores is not None:
+        scores = float(np.median(widths.scores[which]))
+        F *= max(scores - m + 1, 1.0) / scores
+    return F, freedom
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.evidence import thresholds as at
+
 Array = NDArray[np.float64]
-MASSES = 0.3  # what a file's masses may be off, of them or of the true ones
-LEVEL = 0.1  # of the weight: a slide that is 6 degrees from where the file has it
-USUAL = 0.25  # of the varying effort: friction that depends on the direction, cables, sensors
-CONSTANT = 0.02  # of the weight: along a slide whose share of it varies more, gravity is seen beside an offset
-REVERSES = 0.1  # of the samples each way: else an offset is friction as well
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,8 @@ class Slide:
 
     def usual(self, varying: float) -> float:
         """The largest offset that is no evidence, where the effort deviates so much from its mean [N]."""
-        return math.hypot(MASSES * self.asked, LEVEL * self.weight, USUAL * varying)  # each by a cause of its own
+        each = at.MASSES * self.asked, at.LEVEL * self.weight, at.USUAL_OFFSET * varying  # by a cause of its own
+        return math.hypot(*each)
 
     def excess(self, offset: float, varying: float) -> float:
         """What of an offset neither the file's errors nor friction explain [N]."""
@@ -47,6 +45,6 @@ def slide_of(along: Array, gravity: Array, velocity: Array, stated: float) -> Sl
     """
     weight = float(np.mean(np.linalg.norm(along, axis=1)) * np.linalg.norm(gravity))
     asked = along @ gravity
-    is_constant = float(np.std(asked)) <= CONSTANT * weight
-    is_reversing = min(np.mean(velocity > 0), np.mean(velocity < 0)) >= REVERSES
+    is_constant = float(np.std(asked)) <= at.CONSTANT_WEIGHT * weight
+    is_reversing = min(np.mean(velocity > 0), np.mean(velocity < 0)) >= at.REVERSES
     return Slide(weight, float(asked.mean()), stated) if weight > 0 and is_constant and is_reversing else None

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.errors import InputError
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
+    basis,
     beside_rigid,
     constant,
     least_left,
@@ -42,11 +45,10 @@ LONGEST_DELAY = 0.4  # s
 SLOW = (0.02, 0.15)  # of the highest speed: below the one Coulomb friction turns round, sharply or smoothly
 TOGETHER = 64  # set-ups that go through the recursion together
 FEWEST = 40  # samples below which nothing is tried
+GAINS = np.geomspace(0.25, 4.0, 25)  # of one joint's effort that are tried
 LARGEST = 1e9  # position, rate or effort in SI units beyond which nothing is computed with it
 MOST_JOINTS = 10  # whose columns and zeros are tried: of more, those of which the masses, or a fit, leave most
 SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a slide counts where gravity is fitted
-NOTICEABLE = 0.1  # of a joint's varying effort
-SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ class Setup:
     order, effort_order: the coordinate whose columns, or whose effort, each one takes.  units: factor of each
     coordinate's position, to have it in rad or m.  signs, effort_signs, offsets, scales: of each coordinate,
     applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
-    the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions.
+    the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions; drift: what is
+    added to it in each second of a log; late [s]: of each coordinate, beside that.  coupled (a, b, c): the columns of
+    coordinate b are those of a motor that turns with b and c times with a.
     """
 
     order: tuple[int, ...] | None = None
@@ -69,6 +73,9 @@ class Setup:
     gravity: tuple[float, float, float] | None = None
     clock: float = 1.0
     delay: float = 0.0
+    drift: float = 0.0
+    late: tuple[float, ...] | None = None
+    coupled: tuple[int, int, float] | None = None
 
 
 AS_STATED = Setup()
@@ -97,18 +104,25 @@ class _Track:
     qd: Array
     qdd: Array
     tau: Array
+    noise: Array
 
     def thinned(self, step: int) -> _Track:
         """Fewer rows."""
         q, qd, qdd = (a[::step] for a in (self.q, self.qd, self.qdd))
         return replace(self, rows=self.rows[::step], q=q, qd=qd, qdd=qdd)
 
-    def efforts(self, delay: float) -> Array:
-        """Efforts at the rows, read so many seconds later."""
-        if not delay:
+    @property
+    def seconds(self) -> float:
+        """From the first row to the last."""
+        return float(self.rows[-1] - self.rows[0]) / self.rate_hz
+
+    def efforts(self, setup: Setup) -> Array:
+        """Efforts at the rows, read as many seconds later as a set-up says."""
+        if not (setup.delay or setup.drift or setup.late):
             return np.asarray(self.tau[self.rows])
-        at, x = self.rows + delay * self.rate_hz, np.arange(len(self.tau))
-        return np.column_stack([np.interp(at, x, column) for column in self.tau.T])
+        at, x = self.rows * (1 + setup.drift) + setup.delay * self.rate_hz, np.arange(len(self.tau))
+        late = np.array(setup.late or np.zeros(self.tau.shape[1])) * self.rate_hz
+        return np.column_stack([np.interp(at + own, x, column) for own, column in zip(late, self.tau.T, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -125,6 +139,7 @@ class Trial:
     springs: tuple[Term, ...] = ()
     in_newtons: bool = True
     made: dict[Setup, Array] = field(default_factory=dict, repr=False, compare=False)
+    cleared: dict[Setup, dict[int, tuple[Array, Array, Array]]] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Trial: {len(self.q)} samples of {len(self.joints)} joints>"
@@ -144,9 +159,9 @@ class Trial:
         """Accelerations."""
         return np.concatenate([track.qdd for track in self.tracks])
 
-    def tau(self, delay: float = 0.0) -> Array:
-        """Efforts of all coordinates."""
-        return np.concatenate([track.efforts(delay) for track in self.tracks])
+    def tau(self, setup: Setup = AS_STATED) -> Array:
+        """Efforts of all coordinates, at the times that a set-up says."""
+        return np.concatenate([track.efforts(setup) for track in self.tracks])
 
     @cached_property
     def tried(self) -> tuple[int, ...]:
@@ -162,6 +177,11 @@ class Trial:
         return np.asarray(np.std(self.tau(), axis=0))
 
     @cached_property
+    def noise(self) -> Array:
+        """Noise of each coordinate's effort below the frequencies that are fitted, as its high frequencies tell."""
+        return np.asarray(np.median([track.noise for track in self.tracks], axis=0))
+
+    @cached_property
     def bare(self) -> Robot:
         """The links alone: friction and rotors are fitted."""
         return replace(self.robot, effects=(), motor_effects=(), coupling=None, constants=())
@@ -174,7 +194,7 @@ class Trial:
     @cached_property
     def coarse(self) -> Trial:
         """A third of the rows, on which a first choice is made."""
-        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={})
+        return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={})
 
     @cached_property
     def has_masses(self) -> bool:
@@ -183,7 +203,7 @@ class Trial:
 
     def state(self, setup: Setup) -> tuple[Array, Array, Array, Array]:
         """q, qd, qdd and efforts of all coordinates as a set-up reads them."""
-        q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup.delay)
+        q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup)
         if setup.order is not None:
             q, qd, qdd, tau = (a[:, list(setup.order)] for a in (q, qd, qdd, tau))
         if setup.effort_order is not None:
@@ -194,7 +214,20 @@ class Trial:
             q, qd, qdd, tau = (a * np.array(setup.signs) for a in (q, qd, qdd, tau))
         for factor in (setup.effort_signs, setup.scales):
             tau = tau if factor is None else tau * np.array(factor)
+        if setup.coupled is not None:
+            a, b, c = setup.coupled
+            q, qd, qdd = (_added(x, b, a, -c) for x in (q, qd, qdd))
+            tau = _added(tau, a, b, c)
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
+
+    def _sizes(self, setup: Setup) -> Array:
+        """Deviation of each effort from its mean, as it is read; what a coupling adds to one makes nothing smaller."""
+        share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
+        noisy = np.hypot(1.0, at.NOISY * share)
+        for order in (setup.order, setup.effort_order):
+            noisy = noisy if order is None else noisy[list(order)]
+        plain = setup if setup.coupled is None else replace(setup, coupled=None)
+        return np.asarray(np.std(self.state(plain)[3], axis=0) * noisy)
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
         """Columns of a coordinate's rotors, friction and springs."""
@@ -239,7 +272,7 @@ class Trial:
     def shows_gravity(self) -> bool:
         """Whether gravity on the file's masses varies with this motion, noticeably beside all that varies."""
         varying = np.std(self._under_gravity() @ np.array(self.robot.gravity), axis=0)
-        return any(varying[j] > NOTICEABLE * self.sizes[j] for j in self.joints)
+        return any(varying[j] > at.NOTICEABLE * self.sizes[j] for j in self.joints)
 
     def offsets(self) -> dict[int, tuple[float, float]]:
         """Of each slide the constant effort of the log without friction, and that of the file's masses [N]."""
@@ -274,11 +307,12 @@ class Trial:
                 q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
                 rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
-                    found[k] = [self._of_one(j, state, own[:, j]) for j in self.joints]
+                    sizes = self._sizes(setups[k])
+                    found[k] = [self._of_one(j, state, own[:, j], float(sizes[j])) for j in self.joints]
         return found
 
-    def _of_one(self, j: int, state: tuple[Array, Array, Array, Array], rigid: Array) -> float:
-        tau, varying = state[3][:, j], float(np.std(state[3][:, j]))
+    def _of_one(self, j: int, state: tuple[Array, Array, Array, Array], rigid: Array, varying: float) -> float:
+        tau = state[3][:, j]
         if not varying > 0:
             return 0.0
         rest, offset = beside_rigid(self.effects(j, *state[:3]), tau, rigid)
@@ -291,28 +325,71 @@ class Trial:
 
     def refit_left(self, setup: Setup = AS_STATED) -> float:
         """What masses fitted anew leave."""
-        q, qd, qdd, tau = self.state(setup)
-        Y = self._columns(setup)
-        sides = {j: np.column_stack([Y[:, j], tau[:, j]]) for j in self.joints}
-        parts = [without(self.effects(j, q, qd, qdd), side) for j, side in sides.items()]
-        sizes = [float(np.std(tau[:, j]) * np.sqrt(len(tau))) for j in self.joints]
-        G = sum(part.T @ part / size**2 for part, size in zip(parts, sizes, strict=True) if size > 0)
-        return float(np.sqrt(least_left(np.asarray(G)) / len(self.joints)))
+        return float(np.sqrt(least_left(np.sum(list(self._products(setup).values()), axis=0)) / len(self.joints)))
+
+    def _products(self, setup: Setup) -> dict[int, Array]:
+        """Products of the columns of each joint and its effort, beside its effects, in parts of the varying effort."""
+        tau, sizes, found = self.state(setup)[3], self._sizes(setup), {}
+        for j, (Q, Y, squares) in self._beside_effects(setup).items():
+            size = float(sizes[j] * np.sqrt(len(tau)))
+            rest = tau[:, j] - tau[:, j].mean()
+            rest = rest - Q @ (Q.T @ rest)
+            mixed = Y.T @ rest
+            G = np.block([[squares, mixed[:, None]], [mixed[None, :], np.array([[rest @ rest]])]])
+            found[j] = G / size**2 if size > 0 else np.zeros_like(G)
+        return found
+
+    def _beside_effects(self, setup: Setup) -> dict[int, tuple[Array, Array, Array]]:
+        """Of each joint a basis of its effects, its columns without these, and their products: all by motion alone."""
+        key = _of_motion(setup)
+        if key not in self.cleared:
+            Y, (q, qd, qdd, _) = self._columns(setup), self.state(key)
+            found = {}
+            for j in self.joints:
+                Q = basis(self.effects(j, q, qd, qdd))
+                rest = Y[:, j] - Y[:, j].mean(axis=0)
+                rest = rest - Q @ (Q.T @ rest)
+                found[j] = (Q, rest, rest.T @ rest)
+            self.cleared[key] = found
+        return self.cleared[key]
+
+    def fitted_gains(self) -> dict[int, float]:
+        """Factor of each joint's effort with which masses fitted anew leave least of all joints."""
+        products, found = self._products(AS_STATED), {}
+        whole = np.sum(list(products.values()), axis=0)
+        for j, own in products.items():
+            if not own[-1, -1] > 0:
+                continue
+            rest, factors = whole - own, GAINS
+            for _ in range(3):
+                left = [least_left(rest + _scaled(own, f)) for f in factors]
+                k = int(np.argmin(left))
+                factors = np.geomspace(factors[max(k - 1, 0)], factors[min(k + 1, len(factors) - 1)], 9)
+            found[j] = float(factors[len(factors) // 2])
+        return found
 
     def within_left(self, setup: Setup = AS_STATED) -> float:
         """What the file's links leave, each times a factor near 1, beside effects that are not negative."""
         q, qd, qdd, tau = self.state(setup)
-        links = (self._columns(setup) * self.masses).reshape(len(q), tau.shape[1], -1, len(LINK_SYMBOLS)).sum(axis=-1)
-        count, parts, sizes = links.shape[2], [], np.std(tau, axis=0)
+        links, moved = self._of_links(setup, tau.shape[1])
+        count, parts, sizes = links.shape[2], [], self._sizes(setup)
         for j in (j for j in self.joints if sizes[j] > 0):
             D = self.effects(j, q, qd, qdd)
-            own = np.column_stack([links[:, j], D, tau[:, j]])
+            own = np.column_stack([links[:, j], moved[:, j], D, tau[:, j]])
             rows = (own - own.mean(axis=0)) / sizes[j]
             if j in self.slides:
                 counts = SLIDES * np.sqrt(len(q)) / self.slides[j].usual(float(sizes[j]))
                 rows = np.vstack([rows, counts * own.mean(axis=0)])
             parts.append((rows, D.shape[1]))
         return within_bounds(parts, count, len(q)) if parts else 0.0
+
+    def _of_links(self, setup: Setup, coordinates: int) -> tuple[Array, Array]:
+        """Efforts of each of the file's links (N, coordinates, links), and by a metre of its centre (..., 3 links)."""
+        Y = self._columns(setup).reshape(len(self.q), coordinates, -1, len(LINK_SYMBOLS))
+        tens = self.masses.reshape(-1, len(LINK_SYMBOLS))
+        shifts = np.stack([_by_centre(ten) for ten in tens])  # (links, 10, 3)
+        moved = np.einsum("ncls,lsk->nclk", Y, shifts).reshape(len(self.q), coordinates, -1)
+        return np.asarray((Y * tens).sum(axis=-1)), moved
 
     def _columns(self, setup: Setup) -> Array:
         """Columns of the links' parameters, which do not depend on how efforts are read."""
@@ -324,7 +401,10 @@ class Trial:
     def make_columns(self, setups: Sequence[Setup]) -> None:
         """Make the columns of some set-ups together, and forget those of others."""
         keys = dict.fromkeys(map(_of_motion, setups))
+        if all(key in self.made for key in keys):
+            return
         self.made.clear()
+        self.cleared.clear()
         for gravity in {key.gravity for key in keys}:
             same = [key for key in keys if key.gravity == gravity]
             states = [self.state(key) for key in same]
@@ -365,7 +445,7 @@ class Trial:
         They could where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
         """
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
-        return any(np.ptp(without(self._own(j), rigid[:, [j]])) > SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
+        return any(np.ptp(without(self._own(j), rigid[:, [j]])) > at.SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
 
     def inertia_and_gravity(self) -> tuple[float, Array]:
         """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
@@ -382,9 +462,31 @@ class Trial:
         return float(x[0]), np.asarray(x[1:])
 
 
+def _scaled(products: Array, factor: float) -> Array:
+    """Products whose effort is so many times that of the masses: all columns but the effort times the factor."""
+    D = np.full(len(products), factor)
+    D[-1] = 1.0
+    return np.asarray(products * np.outer(D, D))
+
+
+def _by_centre(ten: Array) -> Array:
+    """Change of a link's ten parameters by a metre of its centre along each axis, (10, 3); mass and shape stay."""
+    mass, centre = float(ten[9]), ten[6:9] / ten[9] if ten[9] > 0 else np.zeros(3)
+    found = np.zeros((10, 3))
+    for k, e in enumerate(np.eye(3)):
+        J = mass * (2 * float(centre @ e) * np.eye(3) - np.outer(centre, e) - np.outer(e, centre))
+        found[:, k] = [J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *(mass * e), 0.0]
+    return found
+
+
 def _of_motion(setup: Setup) -> Setup:
     """What of a set-up the columns of the links' parameters depend on."""
-    return replace(setup, delay=0.0, scales=None, effort_signs=None, effort_order=None)
+    return replace(setup, delay=0.0, drift=0.0, late=None, scales=None, effort_signs=None, effort_order=None)
+
+
+def _added(x: Array, to: int, of: int, times: float) -> Array:
+    """Columns, one of which has so many times another one added."""
+    return np.asarray(x + times * np.outer(x[:, of], np.arange(x.shape[1]) == to))
 
 
 def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
@@ -403,12 +505,13 @@ def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bo
 def _track(block: MotionLike, count: int) -> _Track:
     """Some rows of a block, both sides below the frequencies that are fitted."""
     arrays = [np.asarray(a, float) for a in (block.q, block.qd, block.qdd, block.tau)]
-    n = len(arrays[0])
+    n, noise = len(arrays[0]), np.zeros(arrays[3].shape[1])
     rate = (n - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)
     if isinstance(block, Motion):
         cutoff = min(block.filter.parallel_hz or np.inf, 0.4 * rate)
+        noise = white_noise(arrays[3], rate, cutoff) if np.isfinite(cutoff) else noise
         arrays = [low_pass(a, cutoff, rate) for a in arrays] if np.isfinite(cutoff) else arrays
     edge = min(round(LONGEST_DELAY * rate), n // 8)
     rows = np.unique(np.linspace(edge, n - 1 - edge, count).astype(int))
     q, qd, qdd, tau = arrays
-    return _Track(rate, rows, q[rows], qd[rows], qdd[rows], tau)
+    return _Track(rate, rows, q[rows], qd[rows], qdd[rows], tau, noise)

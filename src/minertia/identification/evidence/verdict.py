@@ -1,45 +1,74 @@
-"""Whether a model is good, and the sentences that say why."""
+"""How good a model is, good, usable with limits or not good, and the sentences that say why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import LeftOut
+from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, residuals_of
 from minertia.identification.evidence.setups import Suspicion
 from minertia.notebook import clipped
 
-WORSE, MORE = 1.25, 0.005  # ratio of errors, and part of the effort, within which two models are comparable
-BETTER = 1.05  # ratio from which one is called better
-NO_PRAISE = 0.5  # of the effort: to leave less than a model that leaves this much is nothing to be praised for
-OVERFIT = 1.5  # unseen over training error from which the difference is named
-POOR = 0.3  # relative deviation from which a value is called poorly known
-MOST = 1 / 3  # of the effort: a model that leaves more on unseen motion is not good, whatever it is compared with
-LARGE = 0.2  # of the effort, or half of a joint's: a good model that leaves more says so plainly
-LARGE_JOINT = 0.5
+Grade = Literal["good", "usable", "not good"]
+ANSWERS: dict[Grade, str] = {"good": "yes", "usable": "with limits", "not good": "no"}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a model that is usable must not be asked for: of a joint, what of it, and the part of its effort."""
+
+    joint: str
+    what: str
+    figure: float
+
+    @property
+    def sentence(self) -> str:
+        """With its figure."""
+        return f"joint {self.joint}: {self.what}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"joint": self.joint, "what": self.what, "figure": self.figure}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Is the model good, and why.
+    """How good the model is, and why.
 
-    suspicions: set-ups that explain the efforts far better.  not_judged: sentences on what could not be tried.
+    limits: of a model that is usable, joint by joint.  predicts, knows: a line each on how well it predicts efforts and
+    how well its values are known.  suspicions: set-ups that explain the efforts far better.  not_judged: sentences on
+    what could not be tried.
     """
 
-    is_good: bool
+    grade: Grade
     reasons: tuple[str, ...]
+    limits: tuple[Limit, ...] = ()
+    predicts: str = ""
+    knows: str = ""
     suspicions: tuple[Suspicion, ...] = ()
     not_judged: tuple[str, ...] = ()
 
     @property
+    def is_good(self) -> bool:
+        """Whether it is good without limits."""
+        return self.grade == "good"
+
+    @property
     def word(self) -> str:
-        """The verdict in a word or two."""
-        return "good" if self.is_good else "not good"
+        """The verdict in some words."""
+        return graded(self.grade)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What it predicts and what it knows, a line each."""
+        return tuple(line for line in (self.predicts, self.knows) if line)
 
     def __repr__(self) -> str:
         first = f": {clipped(self.reasons[0], 120)}" if self.reasons else ""
@@ -49,22 +78,72 @@ class Verdict:
         """As plain data."""
         return {
             "good": self.is_good,
+            "grade": self.grade,
+            "limits": [limit.to_dict() for limit in self.limits],
+            "predicts": self.predicts,
+            "knows": self.knows,
             "reasons": list(self.reasons),
             "suspicions": [suspicion.to_dict() for suspicion in self.suspicions],
             "not_judged": list(self.not_judged),
         }
 
 
+def graded(grade: str) -> str:
+    """A grade in words."""
+    return "usable with limits" if grade == "usable" else grade
+
+
+def grade_of(verdict: Mapping[str, Any]) -> str:
+    """The grade of a verdict as plain data, also of one that was written when there were two."""
+    return str(verdict.get("grade") or ("good" if verdict.get("good") else "not good"))
+
+
+def grade_sentence(verdict: Mapping[str, Any]) -> str:
+    """What a verdict as plain data says against a model, in a sentence; empty for a good one and for none."""
+    if not verdict or grade_of(verdict) == "good":
+        return ""
+    told = [f"joint {limit['joint']}: {limit['what']}" for limit in verdict.get("limits") or ()]
+    told = told or list(verdict.get("reasons") or ())[:1]
+    return f"the model is {graded(grade_of(verdict))}" + (f": {'; '.join(map(str, told))}" if told else "")
+
+
 def verdict(evidence: Evidence) -> Verdict:
-    """Better than the reference models on motion it has not seen, or not; the rest are remarks."""
+    """As good as the reference models and small enough on motion it has not seen, with limits, or not."""
     e = evidence
-    is_good, reasons = _on_unseen(e.training, e.unseen, e.rivals) if e.unseen else _on_left_out(e.training, e.left_out)
-    poor = [p.name for p in e.parameters if p.kind != "fixed" and p.relative_deviation > POOR]
-    if poor:
-        reasons.append(f"{len(poor)} of {len(e.parameters)} values are known to no better than {_percent(POOR)}")
-    reasons += [*e.not_excited.values(), *e.remarks, *e.not_judged]
+    judged = e.unseen or _folds(e.training, e.left_out)
+    is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e.training, e.left_out)
+    found = _limits(e, judged)
+    is_small, told = _size(e, judged)
+    reasons += [*(limit.sentence for limit in found), *told, *_worse_than_training(e, judged)]
+    reasons += [*_poorly_known(e.parameters), *e.not_excited.values(), *e.remarks, *e.not_judged]
     faults = (*_told(e.suspicions), *e.faults)
-    return Verdict(is_good and not faults, (*faults, *reasons), e.suspicions, e.not_judged)
+    grade: Grade = "not good" if faults or not (is_good and is_small) else "usable" if found else "good"
+    limits = found if grade == "usable" else ()
+    where = "unseen motion" if e.unseen else "left-out folds"
+    predicts = predicts_line(grade, _mean(judged), limits, where, is_faulty=bool(faults))
+    return Verdict(grade, (*faults, *reasons), limits, predicts, knows_line(e.parameters), e.suspicions, e.not_judged)
+
+
+def predicts_line(grade: Grade, left: float, limits: Sequence[Limit], where: str, *, is_faulty: bool = False) -> str:
+    """Whether a model predicts efforts, in one line with its figure."""
+    figure = f"{_percent(left)} is left of {where}" if np.isfinite(left) else "nothing tells how well"
+    joints = ", ".join(dict.fromkeys(limit.joint for limit in limits))
+    but = f"; limits at {joints}" if joints else "; but the set-up or the logs are doubtful" if is_faulty else ""
+    return f"predicts efforts: {ANSWERS[grade]}, {figure}{but}"
+
+
+def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
+    """How many values a model knows, and how well, in one line."""
+    own = [p.relative_deviation for p in parameters if p.kind != "fixed"]
+    known = [d for d in own if d <= at.POOR]
+    if not own:
+        return "knows values: none was fitted"
+    if not known:
+        return f"knows values: none of {len(own)} to {_percent(at.POOR)} or better"
+    return (
+        f"knows values: {len(known)} of {len(own)} to {_percent(at.POOR)} or better, half of these to "
+        f"{100 * float(np.median(known)):.2g} %"
+    )
 
 
 def _told(suspicions: Sequence[Suspicion]) -> list[str]:
@@ -72,66 +151,99 @@ def _told(suspicions: Sequence[Suspicion]) -> list[str]:
     return [f"{'or: ' if k else ''}{suspicion.sentence}" for k, suspicion in enumerate(suspicions)]
 
 
-def _on_unseen(
-    training: Residuals, unseen: Sequence[Residuals], rivals: Mapping[str, Sequence[Residuals]]
-) -> tuple[bool, list[str]]:
-    """Judged by logs that were not fitted."""
-    is_good = True
-    own = float(np.mean([r.relative for r in unseen]))
-    logs = "1 unseen log" if len(unseen) == 1 else f"{len(unseen)} unseen logs"
+def _mean(judged: Sequence[Residuals]) -> float:
+    return float(np.mean([r.relative for r in judged])) if judged else float("nan")
+
+
+def _beyond(judged: Sequence[Residuals]) -> float:
+    """Part of the effort that is left beyond the noise of the logs."""
+    return float(np.mean([r.beyond_noise for r in judged])) if judged else float("inf")
+
+
+def _folds(training: Residuals, left_out: LeftOut) -> tuple[Residuals, ...]:
+    """Cross-validation folds as a log; none where there are no folds."""
+    if not np.isfinite(left_out.relative):
+        return ()
+    found = residuals_of("left-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
+    return (found.with_noise(training.joint_noise),)
+
+
+def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
+    """Judged by logs that were not fitted, beside other models."""
+    is_good, own = True, _mean(judged)
+    logs = "1 unseen log" if len(judged) == 1 else f"{len(judged)} unseen logs"
     reasons = [f"on {logs} the residual is {_percent(own)} of the effort"]
-    for name, judged in rivals.items():
-        theirs = float(np.mean([r.relative for r in judged]))
-        is_worse = own > WORSE * theirs and own > theirs + MORE
+    for name, theirs in e.rivals.items():
+        left = _mean(theirs)
+        is_worse = own > at.WORSE * left and own > left + at.MORE
         is_good &= not is_worse
-        reasons.append(_compared(own, theirs, is_worse, name))
-    is_small, told = _size(own, training, unseen)
-    reasons += told
-    if own > OVERFIT * training.relative:
-        reasons.append(f"the residual on unseen motion is {own / training.relative:.1f} times that of the training")
-    return is_good and is_small, reasons
+        reasons.append(_compared(own, left, is_worse, name))
+    return is_good, reasons
 
 
 def _compared(own: float, theirs: float, is_worse: bool, name: str) -> str:
     """A sentence on a rival; one that leaves most of the effort is no rival."""
-    if theirs > NO_PRAISE and not is_worse:
+    if theirs > at.NO_PRAISE and not is_worse:
         return f"{name} leaves {_percent(theirs)} of the effort there"
-    word = "worse than" if is_worse else "better than" if BETTER * own < theirs else "comparable with"
+    word = "worse than" if is_worse else "better than" if at.BETTER * own < theirs else "comparable with"
     return f"{word} {name} there ({_percent(theirs)})"
 
 
-def _on_left_out(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
+def _without_unseen(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
     """Judged by cross-validation folds of the training."""
     reasons = ["no unseen log was given; judged by cross-validation on the training logs"]
     own = left_out.relative
     if not np.isfinite(own):
         return False, [*reasons, "the logs are too short for cross-validation folds"]
-    reasons.append(f"on left-out folds the residual is {_percent(own)} of the effort")
-    judged = residuals_of("left-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
-    is_small, told = _size(own, training, [judged])
-    reasons += told
-    if own > OVERFIT * training.relative:
-        reasons.append(
-            f"that is {own / training.relative:.1f} times the residual of the training: on other motion expect "
-            "more; record longer or richer motion"
-        )
-    return is_small, reasons
+    return True, [*reasons, f"on left-out folds the residual is {_percent(own)} of the effort"]
 
 
-def _size(own: float, training: Residuals, unseen: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Whether what is left is small enough for a good model, however the reference models do, and what to say."""
-    is_small, told = own < MOST, []
-    if own >= MOST:
+def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
+    own = _mean(judged)
+    if not own > at.OVERFIT * e.training.relative:
+        return []
+    times = own / e.training.relative
+    if e.unseen:
+        return [f"the residual on unseen motion is {times:.1f} times that of the training"]
+    return [
+        f"that is {times:.1f} times the residual of the training: on other motion expect more; record longer or richer "
+        "motion"
+    ]
+
+
+def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
+    poor = [p for p in parameters if p.kind != "fixed" and p.relative_deviation > at.POOR]
+    return [f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(at.POOR)}"] if poor else []
+
+
+def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
+    """Joints of which more is left, beyond the noise of the log, than a good model leaves."""
+    found, least = [], at.LARGE_JOINT if _beyond(judged) < at.SMALL else at.SMALL
+    for k, joint in enumerate(e.training.joints):
+        worst, log = max(((_beyond_noise(r, e.training, k), r.log) for r in judged), default=(0.0, ""))
+        if least < worst <= 1:
+            where = f" in {log}" if len(judged) > 1 else ""
+            found.append(Limit(joint, f"{_percent(worst)} of its effort is not explained{where}, beyond noise", worst))
+    return tuple(found)
+
+
+def _beyond_noise(r: Residuals, training: Residuals, k: int) -> float:
+    """Part of a joint's effort that is left beyond the noise of the log; 0 where the joint is idle."""
+    return 0.0 if _is_idle(r, training, k) else r.structure[k]
+
+
+def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
+    """Whether what is left is small enough for a model that is any good, however the reference models do."""
+    is_small, told, own = True, [], _mean(judged)
+    beyond, bound = _beyond(judged), at.bound(e.friction)
+    if judged and beyond >= bound:
+        is_small = False
         told.append(
-            f"{_percent(own)} of the effort is not explained, more than a third: whatever it is compared with, such a "
-            "model is not good"
+            f"{_percent(own)} of the effort is not explained, {_percent(beyond)} beyond the noise of the log, where "
+            f"right set-ups of this friction leave less than {_percent(bound)}: look at the curves (columns, units, a "
+            "load, limits of the drives, joints that are coupled, a base that moves)"
         )
-    elif own >= LARGE:
-        told.append(
-            f"a large part, {_percent(own)} of the effort, is not explained: look for it in the curves (friction at "
-            "reversals, a delay, cables, signs) before relying on the model"
-        )
-    for joint, log, relative, is_idle in _unexplained(training, unseen):
+    for joint, log, relative, is_idle in _unexplained(e.training, judged):
         if is_idle:
             told.append(
                 f"joint {joint} has hardly any effort in {log}, less than the model leaves in training: "
@@ -140,28 +252,29 @@ def _size(own: float, training: Residuals, unseen: Sequence[Residuals]) -> tuple
         else:
             is_small = False
             told.append(f"joint {joint}: {_percent(relative)} of its effort is left, more than without any model")
-    half = [j for k, j in enumerate(training.joints) if LARGE_JOINT < max(r.joint_relative[k] for r in unseen) <= 1]
-    if half:
-        told.append(f"more than half of the effort of {', '.join(half)} is left")
     return is_small, told
 
 
-def _unexplained(training: Residuals, unseen: Sequence[Residuals]) -> list[tuple[str, str, float, bool]]:
-    """Joints whose residual on unseen motion is larger than their effort: the worst log, its residual, if idle there.
-
-    A joint is idle where its effort is below the level that the model leaves in training, and its residual not far
-    above that level: no model of this quality could do better there than none.
-    """
+def _unexplained(training: Residuals, judged: Iterable[Residuals]) -> list[tuple[str, str, float, bool]]:
+    """Joints whose residual is larger than their effort: the worst log, its residual, if idle there."""
     worst: dict[tuple[str, bool], tuple[str, float]] = {}
-    for r in unseen:
-        each = zip(r.joints, r.joint_relative, r.joint_rmse, training.joint_rmse, strict=True)
-        for joint, relative, rmse, usual in each:
+    for r in judged:
+        for k, (joint, relative) in enumerate(zip(r.joints, r.joint_relative, strict=True)):
             if not 1 < relative < np.inf:
                 continue
-            key = (joint, rmse / relative <= usual and rmse <= 2 * usual)
+            key = (joint, _is_idle(r, training, k) or r.structure[k] <= 1)
             if relative > worst.get(key, ("", 0.0))[1]:
                 worst[key] = (r.log, relative)
     return [(joint, log, relative, is_idle) for (joint, is_idle), (log, relative) in worst.items()]
+
+
+def _is_idle(r: Residuals, training: Residuals, k: int) -> bool:
+    """Whether a joint's effort is below the level that the model leaves in training, and its residual not far above.
+
+    No model of this quality could do better there than none.
+    """
+    rmse, relative, usual = r.joint_rmse[k], r.joint_relative[k], training.joint_rmse[k]
+    return not np.isfinite(relative) or (relative > 0 and rmse / relative <= usual and rmse <= 2 * usual)
 
 
 def _percent(x: float) -> str:

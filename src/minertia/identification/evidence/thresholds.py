@@ -1,0 +1,111 @@
+"""Every number that a verdict hangs on, each with its reason.
+
+Parts are of the effort (norm over norm) unless said otherwise.  "The drawn set-ups" are those of
+`tests/identification/drawn_setups.py`: half of their robots chose these numbers, the other half was kept to report.
+"""
+
+from __future__ import annotations
+
+import math
+
+# beside other models, on unseen logs
+WORSE, MORE = 1.25, 0.005  # ratio of errors, and part of the effort, within which two models are comparable
+BETTER = 1.05  # ratio from which one is called better
+NO_PRAISE = 0.5  # to leave less than a model that leaves half of the effort is nothing to be praised for
+OVERFIT = 1.5  # unseen over training error from which the difference is named: folds of right campaigns stay below
+
+# values
+POOR = 0.3  # relative deviation from which a value is known in sign at best
+
+# size of what is left beyond the noise of the log
+SMALL = 0.1  # right set-ups leave at most 0.08, faults that no set-up explains 0.14 and more: beyond, joints are limits
+FRICTION = 0.4  # part of friction that the usual effects may leave: Stribeck, temperature, memory at reversals
+LARGEST = 1 / 3  # whatever friction takes: a model that leaves a third predicts nothing
+LARGE_JOINT = 0.25  # of a joint's effort, from which the joint is a limit: wrists of right set-ups leave up to a fifth
+
+# what a robot's file may be off
+MASSES = 0.3  # of its masses, or of the true ones: catalogues, CAD without cables, another variant
+CENTRES = 0.025  # m, each way: a centre of mass that CAD has wrong by 2 cm is no wrong set-up
+
+# other set-ups: what is left of the varying efforts, by the file's masses, by links within a file's errors (masses and
+# centres), and by masses fitted anew, under another set-up over what was left under the one that is stated
+SURE = 0.1  # of every joint's effort: where the file's masses leave less, the set-up is right
+MASSES_FALL, MASSES_MORE = 0.5, 0.08  # masses that are 30 % off leave no other set-up half of what the right one leaves
+WITHIN_STAYS = 0.8  # links within a file's errors must say so, too: else a wrong centre of a wrist is a zero of a joint
+WITHIN_FALLS, WITHIN_MORE = 0.5, 0.05  # where these alone are enough
+SCALE_FALLS = 0.8  # by the file's masses, of the joints whose efforts a scale changes: others do not see it
+REFIT_FALLS, REFIT_MORE = 0.65, 0.03  # masses fitted anew know nothing of the file's errors, and follow a lot
+BOTH_FALL, BOTH_MORE = 0.75, 0.02  # by the file's masses, and of the efforts, where both leave less: each says it anew
+REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
+# of set-ups that fits alone tell: no wrong one left right drawn set-ups, nor public logs, less than 0.76 of what the
+# right one left (a wrist of the Panda whose friction looks like a delay)
+CLEARLY, CLEARLY_MORE = 0.7, 0.008
+NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
+NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
+MENDED = 0.5  # a set-up that leaves more of the efforts mends nothing
+PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
+AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
+CONTRADICTS = 0.6  # left by the file's masses, from which file and logs contradict each other: right set-ups leave 0.3,
+CONTRADICTS_WITHIN = 0.45  # and by links within a file's errors: small wrists whose centres are off leave nothing here
+NOISY = 10.0  # a joint whose noise is a tenth of its effort counts 0.7: noise of wrists must hide no fault elsewhere
+
+# other set-ups: from which values on they are tried; masses that are 30 % off make up for smaller changes: a factor of
+# all inertia of 1.3 is a clock of 1.14
+EXPLAINED, EXPLAINED_CLEARLY = 0.5, 0.9  # of an effort's power, that the masses must explain to say its size
+SCALE, CLEAR_SCALE = 2.0, 1.7  # efforts over those of the file's masses: masses that are 30 % off stay below 1.5
+ELSEWHERE = math.radians(20)  # direction of gravity
+TURNED = math.radians(20)  # zero of a joint
+OTHER_CLOCK = 1.2  # clock, either way
+FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
+OTHER_GAIN = 1.1  # factor of one joint's effort from which it is named
+OTHER_RATIO = 1.05  # of a joint's position, either way
+
+# what a motion shows of the file's masses
+NOTICEABLE = 0.1  # of a joint's varying effort
+SHOWN = 0.02  # of the range of a joint's effort by the file's masses, below which rotor and friction take all of it
+
+# weight on slides along which gravity is constant
+LEVEL = 0.1  # of the weight: a slide that is 6 degrees from where the file has it
+USUAL_OFFSET = 0.25  # of the varying effort: friction that depends on the direction, cables, sensors
+CONSTANT_WEIGHT = 0.02  # of the weight: along a slide whose share of it varies more, gravity is seen beside an offset
+REVERSES = 0.1  # of the samples each way: else an offset is friction as well
+
+# efforts beyond the limits in the file
+BEYOND_LIMITS = 5.0  # largest effort over its limit in the file, from which its unit is doubted
+OFTEN = 99.0  # percentile of an effort that counts as its largest
+
+# a robot that can exist
+IMPOSSIBLE_TIMES = 2.0  # residual of the best physical robot over that of the free fit: noise makes it 1.1
+IMPOSSIBLE_MORE, IMPOSSIBLE_AT_JOINT = 0.02, 0.1  # and how much more of the effort: of all joints, of one
+
+# motion that says something of other motion
+ALONE = 0.99  # of the motion on one line or plane, from which all joints follow one function of time
+OTHER_MOTION = 6.0  # times as uncertain, from which the fitted motion says too little of other motion
+
+# what changed between the fitted logs and one that was only predicted
+CHANGED_TIMES = 4.0  # unseen residual over that of the training, beyond what values that are not known explain
+CHANGED_LEAST = 0.1  # of the effort: below, no such ratio says that something is wrong
+LOAD_TIMES = 3.0  # the same where a load would explain it, over the joints
+LOAD_FALLS = 0.4  # what a load must leave of the residual to be believed
+HIGHEST = 5.0  # a joint without effort may have any relative residual, which counts as this
+
+# motion that leaves what was fitted
+FASTER = 1.25  # speed over the highest of the fit from which it is told
+REFUTED = 2.0  # uncertain part of an effort over what was left of it, up to which the one is believed beside the other
+OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
+
+# logs that are called unseen
+SHARED = 0.1  # of its rows, equal to fitted ones or with their noise: less is an overlap at the ends
+COPIED = 0.4  # noise of the difference over that of two logs: 1 of two runs, 0.5 where one is hardly noisy, 0 of copies
+COPIED_PART = 0.3  # of the rows: stretches of two runs of one programme agree by chance in up to a quarter
+SAME_MOTION = 1e-3  # squared difference of positions, over their variance: controllers repeat programmes better
+
+# fits of commands, of how the joints lag
+LAG_MOST = 1 / 3  # a model that leaves more on unseen motion is not good
+LAG_JOINT = 0.5  # of one joint's, from which the joint is a limit: servos whose friction sticks leave less
+TIE = 1.02  # residual over that of a rival up to which a model is no worse, as one within `MORE` of the lag is
+
+
+def bound(friction: float) -> float:
+    """What a model may leave of the effort beyond noise, where friction takes such a part of it."""
+    return min(math.hypot(SMALL, FRICTION * friction), LARGEST)
