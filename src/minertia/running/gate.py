@@ -32,9 +32,7 @@ LOOP_SLACK = 0.02  # of the room of closed loops
 DISTANCE_SLACK = 0.1  # of the distance to keep; what is left of it still keeps things apart
 ORDERS = {"position": 0, "velocity": 1, "acceleration": 2, "jerk": 3}
 INSIDE = np.linspace(0.0, 1.0, 33)  # parts of an interval at which one that may be beyond a limit is looked at
-STEP = (
-    0.01  # rad or m that all joints go between two looks, whose ways can add up: links move less than they keep apart
-)
+STEP = 0.01  # rad or m that all joints together go between two looks: links move by less than the distance they keep
 FEWEST, MOST = 200, 400_000  # looks
 MISFIT = 0.01  # of a joint's largest velocity: what quadrature and rounded numbers leave between positions and it
 BEND = 1 / 6  # of the change of velocity in an interval that the change of its acceleration may explain
