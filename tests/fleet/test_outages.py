@@ -76,6 +76,21 @@ def test_a_scheduler_killed_in_the_middle_is_named_and_the_next_run_goes_on(
     assert contents(fleet) == contents(serial)
 
 
+def test_a_scheduler_without_workers_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(engine, "LOOKED", 0.2)
+    monkeypatch.setattr(engine, "WORKERLESS", 0.5)
+    fleet = Fleet.open(tmp_path / "store", folder / "FLEET.toml")
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as nobody,
+        distributed.Client(nobody) as client,
+        pytest.raises(MinertiaError, match=r"has had no workers for 0.5 s; .* start workers"),
+    ):
+        fleet.add(folder / "logs", executor=client)
+    assert not fleet.check().faults
+    assert not fleet.add(folder / "logs", workers=0).faults
+
+
 def test_there_is_no_scheduler(folder: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(engine, "REACHED", 0.5)

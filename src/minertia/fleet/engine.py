@@ -33,6 +33,8 @@ WAITING = 2  # batches for each process of this machine
 REACHED = 20.0  # s in which a scheduler must answer, at first and after it was lost
 FOUND_AGAIN = REACHED + 5.0  # s after which a client must have found it or given up
 CLOSED = 2.0  # s to say goodbye
+LOOKED = 5.0  # s after which a cluster that has finished nothing is asked for its workers
+WORKERLESS = 60.0  # s for which a cluster may have none: autoscalers take that long
 Job = TypeVar("Job")
 
 
@@ -84,7 +86,8 @@ class SubmittingEngine(Engine):
                 job = left.pop()
                 future, by = self._submitted(work, job)
                 flying[future] = job, by
-            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            while not (done := wait(flying, LOOKED, FIRST_COMPLETED).done):
+                self.check_workers()
             for future in done:
                 job, by = flying.pop(future)
                 err = CancelledError() if future.cancelled() else future.exception()
@@ -96,6 +99,9 @@ class SubmittingEngine(Engine):
 
     def found_again(self) -> None:
         """Jobs were lost with who kept them: refused unless there is somebody again to take them."""
+
+    def check_workers(self) -> None:
+        """Nothing was finished for a while: refused where nobody works."""
 
     def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
         by = self.executor()
@@ -156,6 +162,7 @@ class ExecutorEngine(SubmittingEngine):
             threads = 0 if self._client is None else sum(given.nthreads().values())
         super().__init__(IN_FLIGHT, threads or UNKNOWN)
         self._given = _executor_of(given)
+        self._alone_since: float | None = None
 
     def found_again(self) -> None:
         """Wait until the client of a cluster has found its scheduler again, or has given up."""
@@ -164,6 +171,20 @@ class ExecutorEngine(SubmittingEngine):
             time.sleep(0.05)
         if self._client is not None and self._client.status != "running":
             raise self._lost()
+
+    def check_workers(self) -> None:
+        """Refuse a cluster that has had no workers for `WORKERLESS` seconds."""
+        if self._client is None:
+            return
+        with self._reached():
+            has_workers = sum(self._client.nthreads().values()) > 0
+        now = time.monotonic()
+        self._alone_since = None if has_workers else self._alone_since or now
+        if self._alone_since is not None and now - self._alone_since >= WORKERLESS:
+            raise MinertiaError(
+                f"the Dask scheduler has had no workers for {WORKERLESS:g} s; records that were made are kept: start "
+                "workers (dask worker ADDRESS), and run the same command again, which goes on from there"
+            )
 
     def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
         with self._reached():
