@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,16 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return code, out, err
 
     return command
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real browser, or a skip with a sentence."""
+    from tests.studio.browser import browser, need_browser
+
+    need_browser()
+    with browser() as found:
+        yield found
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
 from tests.notebooks import shown
-from tests.studio.browser import Visit, browser, need_browser
+from tests.studio.browser import Visit, need_browser
 from tests.test_notebook import without
 
 EVIL = '"></script><img src=x onerror=alert(1)>\u2028\u0007<!--'
@@ -196,13 +195,6 @@ CanvasRenderingContext2D.prototype.stroke = function (...path) {
   return stroke.apply(this, path);
 };"""
 LOOKS = {"fit": (1440, "light"), "significance": (390, "dark")}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    need_browser()
-    with browser() as found:
-        yield found
 
 
 def test_pages_in_a_browser(chromium: Any, written: dict[str, str], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.errors import MinertiaError
+from minertia.excitation.capsules import length
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.limits_file import limits_toml
 from minertia.excitation.sampled import SampledMotion
@@ -22,7 +23,7 @@ from minertia.excitation.transfer import Transfer
 from minertia.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running import gate
-from minertia.running.gate import STEP, Gate, check_rate
+from minertia.running.gate import STEP, Gate, _step, check_rate
 from minertia.running.gate_limits import gate_limits
 from minertia.running.route_files import read_route
 
@@ -271,6 +272,18 @@ def test_ways_of_all_joints_add_up_between_two_looks(monkeypatch: pytest.MonkeyP
     q, qd, qdd = x**3 * (10 - 15 * x + 6 * x**2), 30 * x**2 * (1 - x) ** 2, 60 * x * (1 - x) * (1 - 2 * x)
     held._space(SampledMotion(Trajectory(x[:, 0], q * way, qd * way, qdd * way)))
     assert np.abs(np.diff(looked[0], axis=0)).sum(axis=1).max() <= STEP * 1.001
+
+
+@pytest.mark.parametrize("name", ["puma560", "ur10e", "panda", "gantry"])
+def test_no_point_gets_through_what_it_keeps_off_between_two_looks(name: str) -> None:
+    """Half the way of the farthest point between two looks is less than the distance kept, however long the robot."""
+    robot = read_robot(name)
+    longer = replace(robot.numeric, joints=tuple(replace(j, p=tuple(8 * v for v in j.p)) for j in robot.numeric.joints))
+    for own in (robot, longer):
+        limits = gate_limits("nowhere", own).limits
+        assert limits.clearance is not None
+        slides = sum(abs(v) for v, j in zip(limits.upper, own.joints, strict=True) if j.kind == "prismatic")
+        assert 0.5 * _step(own, limits) * (length(own) + slides) <= 0.91 * limits.clearance.margin
 
 
 def test_no_difference_of_commands_is_larger_than_what_was_bounded(tmp_path: Path) -> None:

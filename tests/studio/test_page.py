@@ -22,15 +22,8 @@ from minertia.studio.entrance import announced
 from minertia.version import __version__
 from tests.identification.logs import table, write_csv
 from tests.shared import SHARED, needs_shared
-from tests.studio.browser import Visit, browser, need_browser
+from tests.studio.browser import Visit
 from tests.studio.running import running
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    need_browser()
-    with browser() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

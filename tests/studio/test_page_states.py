@@ -12,16 +12,9 @@ import pytest
 
 from minertia.documents import toml_document
 from tests.arm import recorded_arm
-from tests.studio.browser import Visit, browser, need_browser
+from tests.studio.browser import Visit
 from tests.studio.running import client, done, running
 from tests.studio.test_bindings import CAMPAIGN, served
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    need_browser()
-    with browser() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

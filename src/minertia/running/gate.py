@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from minertia.base.derive import base_parameters
 from minertia.errors import Infeasible
+from minertia.excitation.capsules import length
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
@@ -32,7 +33,8 @@ LOOP_SLACK = 0.02  # of the room of closed loops
 DISTANCE_SLACK = 0.1  # of the distance to keep; what is left of it still keeps things apart
 ORDERS = {"position": 0, "velocity": 1, "acceleration": 2, "jerk": 3}
 INSIDE = np.linspace(0.0, 1.0, 33)  # parts of an interval at which one that may be beyond a limit is looked at
-STEP = 0.01  # rad or m that all joints together go between two looks: links move by less than the distance they keep
+STEP = 0.01  # rad or m that all joints together go between two looks, at most
+PASSED = 1 - DISTANCE_SLACK  # of twice the distance to keep: what a point of the robot goes between two looks, at most
 FEWEST, MOST = 200, 2_000_000  # looks: seven joints at 1 rad/s for 48 minutes
 MISFIT = 0.01  # of a joint's largest velocity: what quadrature and rounded numbers leave between positions and it
 BEND = 1 / 6  # of the change of velocity in an interval that the change of its acceleration may explain
@@ -89,7 +91,7 @@ class Gate:
     """Limits that motions of a robot are held against, each part of a route by itself."""
 
     def __init__(self, robot: Robot, limits: MotionLimits) -> None:
-        self.limits = limits
+        self.limits, self.step = limits, _step(robot, limits)
         base = base_parameters(robot, rotors=True, friction=True)
         has_efforts = limits.effort is not None and robot.has_parameters
         self.space = Checker(replace(limits, effort=None), base, None)
@@ -133,7 +135,7 @@ class Gate:
         path = motion.path
         ways = np.maximum(-low, high).sum(axis=1) * np.diff(path.t)
         gone = np.concatenate([[0.0], np.cumsum(ways)])
-        count = max(FEWEST, int(np.ceil(gone[-1] / STEP))) + 1
+        count = max(FEWEST, int(np.ceil(gone[-1] / self.step))) + 1
         if count > MOST:
             raise Infeasible(
                 f"joints go {gone[-1]:.4g} rad or m in all, too far to be held against floor and links; run the motion "
@@ -156,6 +158,16 @@ class Gate:
         )
         if not eased.is_feasible:
             raise Infeasible(f"'{name}' must not be run: {checker.explain(found)}")
+
+
+def _step(robot: Robot, limits: MotionLimits) -> float:
+    """Way of all joints between two looks: no point of a robot of any length gets through what it keeps off."""
+    if limits.clearance is None:
+        return STEP
+    slides = [c for c, j in enumerate(robot.independent) if robot.joints[j].kind == "prismatic"]
+    out = float(np.maximum(np.abs(limits.lower), np.abs(limits.upper))[slides].sum())
+    reach = max(length(robot) + out, 1.0)  # m that a point moves for each rad or m of a joint, at most
+    return min(STEP, PASSED * 2 * limits.clearance.margin / reach)
 
 
 def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:

@@ -239,9 +239,9 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     if judged and beyond >= bound:
         is_small = False
         told.append(
-            f"{_percent(own)} of the effort is not explained, {_percent(beyond)} beyond the noise of the log, where "
-            f"right set-ups of this friction leave less than {_percent(bound)}: look at the curves (columns, units, a "
-            "load, limits of the drives, joints that are coupled, a base that moves)"
+            f"{_percent(own)} of the effort is not explained, {_percent(beyond)} beyond the noise of the log, more "
+            f"than the {_percent(bound)} that a robot with this much friction may leave: look at the curves (columns, "
+            "units, a load, limits of the drives, coupled joints, a base that moves)"
         )
     for joint, log, relative, is_idle in _unexplained(e.training, judged):
         if is_idle:
