@@ -8,7 +8,8 @@ import numpy as np
 
 from minertia.base.derive import base_parameters
 from minertia.identification.evidence.significance import contributions
-from minertia.identification.signals.filtering import DERIVATIVES, Filter
+from minertia.identification.signals.filtering import DERIVATIVES
+from minertia.identification.signals.options import Filter
 from minertia.identification.solve import solve
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot

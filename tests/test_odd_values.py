@@ -5,26 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from minertia.identification.campaigns.read import (
-    ENTRY_KEYS,
-    EVALUATION_KEYS,
-    FILTER_KEYS,
-    LOAD_KEYS,
-    LOG_KEYS,
-    MODEL_KEYS,
-    TOP_KEYS,
-)
-from minertia.identification.estimators import ALIASES, ESTIMATORS, named_estimator
-from minertia.identification.estimators.options import RANGES
-from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
+from minertia.identification.campaigns.campaign import Log
+from minertia.identification.campaigns.read import file_options
+from minertia.identification.estimators import ALIASES, ESTIMATORS, estimator_options
+from minertia.identification.loads.load import Load
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.effects import WORDS as EFFECT_WORDS
+from minertia.schema import keys_of
 from tests.arm import ARM, simulated
 from tests.identification.logs import table, write_csv
 
@@ -35,28 +27,20 @@ ODD = (*NUMBERS, *OTHERS)
 LISTS = tuple([a, b] for a, b in ((0, 0), (-1, 1), (1e275, 1), (1e-308, 1), (1e308, -1e308), (NAN, 1), (10**400, 1)))
 # table -> its keys
 KEYS: dict[str, tuple[str, ...]] = {
-    "": (*TOP_KEYS, "unknown"),
-    "logs": (*LOG_KEYS, "unknown"),
-    "columns": (*COLUMN_KEYS, "unknown"),
-    "drive": (*DRIVE_KEYS, "unknown"),
-    "filter": (*FILTER_KEYS, "unknown"),
-    "model": (*MODEL_KEYS, "unknown"),
-    "estimator": ("name", "unknown"),
-    "evaluation": (*EVALUATION_KEYS, "unknown"),
-}
+    name: (*(key for one in own.values() for key in one.keys), "unknown")
+    for name, own in file_options().items()
+    if name not in ("command", "elastic", "floor")
+} | {"estimator": ("name", "unknown")}
 PER_JOINT = ("gains", "ratios", "signs", "effort_signs", "offsets", "offsets_deg")
 LONG = {name: alias for alias, name in ALIASES.items() if name != "physical"}
-OPTIONS = {
-    LONG.get(name, name): tuple(f.name for f in fields(named_estimator(name)) if f.init and f.name in (*RANGES, "kind"))
-    for name in ESTIMATORS
-}
+OPTIONS = {LONG.get(name, name): tuple(one.key for one in estimator_options(name)) for name in ESTIMATORS}
 EFFECTS = {word: tuple(BY_SYMBOL[symbols[0]].constants) for word, symbols in EFFECT_WORDS.items()}
 EFFECTS = {word: keys for word, keys in EFFECTS.items() if keys or word == "viscous"}
 EFFECTS["gas_spring"] += ("angle_deg",)
 GAS = {"joints": [2], "outer": 0.8, "inner": 0.2, "closed": 0.6, "volume": 1e-3, "area": 1e-3, "energy": 1e3}
 NEEDED = {"smooth_coulomb": {"width": 0.1}, "gas_spring": GAS}
-ENTRY = (*ENTRY_KEYS, "unknown")
-LOAD = (*LOAD_KEYS, "unknown")
+ENTRY = (*keys_of(Log), "unknown")
+LOAD = (*keys_of(Load), "unknown")
 
 
 def toml(value: Any) -> str:

@@ -61,11 +61,9 @@ if TYPE_CHECKING:
     from minertia.identification.actuators import isaac_lab_text, position_mjcf
     from minertia.identification.audits.audit import audit
     from minertia.identification.build import Problem, build_problem
-    from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
-    from minertia.identification.campaigns.command import Command
-    from minertia.identification.campaigns.elastic import ElasticJoints
-    from minertia.identification.campaigns.floor import Floor
+    from minertia.identification.campaigns.campaign import Campaign, Log
     from minertia.identification.campaigns.new import new_campaign
+    from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.commanded import LoopIdentification
     from minertia.identification.comparison import ModelComparison, compare_models
@@ -76,8 +74,7 @@ if TYPE_CHECKING:
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.load import Load
     from minertia.identification.loads.payload import Payload
-    from minertia.identification.logs.columns import ColumnMap
-    from minertia.identification.logs.drive import Drive
+    from minertia.identification.logs.options import ColumnMap, Drive
     from minertia.identification.logs.readers import iter_blocks, read_recording
     from minertia.identification.logs.recording import Recording
     from minertia.identification.logs.repair import repaired
@@ -87,8 +84,8 @@ if TYPE_CHECKING:
     from minertia.identification.online.levels_file import read_levels
     from minertia.identification.payload import identify_gains, identify_payload
     from minertia.identification.result import Identification
-    from minertia.identification.signals.evaluation import Evaluation
-    from minertia.identification.signals.filtering import Filter, prepared
+    from minertia.identification.signals.filtering import prepared
+    from minertia.identification.signals.options import Evaluation, Filter
     from minertia.identification.significance import SignificantParameters, significance
     from minertia.identification.solve import solve
     from minertia.identification.validate import validate
@@ -112,18 +109,18 @@ _HOME = {
     "ChosenFrame": "minertia.dynamics.frame",
     "CodeModel": "minertia.codegen.options",
     "CodeSearch": "minertia.codegen.options",
-    "ColumnMap": "minertia.identification.logs.columns",
-    "Command": "minertia.identification.campaigns.command",
+    "ColumnMap": "minertia.identification.logs.options",
+    "Command": "minertia.identification.campaigns.options",
     "DriftOptions": "minertia.fleet.drift",
-    "ElasticJoints": "minertia.identification.campaigns.elastic",
-    "Floor": "minertia.identification.campaigns.floor",
-    "Drive": "minertia.identification.logs.drive",
+    "ElasticJoints": "minertia.identification.campaigns.options",
+    "Floor": "minertia.identification.campaigns.options",
+    "Drive": "minertia.identification.logs.options",
     "DriveGains": "minertia.identification.loads.gains",
     "Estimate": "minertia.identification.estimators.estimate",
-    "Evaluation": "minertia.identification.signals.evaluation",
+    "Evaluation": "minertia.identification.signals.options",
     "EvidenceRecord": "minertia.fleet.record",
     "Excitation": "minertia.excitation.result",
-    "Filter": "minertia.identification.signals.filtering",
+    "Filter": "minertia.identification.signals.options",
     "FitOptions": "minertia.fleet.fit",
     "Fleet": "minertia.fleet.fleet",
     "FleetAlarm": "minertia.fleet.drift",
@@ -152,7 +149,7 @@ _HOME = {
     "Recording": "minertia.identification.logs.recording",
     "Rehearsal": "minertia.validation.rehearsed",
     "RehearsalOptions": "minertia.validation.rehearsed",
-    "Repairs": "minertia.identification.campaigns.campaign",
+    "Repairs": "minertia.identification.campaigns.options",
     "Residuals": "minertia.identification.evidence.residuals",
     "ResultPage": "minertia.report.show",
     "Robot": "minertia.robot.robot",

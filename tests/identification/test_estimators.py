@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.estimators import ESTIMATORS, named_estimator
-from minertia.identification.estimators.options import RANGES
+from minertia.identification.estimators import ESTIMATORS, estimator_options, named_estimator
 from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.estimators.total import EXACT
 from minertia.identification.problem.linear import linear_model
@@ -223,8 +223,10 @@ def test_online_state_forgets_and_says_when_it_is_not_ready():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_option_has_its_range(name):
     """Else a file refuses what Python takes, and nothing checks the number."""
-    options = {f.name for f in fields(type(named_estimator(name))) if f.init}
-    assert options <= {*RANGES, "kind", "prior", "fixed"}
+    fields_ = {f.name for f in fields(type(named_estimator(name))) if f.init}
+    declared = estimator_options(name)
+    assert fields_ - {one.name for one in declared} <= {"prior", "fixed"}
+    assert all(one.help and (one.choices or one.high < math.inf) for one in declared)
 
 
 def test_constants_and_signs_are_exact():

@@ -13,7 +13,7 @@ from minertia import Floor
 from minertia.algebra.vec3 import HERE
 from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error

@@ -18,8 +18,7 @@ import minertia
 from minertia.errors import MinertiaError
 from minertia.identification.actuators import isaac_lab_text, motor_name, position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.commanded import LoopIdentification
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.validate import simulate_logs

@@ -14,8 +14,7 @@ from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.errors import SolverFailed
 from minertia.identification.build import Problem
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import UNKNOWN, Command
-from minertia.identification.campaigns.floor import Floor
+from minertia.identification.campaigns.options import Command, Floor
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.closed_loop.build import loop_model
@@ -32,11 +31,13 @@ from minertia.identification.physical.fit import nearest_with_base
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.ladder import START
 from minertia.identification.problem.solve import inverse
+from minertia.identification.problem.terms import at_joints
 from minertia.identification.result import Identification, is_possible
 from minertia.notebook import clipped, plural
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
+from minertia.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 LOOP = "loop"  # key of a model's evidence that holds its position loops
@@ -163,7 +164,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
 def _own_effects(robot: Robot) -> tuple[Any, ...]:
     """The usual effects, and all others that a robot has and a loop simulates."""
     more = [
-        {"kind": BY_SYMBOL[symbol].word, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        at_joints(robot, BY_SYMBOL[symbol].word, [j], robot.constants[j].get(symbol, {}))
         for j, own in enumerate(robot.effects)
         for symbol, value in own.items()
         if value and symbol in SIMULATED and not BY_SYMBOL[symbol].is_standard

@@ -9,12 +9,13 @@ from typing import Any
 
 from minertia.errors import InputError
 from minertia.identification.build import Problem, build_problem
-from minertia.identification.campaigns.campaign import Campaign, Effects, LogLike
+from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
 from minertia.identification.closed_loop.identify import identify_commands, is_commanded
 from minertia.identification.commanded import loop_identification
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.judge import judge
+from minertia.identification.problem.terms import Wanted
 from minertia.identification.result import Identification
 from minertia.identification.solve import solve
 from minertia.robot.robot import Robot
@@ -27,7 +28,7 @@ def identify(
     logs: LogLike | Sequence[LogLike] = (),
     *,
     validate: LogLike | Sequence[LogLike] = (),
-    effects: Effects | Sequence[str] | None = None,
+    effects: str | Sequence[Wanted] | None = None,
     estimator: str | Estimator | None = None,
     fix: Mapping[str, float] | None = None,
     joints: Sequence[str | int] | None = None,

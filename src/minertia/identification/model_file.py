@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from minertia.errors import DescriptionError, expect_path, expected
 from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, term_table
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
+from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
 from minertia.robot.dh.write import toml_text
 from minertia.robot.identified import FORMAT, check_format, nominal_robot
 from minertia.robot.joint import numeric_pose
@@ -95,7 +97,8 @@ def read_model(path: str | Path) -> IdentifiedModel:
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     robot = nominal_robot(document, str(path), ReadOptions())
-    effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
+    terms = [_effect(robot, term) for term in document["effects"]["terms"]]
+    effects: list[Wanted] = [*_without_twins(document["effects"]["own"]), *terms]
     method = str(document.get("method", "closed-form"))
     linear = linear_model(robot, effects, joints=document["joints"], method=method)
     unknowns = document["unknowns"]
@@ -150,6 +153,13 @@ def _frames(robot: Robot) -> dict[str, Any]:
             for name, f in robot.frames.items()
         ],
     }
+
+
+def _effect(robot: Robot, term: Mapping[str, Any]) -> EffectSpec:
+    """An effect as `term_table` wrote it: its joints are numbers of the robot's joints."""
+    constants = {key: value for key, value in term.items() if key not in ("kind", "joints", "known", "tag")}
+    found = at_joints(robot, term["kind"], [int(j) - 1 for j in term["joints"]], constants, term.get("tag", ""))
+    return replace(found, known=bool(term.get("known", False)))
 
 
 def _without_twins(own: Sequence[str]) -> list[str]:

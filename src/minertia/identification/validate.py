@@ -20,7 +20,7 @@ from minertia.identification.commanded import LOOP, recorded_loop
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.judge import residuals_on
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
 from minertia.identification.problem.rows import blocks_of

@@ -11,7 +11,7 @@ from minertia.errors import CampaignError, MinertiaError, RecordingError, Unknow
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.campaigns.command import SAME, UNKNOWN
+from minertia.identification.campaigns.options import SAME
 from minertia.identification.campaigns.prepare import Tell, refuse_twins
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
@@ -28,6 +28,7 @@ from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import symbol_of
+from minertia.schema import UNKNOWN
 
 
 def is_commanded(campaign: Campaign) -> bool:

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import STIFFNESS
-from minertia.identification.campaigns.floor import RANGES, Floor
+from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.layout import AT_MOTOR, SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.joint import Elastic
@@ -222,5 +220,5 @@ class ServoModel:
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
         most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
-        most |= {floor_name(what): RANGES[what][1] for what in FLOOR}
+        most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

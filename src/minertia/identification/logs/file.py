@@ -16,7 +16,7 @@ from minertia.files import is_file
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.options import ColumnMap
 
     Array = NDArray[np.float64]
 
