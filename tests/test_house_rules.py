@@ -20,7 +20,7 @@ SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
     *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files"),
-    *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
+    *("notebook", "tables", "schema", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "validation|fleet", "running", "report", "studio", "cli", "__main__"),
 )
 MAY_PRINT = ("cli", "report")

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from minertia.errors import InputError, MinertiaError, did_you_mean
@@ -48,7 +48,7 @@ class OptionError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OptionKind:
     """Values that a type allows.
 
     scalars: of "flag", "whole", "number" and "text".  depths: 0 for one of them, 1 for a list, 2 for a list of rows.
@@ -63,8 +63,8 @@ class Kind:
     is_mapping: bool = False
     is_free: bool = False
 
-    def __or__(self, other: Kind) -> Kind:
-        return Kind(
+    def __or__(self, other: OptionKind) -> OptionKind:
+        return OptionKind(
             self.scalars | other.scalars,
             self.depths | other.depths,
             self.record or other.record,
@@ -101,7 +101,7 @@ class Option:
     command: str = ""
     otherwise: str = ""
     name: str = ""
-    kind: Kind = Kind()
+    kind: OptionKind = OptionKind()
     default: Any = REQUIRED
 
     @property
@@ -154,7 +154,7 @@ class Option:
             return "flag" in scalars
         if not isinstance(value, Real) or not scalars & {"whole", "number"}:
             return False
-        return ("number" in scalars or isinstance(value, Integral)) and self._in_range(value)
+        return ("number" in scalars or value % 1 == 0) and self._in_range(value)
 
     def _in_range(self, value: Any) -> bool:
         try:
@@ -176,6 +176,8 @@ class Option:
         value = _bare(value)
         if _is_list(value):
             return _tuples(value)
+        if isinstance(value, float) and "whole" in self.kind.scalars and "number" not in self.kind.scalars:
+            return int(value)
         is_lone = isinstance(value, str | int) and not isinstance(value, bool) and 0 not in self.kind.depths
         return (value,) if is_lone and 1 in self.kind.depths else value
 
@@ -308,16 +310,16 @@ def option_of(cls: type, name: str) -> Option:
     return next(one for one in options(cls) if one.name == name)
 
 
-def _kind(hint: Any, depth: int = 0) -> Kind:
+def _kind(hint: Any, depth: int = 0) -> OptionKind:
     if hint in SCALARS:
-        return Kind(frozenset({SCALARS[hint]}), frozenset({depth}))
+        return OptionKind(frozenset({SCALARS[hint]}), frozenset({depth}))
     if hint is types.NoneType:
-        return Kind(is_optional=True)
+        return OptionKind(is_optional=True)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Given:
         return _kind(args[0], depth)
     if origin in (typing.Union, types.UnionType):
-        found = Kind()
+        found = OptionKind()
         for arg in args:
             found |= _kind(arg, depth)
         return found
@@ -326,7 +328,7 @@ def _kind(hint: Any, depth: int = 0) -> Kind:
     if origin is Mapping:
         return replace(_kind(args[1], depth), is_mapping=True)
     is_record = isinstance(hint, type) and is_dataclass(hint) and not depth
-    return Kind(record=hint) if is_record else Kind(is_free=True)
+    return OptionKind(record=hint) if is_record else OptionKind(is_free=True)
 
 
 def tables(cls: type) -> dict[str, list[Option]]:
@@ -349,11 +351,11 @@ def check(value: Any) -> None:
     """Refuse an object whose options do not have what they are declared to have; lists become tuples."""
     for one in options(type(value)):
         given = getattr(value, one.name)
+        if one.kind.scalars == {"flag"} and type(given) in (int, float) and given in (0, 1):
+            given = bool(given)
         if not one.fits(given):
             raise one.refuse(type(value).__name__, given)
-        held = one.held(given)
-        if held is not given:
-            object.__setattr__(value, one.name, held)
+        object.__setattr__(value, one.name, one.held(given))
 
 
 def read(table: CheckedTable, cls: type[Value], **given: Any) -> Value:

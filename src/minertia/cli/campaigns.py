@@ -113,7 +113,7 @@ Topic = declared(option_of(ColumnMap, "topic"))
 
 
 @dataclass(frozen=True)
-class CampaignOption:
+class CommandOption:
     """An option of the command line that stands over a campaign: its type, and how its value changes the campaign."""
 
     annotation: Any
@@ -171,7 +171,7 @@ CHANGES: dict[str, Callable[[Campaign, Any], Campaign]] = {
 }  # fmt: skip
 
 
-def _declared_options() -> dict[str, CampaignOption]:
+def _declared_options() -> dict[str, CommandOption]:
     """Every option of a campaign that is declared with a name on command lines."""
     found = {}
     for one in options(CampaignOptions):
@@ -180,7 +180,7 @@ def _declared_options() -> dict[str, CampaignOption]:
             if inner.command:
                 change = CHANGES.get(inner.command, _setter(inner.name, one.name if record is not None else None))
                 default = False if inner.kind.scalars == {"flag"} else None
-                found[inner.command.replace("-", "_")] = CampaignOption(declared(inner), change, default)
+                found[inner.command.replace("-", "_")] = CommandOption(declared(inner), change, default)
     return found
 
 
@@ -196,14 +196,14 @@ def _setter(name: str, part: str | None) -> Callable[[Campaign, Any], Campaign]:
 
 
 # in the order in which they change a campaign
-CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
-    "hold": CampaignOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
-    "gravity": CampaignOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
-    "validate": CampaignOption(
+CAMPAIGN_OPTIONS: dict[str, CommandOption] = {
+    "hold": CommandOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
+    "gravity": CommandOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
+    "validate": CommandOption(
         Annotated[list[str] | None, option("validate", "LOG...", "Logs that are only predicted.")],
         lambda campaign, logs: replace(campaign, validate=logs),
     ),
-    "physical": CampaignOption(
+    "physical": CommandOption(
         Annotated[bool, typer.Option("--physical", help="Only physically consistent values.")], _physical, False
     ),
     **_declared_options(),

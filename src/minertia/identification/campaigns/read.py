@@ -47,7 +47,7 @@ class RobotEntries(Declared):
         None,
         "Gravity in the robot's base frame; `[0, 0, 0]` for none.",
         unit="m/s2",
-        range=(-1e6, 1e6),
+        range=(-1e3, 1e3),
         length=3,
         otherwise="the robot's",
     )

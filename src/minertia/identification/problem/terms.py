@@ -21,7 +21,7 @@ from minertia.robot.effects import (
     Effect,
 )
 from minertia.robot.robot import Robot
-from minertia.schema import Kind, Option
+from minertia.schema import Option, OptionKind
 from minertia.tables import shown
 
 Settings = Mapping[str, float]
@@ -30,7 +30,7 @@ STANDARD = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
 KNOWN = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)
 _FULL_NAME = re.compile(rf"({'|'.join(sorted(KNOWN, key=len, reverse=True))})(\d{{1,6}})")
 _NONE: Settings = MappingProxyType({})
-ONE_NUMBER = Kind(frozenset({"number"}), frozenset({0}))
+ONE_NUMBER = OptionKind(frozenset({"number"}), frozenset({0}))
 POSITIVE, SIGNED = (1e-12, 1e12), (-1e12, 1e12)
 # smallest and largest constant that can be meant, in SI units, where that is known closer
 NUMBERS = {
