@@ -42,8 +42,8 @@ class GreedyCommand(typer.core.TyperCommand):
         for given in self.params:
             words = WORD_LISTS.get(given.name or "")
             text: str | None = getattr(given, "help", None)
-            if words is not None and text is not None and ": " not in text:
-                given.help = f"{text.removesuffix('.')}: {', '.join(words())}."  # type: ignore[attr-defined]
+            if words is not None and text is not None and (known := ", ".join(words())) not in text:
+                given.help = f"{text.removesuffix('.')}. Known: {known}."  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 

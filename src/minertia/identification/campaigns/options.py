@@ -200,7 +200,7 @@ class CampaignOptions(Declared):
     )
     effects: Sequence[Wanted] | None = option(
         None,
-        "Effects of the joints besides the links' inertia: words, symbols (FC, on one joint FC3) or none. In files "
+        "Effects of the joints besides the links' inertia, by word or symbol (FC, on one joint FC3), or none. In files "
         "also tables.",
         table="model",
         command="effects",
