@@ -136,7 +136,7 @@ def test_a_campaign_file_reads_two_encoders_and_gear_ratios(tmp_path: Path) -> N
     [
         (ElasticJoints(joints=(1, 2)), "on which side it was measured"),
         (ElasticJoints(joints=(3,), encoder="motor"), "3"),
-        (ElasticJoints(joints=("j1", 1), encoder="motor"), "named twice"),
+        (ElasticJoints(joints=("j1", 1), encoder="motor"), "each one once"),
         (ElasticJoints(joints=(1, 2), stiffness=(100.0,), encoder="motor"), "2 joints are elastic"),
     ],
 )
