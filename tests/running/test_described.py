@@ -16,6 +16,7 @@ from minertia.robot.urdf.new import new_urdf
 from minertia.running.described import check_description
 from minertia.running.driver import RobotIdentity
 from minertia.running.identity import check_identity
+from tests.shared import SHARED, needs_shared
 
 Change = Callable[[Robot], Robot]
 ARM = "puma560_physical"
@@ -115,3 +116,12 @@ def test_a_robot_that_allows_less_than_the_motion_was_held_against() -> None:
     ):
         with pytest.raises(Infeasible, match=said):
             check_description(urdf(ARM, change), robot, limits)
+
+
+@needs_shared
+def test_tables_of_denavit_and_hartenberg_agree_with_the_makers_descriptions() -> None:
+    for name, prefix in (("ur10e", ""), ("panda", "panda_joint")):
+        robot = read_robot(name, letters=False)
+        joints = tuple(replace(j, name=f"{prefix}{k}" if prefix else j.name) for k, j in enumerate(robot.joints, 1))
+        text = (SHARED / "robots" / f"{name}.urdf").read_text()
+        assert check_description(text, replace(robot, joints=joints)) == ""

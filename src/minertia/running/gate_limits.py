@@ -32,6 +32,8 @@ FAR = 1e6  # rad or m: a joint whose range nobody knows
 STRONG = 1e12  # N m or N: where no limit is known
 # {what: (turning, sliding)} where no limit is known: hardly any arm's joint is as fast
 ASSUMED = {"velocity": (10.0, 3.0), "acceleration": (100.0, 50.0)}  # rad/s and m/s; rad/s2 and m/s2
+# above these a file does not know: some exporters write 100, 1000 or 1e8; the fastest axes of small arms have 45 rad/s
+BELIEVED = {"velocity": (60.0, 20.0), "acceleration": (1e4, 1e3)}
 # what can be given where the file has none; URDF has no place for accelerations, so these can be given by option alone
 WIDEST = {"velocity": ASSUMED["velocity"], "acceleration": (1000.0, 300.0)}
 UNITS = {"velocity": ("rad/s", "m/s"), "acceleration": ("rad/s2", "m/s2")}
@@ -86,7 +88,9 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
 def _known(robot: Robot) -> dict[str, Array]:
     """{what: numbers of the file}, position (n, 2), nan where it says nothing."""
     position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
-    return {"position": position, **{what: _positive(_of(robot, what)) for what in RATES}}
+    rates = {what: _positive(_of(robot, what)) for what in RATES}
+    rates = {what: np.where(v <= _by_kind(robot, BELIEVED[what]), v, np.nan) for what, v in rates.items()}
+    return {"position": position, **rates}
 
 
 def _of(robot: Robot, name: str) -> Array:

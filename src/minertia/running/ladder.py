@@ -267,9 +267,10 @@ class _Rung:
         if not np.isfinite(now.t):  # by which the motion goes on
             raise DriverError("the robot tells no time")
         for what, values in (("positions", now.q), ("efforts", now.effort)):
-            if values is not None and np.shape(values) != (len(self.guard.names),):
+            if (values is not None or what == "positions") and np.shape(values) != (len(self.guard.names),):
                 raise DriverError(f"the robot tells {np.size(values)} {what} of {len(self.guard.names)} joints")
-        return now
+        effort = None if now.effort is None else np.array(now.effort, float)
+        return JointReading(float(now.t), np.array(now.q, float), effort)  # drivers may tell from one buffer
 
     def _go(self) -> str:
         """Period by period: read, judge, record, command; why it ended, "" at the end of the motion."""
@@ -306,7 +307,7 @@ class _Rung:
         self.commanded = q
         self.rows.append((now, self.commanded))
         self.before = now
-        self.driver.command(self.commanded, qd)
+        self.driver.command(self.commanded.copy(), qd)
 
     def _next(self, passed: float) -> tuple[Array, Array]:
         """Position and velocity (n,) of the motion, as much later; at its end it is held."""

@@ -108,6 +108,8 @@ class RosbridgeDriver(Driver):
                 return None
             state = message["msg"]
             where = {name: k for k, name in enumerate(state["name"])}
+            if len({len(where), len(state["name"]), len(state["position"])}) != 1:
+                raise ValueError("names that come twice, or more of them than positions")
             if not where.keys() >= set(self.names):
                 return None
             order = [where[name] for name in self.names]
