@@ -197,7 +197,7 @@ class _Told:
         file = np.array([getattr(robot.joints[j].limits, what) or np.nan for j in robot.independent], float)
         file = np.where(file >= SMALLEST, file, np.nan)
         self.note_wider(what, values > file)
-        return np.fmin(values, file)
+        return np.asarray(np.fmin(values, file))
 
     def note_wider(self, what: str, is_wider: NDArray[np.bool_]) -> None:
         """Say whose limits were given wider than in the file."""

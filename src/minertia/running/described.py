@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.poses import link_poses
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.read import parse_urdf
 

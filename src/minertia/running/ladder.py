@@ -266,11 +266,12 @@ class _Rung:
             return None
         if not np.isfinite(now.t):  # by which the motion goes on
             raise DriverError("the robot tells no time")
-        for what, values in (("positions", now.q), ("efforts", now.effort)):
-            if (values is not None or what == "positions") and np.shape(values) != (len(self.guard.names),):
-                raise DriverError(f"the robot tells {np.size(values)} {what} of {len(self.guard.names)} joints")
+        q = np.array(now.q, float)  # drivers may tell every state from one buffer
         effort = None if now.effort is None else np.array(now.effort, float)
-        return JointReading(float(now.t), np.array(now.q, float), effort)  # drivers may tell from one buffer
+        for what, values in (("positions", q), ("efforts", effort)):
+            if values is not None and values.shape != (len(self.guard.names),):
+                raise DriverError(f"the robot tells {values.size} {what} of {len(self.guard.names)} joints")
+        return JointReading(float(now.t), q, effort)
 
     def _go(self) -> str:
         """Period by period: read, judge, record, command; why it ended, "" at the end of the motion."""
