@@ -194,8 +194,8 @@ class Trial:
         """The links alone, so many times as far from each other."""
         if lengths == 1:
             return self.bare
-        joints = tuple(replace(joint, p=tuple(lengths * float(v) for v in joint.p)) for joint in self.bare.joints)
-        return replace(self.bare, joints=joints)
+        farther = [(joint, [lengths * float(v) for v in joint.p]) for joint in self.bare.joints]
+        return replace(self.bare, joints=tuple(replace(joint, p=(x, y, z)) for joint, (x, y, z) in farther))
 
     @cached_property
     def masses(self) -> Array:
@@ -452,7 +452,7 @@ class Trial:
 
     def beside_effects(self, j: int, columns: Array) -> Array:
         """Columns of a joint's rows without what its effects and an offset explain, in parts of its varying effort."""
-        return without(self._own(j), columns) / self.sizes[j]
+        return np.asarray(without(self._own(j), columns) / self.sizes[j])
 
     def _with_weight(self, j: int, columns: Array, counts: float) -> Array:
         """Columns without what effects and an offset explain; of a slide, their constant part in a row that counts."""
