@@ -19,7 +19,7 @@ from papers import gautier_khalil_claims as claims
 from papers import gautier_khalil_published as published
 from papers import gautier_khalil_relations as relations
 from papers.letters import Chain, Value, polynomial, read
-from papers.page import Page, below_limit
+from papers.page import Page, below_limit, operations
 
 
 def page() -> Page:
@@ -345,7 +345,7 @@ def _cost(page: Page) -> None:
         "variable: once with all standard parameters, once with the minimum ones in their places and the others zero."
     )
     rows = [
-        (name, standard, "{}M {}A".format(*before), minimum, "{}M {}A".format(*after))
+        (name, standard, operations(before), minimum, operations(after))
         for name, standard, before, minimum, after in claims.newton_euler_rows()
     ]
     page.table(("robot", "standard parameters", "operations", "minimum parameters", "operations"), rows)
