@@ -350,7 +350,9 @@ def _cost(page: Page) -> None:
     ]
     page.table(("robot", "standard parameters", "operations", "minimum parameters", "operations"), rows)
     page.text(
-        "So the claim holds, and the regrouped values go into the recursion as they are. `minertia count` goes further "
+        "So the claim holds, and the regrouped values go into the recursion as they are. S are sines and cosines, one "
+        "pair for each turning joint but the first, along which gravity lies. The Stanford arm's 232M 218A are, to the "
+        "last operation, what Lin's table III quotes of this paper. `minertia count` goes further "
         "by the choice of columns and of formulation; its counts beside published ones are on the page of "
         "[Lin 1995](lin1995.md#table-iii-inverse-dynamics)."
     )

@@ -306,7 +306,7 @@ def _single(page: Page, c: Campaign) -> None:
         "So 23 parameters, a condition of 417 for them, 25 115 for all and a gain of 60 are each what single "
         "trajectories of three or four points give, though no row has all of them at once. The fewer points a "
         "trajectory has, the less tells the small parameters apart, and the more there is to gain by leaving them out: "
-        "that is where the published 60 comes from. All ten trajectories together leave a gain of two to four."
+        "which may be where the published 60 comes from. All ten trajectories together leave a gain of two to four."
     )
 
 
