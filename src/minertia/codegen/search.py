@@ -256,7 +256,7 @@ class _OperationSearch:
 
 
 def _pivoted(point: _ColumnChoice, row: int, column: int) -> _ColumnChoice | None:
-    """This column in place of the kept one of a row; None where the pivot is small or coefficients grow large."""
+    """A column in place of the kept one of a row; None where the pivot is small or coefficients grow large."""
     if abs(point.K[row, column]) <= SMALLEST_PIVOT:
         return None
     factors = point.K[:, column] / point.K[row, column]
