@@ -382,10 +382,10 @@ def _repeatability(page: Page, found: tuple[Experiment, ...]) -> None:
         f"Within 5 % repeat {counted}, of {len(stages[0])}. The noise of our sensors, which are ours, bounds "
         f"{int((least[1] > LIMIT).sum())} parameters above 5 %; the paper does not say how it fared with such small "
         "ones. Fitting link by link hands the errors of one stage on to the next, so it repeats less well. In the "
-        f"weighted fit those that do not repeat make up at most {largest:.2g} % of a torque, and all above do; without "
-        f"noise and with joints held by twice the gains {quiet} repeat. So the claim holds for what a torque shows. "
-        "For the smallest parameters it does not, even without noise: what the five-point derivative and a joint that "
-        "does not quite stand still leave is as large as they are."
+        f"weighted fit those that do not repeat make up at most {largest:.2g} % of a torque, and all above do. Without "
+        f"noise and with joints held by twice the gains {quiet} repeat over the two trajectories. So the claim holds "
+        "for what a torque shows. For the smallest parameters it does not, even without noise: what the five-point "
+        "derivative and a joint that does not quite stand still leave is as large as they are."
     )
 
 
