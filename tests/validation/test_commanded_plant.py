@@ -64,6 +64,10 @@ def test_actuators_hold_what_was_identified(found: LoopIdentification) -> None:
     assert plant.actuator_forcerange == pytest.approx(np.array([[-200.0, 200.0]] * 2))
     text = isaac_lab_text(model)
     compile(text, "isaac_lab.py", "exec")
+    bent = _with_effects(model, {"FVC1": 0.4, "KS2": 1.0})
+    assert all(
+        f"# joint '{joint}'" in isaac_lab_text(bent) and f"# joint '{joint}'" not in text for joint in ("j1", "j2")
+    )
     assert "DelayedPDActuatorCfg" in text and "min_delay=2" in text and '"j1": 150' in text
 
 
@@ -98,7 +102,11 @@ def test_mujoco_has_the_springs_of_elastic_joints(encoder: str, tmp_path: Path) 
     assert ("motor of j2, residual" in commanded_validation(model, "model", own).written()) == (encoder == "both")
     found = validate_in_mujoco(model, logs[1], step=2.5e-4)[0]
     assert found.relative < 0.01 and len(found.joints) == (3 if encoder == "both" else 2)
-    _same_accelerations(model, minertia.read_robot(tmp_path / "model.toml"), tmp_path / "code")
+    robot = minertia.read_robot(tmp_path / "model.toml")
+    _same_accelerations(model, robot, tmp_path / "code")
+    cubic = {"FVC2": 0.4}  # acts at the motor, too
+    bent = _with_effects(model, cubic)
+    _same_accelerations(bent, robot.with_parameters(cubic), tmp_path / "cubic")
     made = minertia.generate(minertia.read_robot(tmp_path / "model.toml"), None, programs=("gravity",))
     assert any("j2: elastic, taken as rigid in gravity" in note for note in made.notes)
     linkside = {**model.evidence["loop"]["elastic"], "feedback": "link"}
@@ -114,6 +122,13 @@ def test_a_loop_that_reads_links_behind_springs_is_not_written_for_mujoco(tmp_pa
     assert [note.where for note in notes] == ["actuators.mjcf"] and "read the links" in notes[0].text
     assert not (tmp_path / "out" / "actuators.mjcf").exists() and (tmp_path / "out" / "isaac_lab.py").exists()
     assert "motor of j2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")  # both encoders are drawn
+
+
+def _with_effects(model: IdentifiedModel, values: dict[str, float]) -> IdentifiedModel:
+    """The model with more effects than were fitted."""
+    found = replace(model)
+    found.__dict__["robot"] = model.robot.with_parameters(values)
+    return found
 
 
 def _same_accelerations(model: IdentifiedModel, robot: minertia.Robot, folder: Path) -> None:
