@@ -39,7 +39,7 @@ class MujocoArm:
         self.state = self.data.qpos, self.data.qvel
         self.efforts, self.joint_rates = self.data.qfrc_applied, _run_of(self.dof)
         self.offset = constant_efforts(self.robot)
-        self.effects = _Effects(self, more, temperature) if self.robot.other_effects or more else None
+        self.effects = _PlantEffects(self, more, temperature) if self.robot.other_effects or more else None
 
     def place(self, q: Array, qd: Array) -> None:
         """Put the robot into a state at time 0."""
@@ -110,7 +110,7 @@ class _Side(NamedTuple):
     coordinate: int
 
 
-class _Effects:
+class _PlantEffects:
     """Effects that MuJoCo has no element for; the load of a joint is that of MuJoCo's last step."""
 
     def __init__(self, arm: MujocoArm, more: More, temperature: Array | None) -> None:
