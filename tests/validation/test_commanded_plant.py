@@ -16,7 +16,7 @@ import pytest
 
 import minertia
 from minertia.errors import MinertiaError
-from minertia.identification.actuators import isaac_lab_text, motor_name, position_mjcf
+from minertia.identification.closed_loop.actuators import isaac_lab_text, motor_name, position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints

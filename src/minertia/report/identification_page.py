@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.evidence.residuals import Residuals, pooled
-from minertia.identification.judge import residuals_on
-from minertia.identification.logs.recording import SI
-from minertia.identification.loss import urdf_loss
+from minertia.identification.kinds import PredictedLog, Section
 from minertia.report.charts import STYLE as CHART_STYLE
 from minertia.report.charts import effort_chart, legend
 from minertia.report.html import (
@@ -39,7 +36,6 @@ from minertia.report.words import CLASS_WORDS
 from minertia.version import __version__
 
 if TYPE_CHECKING:
-    from minertia.identification.campaigns.prepare import PreparedLog
     from minertia.identification.evidence.parameters import ParameterEvidence
     from minertia.identification.identify import Identification
     from minertia.identification.model import IdentifiedModel
@@ -48,7 +44,6 @@ FORMAT = 1
 COLOURS = {"good": "good", "usable": "fair", "not good": "bad"}
 SHOWN = 4  # logs whose curves are drawn, at most
 POOR = 0.3  # relative deviation that is marked
-UNITS = {"Nm": "N m"}
 
 
 def identification_page(result: Identification, model: IdentifiedModel) -> str:
@@ -61,10 +56,11 @@ def identification_page(result: Identification, model: IdentifiedModel) -> str:
             section("Residuals", _residuals(result)),
             _curves(result),
             section("Parameters", parameter_section(result, model)),
+            *map(_further, result.problem.sections(result.estimate)),
             not_excited_section(result),
-            _physical(result, model),
+            section("Can such a robot exist?", bullets(physical_sentences(result, model))),
             audit_section(result),
-            section("How this was made", _made(result)),
+            section("How this was made", facts(made_facts(result))),
         )
     )
     return page(title, body, kind="identification", format_version=FORMAT, style=VERDICT_STYLE + CHART_STYLE)
@@ -110,69 +106,48 @@ def _unseen(result: Identification) -> str:
 
 def _residuals(result: Identification) -> str:
     rows = result_rows(result, short)
-    nominal = _nominal_on_training(result)
-    if nominal is not None:
-        rows = {"training": rows.pop("training"), "nominal model, training": nominal, **rows}
-    lead = (
-        "Norm of the residual over norm of the effort, prediction and measurement through the same evaluation filter. "
-        "Logs named here were not fitted; the nominal model has the robot file's own parameters."
-    )
-    return paragraph(lead) + text_table(residual_rows(rows)) + _rmse(result, _units(result))
+    return paragraph(result.problem.measure.about) + text_table(residual_rows(rows)) + _rmse(result)
 
 
-def _rmse(result: Identification, unit: str) -> str:
+def _rmse(result: Identification) -> str:
+    """Root mean squares, in the unit of each output."""
     judged = {"training": result.training, **{short(r.log): r for r in result.validation}}
     rows = [[escape(name), *(number(e, 3) for e in r.joint_rmse)] for name, r in judged.items()]
     right = tuple(range(1, len(result.training.joints) + 1))
     table = markup_table(["", *result.training.joints], rows, right)
-    return paragraph(f"Root mean square of the residual [{unit}]:") + table
-
-
-def _units(result: Identification) -> str:
-    """Units of the efforts that are judged."""
-    unit = _unit(result.problem.logs[0])
-    kinds = [joint.kind for joint in result.robot.joints]
-    return f"{unit}; N where a joint slides" if unit == "N m" and "prismatic" in kinds else unit
-
-
-def _nominal_on_training(result: Identification) -> Residuals | None:
-    if not result.robot.has_parameters:
-        return None
-    beta = result.linear.nominal()
-    return pooled("nominal", [residuals_on(result.linear, beta, log) for log in result.problem.logs])
+    return paragraph(f"Root mean square of the residual [{result.problem.measure.unit}]:") + table
 
 
 def _curves(result: Identification) -> str:
     """Curves of the logs, those never fitted first."""
-    logs = [(log, "not fitted") for log in result.problem.unseen] + [(log, "fitted") for log in result.problem.logs]
+    logs, unseen = result.predictions(), {r.log for r in result.validation}
     parts = []
-    judged = {r.log: r for r in (*result.evidence.logs, *result.validation)}
-    for log, kind in logs[:SHOWN]:
-        parts.append(section(f"{log.name} ({kind})", legend(), *_log_charts(result, log, judged.get(log.name))))
+    for log in logs[:SHOWN]:
+        kind = "not fitted" if log.name in unseen else "fitted"
+        parts.append(section(f"{log.name} ({kind})", legend(), *_log_charts(log, result.problem.measure.word)))
     if len(logs) > SHOWN:
-        left = ", ".join(log.name for log, _ in logs[SHOWN:])
+        left = ", ".join(log.name for log in logs[SHOWN:])
         parts.append(paragraph(f"Not drawn: {left}."))
     return "".join(parts)
 
 
-def _log_charts(result: Identification, log: PreparedLog, found: Residuals | None) -> list[str]:
-    if log.judged is None:
-        return [paragraph("This log was given as a motion; there are no measured curves to draw.")]
-    part = next(log.judged.parts())  # of a log read in blocks, the first
-    measured, predicted = part.compared(result.predict(part))
-    unit = _unit(log)
+def _log_charts(log: PredictedLog, word: str) -> list[str]:
+    curves = log.curves()
+    if curves is None:
+        return [paragraph("With these values the motion runs away; there is nothing to draw.")]
     charts = []
-    for j, joint in enumerate(result.linear.row_names):
-        remark = f"[{unit}]"
-        if found is not None:
-            remark += f", residual {percent(found.joint_relative[j])} of the effort"
-        charts.append(effort_chart(joint, remark, part.times, measured[:, j], predicted[:, j], ""))
+    for j, joint in enumerate(log.outputs):
+        remark = f"{word} [{curves.units[j]}], residual {percent(log.residuals.joint_relative[j])} of the {word}"
+        charts.append(effort_chart(joint, remark, curves.t, curves.measured[:, j], curves.predicted[:, j], ""))
     return charts
 
 
-def _unit(log: PreparedLog) -> str:
-    unit = SI if log.judged is None else log.judged.unit
-    return UNITS.get(unit, unit)
+def _further(part: Section) -> str:
+    """A part that the kind of the problem adds."""
+    lines = "".join(paragraph(sentence(text)) for text in part.sentences)
+    rows = [[number(cell, 4) if isinstance(cell, float) else escape(cell) for cell in row] for row in part.rows]
+    right = tuple(k for k, cell in enumerate(part.rows[0]) if isinstance(cell, float)) if part.rows else ()
+    return section(part.title, lines, markup_table(part.headers, rows, right) if rows else "")
 
 
 def parameter_section(result: Identification, model: IdentifiedModel) -> str:
@@ -221,10 +196,6 @@ def not_excited_section(result: Identification) -> str:
     )
 
 
-def _physical(result: Identification, model: IdentifiedModel) -> str:
-    return section("Can such a robot exist?", bullets(physical_sentences(result, model)))
-
-
 def physical_sentences(result: Identification, model: IdentifiedModel) -> list[str]:
     """Whether a robot can have these values, what that costs, and what the estimator noted."""
     verdict, sentences = result.estimate.verdict, []
@@ -241,10 +212,7 @@ def physical_sentences(result: Identification, model: IdentifiedModel) -> list[s
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
-    lost = urdf_loss(result, model) if str(result.robot.source).lower().endswith(".urdf") else None
-    if lost is not None:
-        sentences.append(f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo")
-    return [*sentences, *result.estimate.notes]
+    return [*sentences, *result.problem.losses(result, model), *result.estimate.notes]
 
 
 def audit_section(result: Identification) -> str:
@@ -263,10 +231,6 @@ def audit_lines(result: Identification) -> list[str]:
                 where = ", ".join(p for p in (f.channel, "" if f.row is None else f"row {f.row}") if p)
                 lines.append(f"{log.name}: {f.level}: {where + ': ' if where else ''}{f.text}")
     return lines
-
-
-def _made(result: Identification) -> str:
-    return facts(made_facts(result))
 
 
 def made_facts(result: Identification) -> dict[str, object]:
@@ -290,6 +254,7 @@ def made_facts(result: Identification) -> dict[str, object]:
         pairs["fixed"] = words(record["fix"])
     if record["prior"]:
         pairs["prior"] = record["prior"]
+    pairs |= result.problem.made(result.estimate)
     spread = result.evidence.spread
     if spread is not None:
         pairs["autocorrelation time of the residuals"] = (

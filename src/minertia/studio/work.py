@@ -118,12 +118,12 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.audits.audit import audit
     from minertia.identification.audits.off import checks_off
     from minertia.identification.campaigns.read import read_campaign
-    from minertia.identification.closed_loop.identify import is_commanded
+    from minertia.identification.kinds import kind_of
     from minertia.report.fit_views import log_view
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    has_efforts = not is_commanded(campaign)
+    has_efforts = kind_of(campaign).has_efforts
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
     for k, log in enumerate(logs):
         title = titles.get(log.name.partition(" [")[0], log.name)
@@ -146,10 +146,8 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
 def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
-    from minertia.report.commanded_views import result_view
-    from minertia.report.fit_views import titled
+    from minertia.report.fit_views import fit_view, titled
     from minertia.report.folders import check_identification, write_identification
-    from minertia.report.identification_tables import residual_word
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
@@ -163,7 +161,7 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     result = identify(campaign, tell=tell)
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = titled(result_view(result, work.titles), work.titles)
+    view = titled(fit_view(result, work.titles), work.titles)
     tell("looking for the values that matter")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
@@ -172,17 +170,14 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
-    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {residual_word(result)}{told}"
+    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {result.problem.measure.word}{told}"
 
 
 def _significance(result: Identification) -> dict[str, Any] | None:
     """How few values predict as well; None where the logs do not tell."""
-    from minertia.identification.commanded import LoopIdentification
     from minertia.identification.significance import significance
     from minertia.report.pages import significance_view
 
-    if isinstance(result, LoopIdentification):
-        return None  # no regressor of efforts
     try:
         return significance_view(significance(result.problem), result.problem)
     except MinertiaError:
@@ -191,6 +186,7 @@ def _significance(result: Identification) -> dict[str, Any] | None:
 
 def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
     """A model on logs that it never saw."""
+    from minertia.identification.kinds import kind_of_model
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import validate
 
@@ -200,8 +196,8 @@ def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
     found = validate(known, [file.path for file in files], tell=lambda step: work.tell(step, None))
     titles = work.titles
     rows = [{**r.to_dict(), "log": titles.get(r.log, r.log)} for r in found]
-    worst = max((r.relative for r in found), default=0.0)
-    return {"validation": rows, "model": known.robot.name}, f"largest residual {100 * worst:.3g} % of the effort"
+    worst, word = max((r.relative for r in found), default=0.0), kind_of_model(known).measure.word
+    return {"validation": rows, "model": known.robot.name}, f"largest residual {100 * worst:.3g} % of the {word}"
 
 
 # ---------------------------------------------------------------------- motion

@@ -104,6 +104,8 @@ SAME_MOTION = 1e-3  # squared difference of positions, over their variance: cont
 LAG_MOST = 1 / 3  # a model that leaves more on unseen motion is not good
 LAG_JOINT = 0.5  # of one joint's, from which the joint is a limit: servos whose friction sticks leave less
 TIE = 1.02  # residual over that of a rival up to which a model is no worse, as one within `MORE` of the lag is
+TOGETHER = 3.0  # deviation of damping over that of delay and damping together, from which the motion tells only the sum
+LEFT_PART = 1 / 3  # of a single log, at its end, that is left out and predicted: as long a motion as tells all joints
 
 
 def bound(friction: float) -> float:

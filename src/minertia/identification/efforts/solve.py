@@ -1,14 +1,14 @@
-"""The second step of an identification: values of the unknowns."""
+"""Values of the unknowns of efforts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import CampaignError, MinertiaError, expected
-from minertia.identification.build import Problem
+from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.estimators import named_estimator, table_name
 from minertia.identification.estimators.estimate import Estimate, Fit
@@ -19,10 +19,12 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
+if TYPE_CHECKING:
+    from minertia.identification.efforts.problem import EffortProblem
 
-def solve(problem: Problem, estimator: str | Estimator | None = None) -> Estimate:
+
+def solve_efforts(problem: EffortProblem, estimator: str | Estimator | None) -> Estimate:
     """Fit the unknowns of a problem with the campaign's estimator, or another one by name or as an object."""
-    expected(problem, Problem, "the problem", "build_problem")
     campaign = problem.campaign
     asked = campaign.estimator if estimator is None else estimator
     options = campaign.options if estimator is None else {}

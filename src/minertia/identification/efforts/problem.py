@@ -1,24 +1,36 @@
-"""The first step of an identification: a campaign to its linear problem.  Nothing is fitted."""
+"""`EffortProblem`: rows of measured efforts, linear in the unknowns.  Nothing is fitted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, expected
-from minertia.identification.campaigns.campaign import SETS, Campaign
+from minertia.identification.campaigns.campaign import SETS, Campaign, LogLike
 from minertia.identification.campaigns.prepare import (
     PreparedCampaign,
     PreparedLog,
     Tell,
     prepare_campaign,
     refuse_unknown_gains,
-    silent,
 )
+from minertia.identification.efforts.files import robot_files, urdf_loss, write_robot_files
+from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
+from minertia.identification.efforts.model import effort_model
+from minertia.identification.efforts.prediction import PredictedEfforts
+from minertia.identification.efforts.solve import solve_efforts
+from minertia.identification.efforts.validate import predicted_efforts
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.measure import EFFORT, Measure
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.kinds import Problem, Reading
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
     START,
@@ -39,11 +51,16 @@ from minertia.identification.problem.solve import weighted_solution
 from minertia.notebook import clipped, plural
 from minertia.threads import one_thread
 
+if TYPE_CHECKING:
+    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.result import Identification
+    from minertia.robot.robot import Note
+
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Problem:
+class EffortProblem(Problem):
     """The linear problem of a campaign: logs read, audited, repaired and filtered; rows, names and weights.
 
     campaign: with every choice that depends on its logs made.  logs, unseen: those fitted, and those only predicted.
@@ -52,6 +69,8 @@ class Problem:
     None where they were stated.
     """
 
+    kind: ClassVar[str] = "efforts"
+    measure: ClassVar[Measure] = EFFORT
     campaign: Campaign
     logs: tuple[PreparedLog, ...]
     unseen: tuple[PreparedLog, ...]
@@ -60,6 +79,16 @@ class Problem:
     fixed: tuple[str, ...]
     excitation: ExcitationDiagnosis = field(repr=False)
     ladder: Ladder | None = None
+
+    @classmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """Whatever no other kind takes: logs are read as efforts, and refused where they have none."""
+        return True
+
+    @classmethod
+    def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortProblem:
+        """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
+        return _built(campaign, tell)
 
     @property
     def linear(self) -> LinearModel:
@@ -72,15 +101,83 @@ class Problem:
         return self.linear.names
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the rows of a sample: of the efforts, or of the power of all of them."""
+        return self.observation.row_names
+
+    @property
     def known(self) -> dict[str, float]:
         """Values of parameters that are not fitted, by name."""
         return {**self.linear.choice.fixed, **self.campaign.fix}
+
+    def linear_rows(self) -> tuple[Observation, Observation | None]:
+        """Rows of the unknowns that are not known, of fitted and of unseen logs."""
+        return self.free, self.unseen_observation()
 
     def unseen_observation(self) -> Observation | None:
         """The linear problem of the logs that are only predicted, None without any."""
         if not self.unseen:
             return None
         return with_fixed(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
+
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> Estimate:
+        """Values of the unknowns by the campaign's estimator, or by another one."""
+        return solve_efforts(self, estimator)
+
+    def evidence(self, estimate: Estimate) -> Evidence:
+        """Residuals, deviations, folds, rivals and doubts."""
+        return effort_evidence(self, estimate)
+
+    def rows(self, estimate: Estimate) -> Observation:
+        """The triangles of all unknowns, whatever their values."""
+        return self.observation
+
+    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
+        """What the motion can tell apart, whatever the values."""
+        return self.excitation
+
+    def predicted(self, estimate: Estimate, log: PreparedLog, residuals: Residuals) -> PredictedEfforts:
+        """One of the logs as an estimate predicts it."""
+        return PredictedEfforts(log, self.linear, estimate.beta, residuals)
+
+    def linear_values(self, estimate: Estimate) -> Array:
+        """The values themselves."""
+        return estimate.beta
+
+    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
+        """With the deviations of the evidence."""
+        return correlated_covariance(estimate, evidence.parameters, evidence.spread)
+
+    def model_of(self, result: Identification, *, physical: bool) -> IdentifiedModel:
+        """The model; physical: look for standard parameters that a robot can have."""
+        return effort_model(self, result, physical=physical)
+
+    def losses(self, result: Identification, model: IdentifiedModel) -> tuple[str, ...]:
+        """What a URDF has no place for."""
+        lost = urdf_loss(result, model) if str(result.robot.source).lower().endswith(".urdf") else None
+        return () if lost is None else (f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo",)
+
+    @classmethod
+    def remembers(cls, model: IdentifiedModel) -> bool:
+        """Whatever no other kind remembers."""
+        return True
+
+    @classmethod
+    def predict_logs(
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: Reading
+    ) -> tuple[PredictedEfforts, ...]:
+        """Logs as a model predicts them, with remarks on how far they leave its own."""
+        return predicted_efforts(model, logs, reading)
+
+    @classmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """The robot's own file, and an MJCF beside a URDF."""
+        return robot_files(campaign.robot)
+
+    @classmethod
+    def write_files(cls, result: Identification, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+        """The robot's own file with the new parameters."""
+        return write_robot_files(result, model, draft, out)
 
     def in_torques(self, part: Observation) -> Observation | None:
         """The fitted logs with efforts for rows and the unknowns of a part; None where these are its rows."""
@@ -99,8 +196,7 @@ class Problem:
         )
 
 
-def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent) -> Problem:
-    """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
+def _built(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortProblem:
     if not isinstance(campaign, PreparedCampaign):
         expected(campaign, Campaign, "the campaign", "read_campaign")
     stated = campaign.campaign if isinstance(campaign, PreparedCampaign) else campaign
@@ -159,12 +255,12 @@ def _motions(logs: Sequence[PreparedLog]) -> tuple[list[LogMotion], list[str]]:
     return [log.motion for log in logs], [log.name for log in logs]
 
 
-def _problem(ready: PreparedCampaign, observation: Observation) -> Problem:
+def _problem(ready: PreparedCampaign, observation: Observation) -> EffortProblem:
     free, fixed = with_fixed(observation, {**observation.model.choice.fixed, **ready.campaign.fix})
     found = excitation(free)
     if free.count and found.rank == 0:
         raise MinertiaError("nothing moved in these logs, so nothing can be identified")
-    return Problem(ready.campaign, ready.train, ready.validate, observation, free, fixed, found)
+    return EffortProblem(ready.campaign, ready.train, ready.validate, observation, free, fixed, found)
 
 
 def _observed(model: LinearModel, motions: Sequence[LogMotion], names: Sequence[str]) -> Observation:
