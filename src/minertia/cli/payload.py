@@ -147,8 +147,8 @@ def _load(
 ) -> Payload:
     """The load; where: its frame and the flange, as they are named; how: the map of columns, and the topic."""
     from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.model import campaign_like
     from minertia.identification.payload import identify_payload
+    from minertia.identification.remembered import campaign_like
 
     mapping: Any = None
     if not isinstance(known, Campaign):

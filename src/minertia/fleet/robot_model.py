@@ -20,9 +20,10 @@ from minertia.fleet.stored_types import StoredType
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.intervals import NORMAL
-from minertia.identification.model import IdentifiedModel, relation_of
+from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.terms import Wanted
+from minertia.identification.remembered import relation_of
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.record import recorded_campaign
-from minertia.identification.evidence.parameters import ParameterEvidence
-from minertia.identification.logs.columns import ColumnMap
+from minertia.algebra.vec3 import Pose
+from minertia.documents import toml_document
+from minertia.files import write_file
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
 from minertia.notebook import clipped, frame, html_table, plural
-from minertia.robot.identified import identified_robot
-from minertia.robot.inertia import impossible
-from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.dh.write import toml_text
+from minertia.robot.identified import FORMAT, identified_robot
+from minertia.robot.joint import numeric_pose
+from minertia.robot.reading import MODEL
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -83,9 +84,7 @@ class IdentifiedModel:
 
         force: replace a file that minertia did not write, or that was edited since.
         """
-        from minertia.identification.model_file import write_model  # which reads models back
-
-        write_model(self, path, force=force)
+        write_file(path, model_text(self), force=force)
 
     def to_frame(self) -> Any:
         """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
@@ -142,63 +141,54 @@ def term_table(term: Term) -> dict[str, Any]:
     return table | ({"known": True} if term.is_known else {})
 
 
-def parameter_entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
-    """A value in the model's file."""
-    entry: dict[str, Any] = {
-        "name": p.name,
-        "value": p.value,
-        "deviation": p.deviation,
-        "interval": list(p.interval),
-        "class": p.kind,
-        "relation": relation_of(linear, p.name),
+def model_text(model: IdentifiedModel) -> str:
+    """The TOML text of a model."""
+    linear = model.linear
+    document = {
+        "format": FORMAT,
+        "kind": MODEL,
+        "physical": model.is_physical,
+        "joints": list(linear.row_names),
+        "method": linear.base.method,
+        "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
+        "unknowns": {
+            "names": list(linear.names),
+            "values": model.beta.tolist(),
+            "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
+        },
+        "standard": dict(model.standard),
+        "not_excited": dict(model.not_excited),
+        "parameters": [dict(p) for p in model.parameters],
+        "evidence": dict(model.evidence),
+        "campaign": dict(model.campaign),
+        "frames": _frames(linear.robot),
+        "robot": toml_document(toml_text(linear.robot)),
     }
-    return entry | ({"over_recordings": dict(p.over_recordings)} if p.over_recordings else {})
+    return tomli_w.dumps(_plain(document))
 
 
-def is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
-    """Whether links with these standard parameters can exist."""
-    links = [[values.get(full_name(s, j + 1), 0.0) for s in LINK_SYMBOLS] for j in range(robot.n_joints)]
-    return all(ten[9] > 0 and impossible(ten) is None for ten in links)
+def _frames(robot: Robot) -> dict[str, Any]:
+    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+
+    def flat(pose: Pose) -> list[float]:
+        R, p = numeric_pose(pose, robot.symbol_values)
+        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
+
+    return {
+        "links": [flat(joint.file_frame) for joint in robot.joints],
+        "named": [
+            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
+            for name, f in robot.frames.items()
+        ],
+    }
 
 
-def relation_of(model: LinearModel, name: str) -> str:
-    """An unknown as a sum of standard parameters: in letters where no effect or joint was left out of it.
-
-    What is no unknown of the linear model, such as a gain of a servo, is told by its own name.
-    """
-    if name not in model.names:
-        return name
-    row = model.K[model.index(name)]
-    if name in model.base.names:
-        whole = {c for c, v in zip(model.base.columns, model.base.K[model.base.names.index(name)], strict=True) if v}
-        if whole == {model.standard[c] for c in np.flatnonzero(row)}:
-            return model.base.relation_texts()[name]
-    parts = [
-        (row[c] < 0, model.standard[c] if abs(row[c]) == 1 else f"{abs(row[c]):.6g}*{model.standard[c]}")
-        for c in np.flatnonzero(row)
-    ]
-    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts)
-    return text.removeprefix(" + ").removeprefix(" ")
-
-
-def campaign_like(
-    model: IdentifiedModel,
-    logs: LogLike | Sequence[LogLike],
-    columns: ColumnMap | str | Path | None = None,
-    *,
-    drop_torn: bool = False,
-) -> Campaign:
-    """A campaign that reads other logs as a model's own were read, to be predicted; drop_torn: without torn rows."""
-    campaign = recorded_campaign(model.nominal, model.campaign)
-    joints = tuple(name for name in model.linear.row_names if name in model.nominal.coordinate_names)
-    changes = {} if columns is None else {"columns": columns}
-    made = replace(campaign, joints=joints, validate=logs, **changes)  # type: ignore[arg-type]
-    return made.without_torn_rows() if drop_torn else made
-
-
-def fitted_before(model: IdentifiedModel, log: str) -> tuple[str, ...]:
-    """A remark where the model was fitted to a log of this name, or to a part of it."""
-    fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
-    if Path(log.partition(" [")[0]).name not in fitted:
-        return ()
-    return ("a log of this name was fitted, at least in part: its residual says little about other motion",)
+def _plain(value: Any) -> Any:
+    """Data that TOML can hold: nothing where a value is missing, numbers as they are."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value if v is not None]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

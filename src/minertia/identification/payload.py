@@ -20,9 +20,10 @@ from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.drive import ASSUMED, Drive
-from minertia.identification.model import IdentifiedModel, campaign_like
+from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
+from minertia.identification.remembered import campaign_like
 from minertia.robot.flange import find_flange, load_frame
 
 Array = NDArray[np.float64]

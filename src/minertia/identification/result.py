@@ -18,12 +18,13 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import log_figure
 from minertia.identification.kinds import PredictedLog, Problem
-from minertia.identification.model import IdentifiedModel, parameter_entry, parameter_frame, parameter_table
+from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
+from minertia.identification.remembered import parameter_entry
 from minertia.notebook import clipped, plural
 from minertia.robot.robot import Robot
 

@@ -18,11 +18,12 @@ from minertia.identification.loads.payload import Payload, payload_of
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import SI, Recording
-from minertia.identification.model import IdentifiedModel, campaign_like
+from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
 from minertia.identification.online.evidence import BlockStage
 from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
 from minertia.identification.online.samples import LATE, SampleStage, WatchedRobot, blocks_of_log, filtered_motion
+from minertia.identification.remembered import campaign_like
 from minertia.notebook import clipped, plural
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose

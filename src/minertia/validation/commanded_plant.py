@@ -21,8 +21,9 @@ from minertia.identification.closed_loop.predict import VALIDATED_STEP
 from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import with_start
 from minertia.identification.evidence.residuals import Residuals, residuals_of_arrays
-from minertia.identification.model import IdentifiedModel, campaign_like
+from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
+from minertia.identification.remembered import campaign_like
 from minertia.validation.engines import mujoco_package
 
 Array = NDArray[np.float64]

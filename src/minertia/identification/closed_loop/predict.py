@@ -18,7 +18,8 @@ from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kinds import Curves, PredictedLog, Reading
-from minertia.identification.model import IdentifiedModel, campaign_like, fitted_before
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.remembered import campaign_like, fitted_before
 
 Array = NDArray[np.float64]
 VALIDATED_STEP = 2.5e-4  # s, with which logs are simulated that a model predicts

@@ -19,10 +19,11 @@ from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.judge import ratios
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
 from minertia.identification.kinds import Section
-from minertia.identification.model import IdentifiedModel, is_possible
+from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.physical.fit import nearest_with_base
 from minertia.identification.problem.ladder import START
+from minertia.identification.remembered import is_possible
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot

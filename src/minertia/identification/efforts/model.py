@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
 from minertia.identification.evidence.extrapolation import fitted_reach
-from minertia.identification.model import IdentifiedModel, is_possible
+from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
+from minertia.identification.remembered import is_possible
 
 if TYPE_CHECKING:
     from minertia.identification.efforts.problem import EffortProblem
