@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from minertia.identification.estimators.estimate import Estimate
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import build_problem, identify, judge, solve
-    from minertia.identification.kinds import Problem
+    from minertia.identification.kind import Problem
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.load import Load
     from minertia.identification.loads.payload import Payload
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from minertia.identification.online.levels import WatchLevels, WatchOptions
     from minertia.identification.online.levels_file import read_levels
     from minertia.identification.payload import identify_gains, identify_payload
-    from minertia.identification.result import Identification
+    from minertia.identification.result import Identification, LoopIdentification
     from minertia.identification.signals.evaluation import Evaluation
     from minertia.identification.signals.filtering import Filter, prepared
     from minertia.identification.significance import SignificantParameters, significance
@@ -136,7 +136,7 @@ _HOME = {
     "IdentifiedModel": "minertia.identification.model",
     "Load": "minertia.identification.loads.load",
     "Log": "minertia.identification.campaigns.campaign",
-    "LoopIdentification": "minertia.identification.commanded",
+    "LoopIdentification": "minertia.identification.result",
     "MinertiaError": "minertia.errors",
     "ModelComparison": "minertia.identification.comparison",
     "MotionLimits": "minertia.excitation.limits",
@@ -144,7 +144,7 @@ _HOME = {
     "NotHeld": "minertia.validation.engines",
     "Optimality": "minertia.excitation.options",
     "Payload": "minertia.identification.loads.payload",
-    "Problem": "minertia.identification.kinds",
+    "Problem": "minertia.identification.kind",
     "Recorded": "minertia.excitation.options",
     "Recording": "minertia.identification.logs.recording",
     "Rehearsal": "minertia.validation.rehearsed",

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import InputError, UnknownName
+from minertia.identification.kind import PredictedLog
 from minertia.notebook import MEASURED, PREDICTED, REST, SMALL, clipped, panels, thinned
-
-if TYPE_CHECKING:
-    from minertia.identification.result import Identification
 
 Array = NDArray[np.float64]
 
 
-def log_figure(result: Identification, name: str | None = None) -> Any:
+def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str | None = None) -> Any:
     """Measured and predicted output and residual of each joint over time: efforts, or distances from commands.
 
-    name: of the log; by default the first that was not fitted, else the first one.  Of a log that is read in blocks the
-    first block is shown.
+    unseen: how many of the logs, the first, were not fitted.  word: for what is drawn.  name: of the log; by default
+    the first.  Of a log that is read in blocks the first block is shown.
     """
-    logs = {log.name: log for log in result.predictions()}
+    logs = {log.name: log for log in every}
     if name is not None and name not in logs:
         raise UnknownName("log", name, logs)
     log = next(iter(logs.values())) if name is None else logs[name]
-    curves, measure = log.curves(), result.evidence.measure
+    curves = log.curves()
     if curves is None:
-        raise InputError(
-            f"the values make the motion of {log.name} run away, so there is nothing to draw; name another log"
-        )
-    kind = "not fitted" if log.name in {r.log for r in result.validation} else "fitted"
+        raise InputError(f"with these values the motion of {log.name} runs away and cannot be drawn; name another log")
+    kind = "not fitted" if log in every[:unseen] else "fitted"
     figure, axes = panels(len(log.outputs), 2, title=f"{log.name} ({kind})", sharex=True, width_ratios=(3, 2))
     for j, joint in enumerate(log.outputs):
         measured, predicted = curves.measured[:, j], curves.predicted[:, j]
@@ -40,10 +37,10 @@ def log_figure(result: Identification, name: str | None = None) -> Any:
         own.plot(*thinned(curves.t, predicted), color=PREDICTED, linewidth=0.9, label="predicted")
         own.set_ylabel(f"{clipped(joint, 18)}\n[{curves.units[j]}]", **SMALL)
         below.plot(*thinned(curves.t, measured - predicted), color=REST, linewidth=0.8)
-        below.set_title(_share(measured - predicted, measured, measure.word), fontsize=8, loc="left")
+        below.set_title(_share(measured - predicted, measured, word), fontsize=8, loc="left")
     for ax in axes[-1]:
         ax.set_xlabel("time [s]", **SMALL)
-    axes[0, 0].set_title(measure.word, fontsize=9, loc="left")
+    axes[0, 0].set_title(word, fontsize=9, loc="left")
     axes[0, 1].set_title("residual, on its own scale", fontsize=9, loc="right")
     axes[0, 0].legend(fontsize=7, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), frameon=False)
     figure.align_ylabels()

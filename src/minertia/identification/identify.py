@@ -16,7 +16,8 @@ from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, si
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.verdict import verdict
-from minertia.identification.kinds import Problem, kind_of
+from minertia.identification.kind import Problem
+from minertia.identification.kinds import kind_of
 from minertia.identification.result import Identification
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
@@ -45,6 +46,8 @@ def judge(problem: Problem, estimate: Estimate) -> Identification:
     expected(problem, Problem, "the problem", "build_problem")
     expected(estimate, Estimate, "the estimate", "solve")
     settled = problem.settled(estimate)
+    if estimate.names != settled.names:
+        raise InputError("the estimate has the unknowns of another problem; give what solve returned for this one")
     with one_thread():
         evidence = settled.evidence(estimate)
     return Identification(settled, estimate, evidence, verdict(evidence))

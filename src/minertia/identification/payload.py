@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from minertia.errors import InputError, expected
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
-from minertia.identification.efforts.problem import linear_of
+from minertia.identification.efforts.build import linear_of
 from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load

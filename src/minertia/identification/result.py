@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import log_figure
-from minertia.identification.kinds import PredictedLog, Problem
+from minertia.identification.kind import PredictedLog, Problem
 from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
@@ -86,33 +86,40 @@ class Identification:
         """Residuals of the logs that were only predicted."""
         return self.evidence.unseen
 
+    @property
+    def loop(self) -> dict[str, Any]:
+        """Gains, delay and limits of the joints' position loops, as plain data, where these were fitted."""
+        record = self.problem.record(self.estimate)
+        if "loop" not in record:
+            raise self.problem.refused("position loops", "identify from logs of commands without efforts")
+        return dict(record["loop"])
+
     def predict(self, motion: MotionLike) -> Array:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
     def model(self, *, physical: bool = True) -> IdentifiedModel:
         """The model to save, simulate and generate code from; physical: with parameters that a robot can have."""
-        return self.problem.model_of(self, physical=physical)
-
-    def as_model(
-        self,
-        linear: LinearModel,
-        values: tuple[Array, Array],
-        standard: tuple[Mapping[str, float], bool],
-        further: Mapping[str, Any],
-    ) -> IdentifiedModel:
-        """A model with its evidence: values of linear's unknowns with their covariance, standard parameters and whether
-        a robot can have them; further: what else a kind of problem remembers.
-        """
+        parts = self.problem.model_parts(self.estimate, self.evidence, physical=physical)
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
         evidence = {key: record[key] for key in kept} | {
+            "measure": self.problem.measure.word,
             "recordings": [r.to_dict() for r in self.evidence.logs],
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
+            **parts.further,
         }
-        entries, missing = tuple(self.entries()), dict(estimate.not_excited)
-        made = campaign_record(self.problem.campaign)
-        return IdentifiedModel(linear, *values, entries, missing, *standard, evidence | dict(further), made)
+        return IdentifiedModel(
+            parts.linear,
+            parts.beta,
+            parts.covariance,
+            tuple(self.entries()),
+            dict(estimate.not_excited),
+            parts.standard,
+            parts.is_physical,
+            evidence,
+            campaign_record(self.problem.campaign),
+        )
 
     def entries(self) -> list[dict[str, Any]]:
         """The values as a model's file states them: with interval and relation."""
@@ -133,7 +140,7 @@ class Identification:
 
         log: by name; by default the first that was not fitted, else the first one.
         """
-        return log_figure(self, log)
+        return log_figure(self.predictions(), len(self.validation), self.problem.measure.word, log)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, for JSON."""
@@ -161,9 +168,10 @@ class Identification:
     def __repr__(self) -> str:
         name, estimator = clipped(self.robot.name, 30), clipped(self.estimate.estimator, 30)
         unseen = f", {self._unseen()} of unseen" if self.validation else ""
+        part = f"residual {100 * self.training.relative:.3g} % of the {self.evidence.measure.word}{unseen}"
         return (
-            f"<Identification of '{name}' by {estimator}: {plural(len(self.parameters), 'value')}, "
-            f"residual {100 * self.training.relative:.3g} % of the {self.evidence.measure.word}{unseen}; {self.verdict.word}>"
+            f"<Identification of '{name}' by {estimator}: {plural(len(self.parameters), 'value')}, {part}; "
+            f"{self.verdict.word}>"
         )
 
     def _unseen(self) -> str:
@@ -192,3 +200,16 @@ class Identification:
         return "\n".join(
             [*lines, *e.notes, f"{self.verdict.word}:", *(f"- {reason}" for reason in self.verdict.reasons)]
         )
+
+
+class _OfCommands(type):
+    """`isinstance` as it was when fits of commands had a class of their own."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        text = "LoopIdentification is Identification with problem.kind 'commands'; the old name goes in 1.0.0"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return isinstance(value, Identification) and value.problem.kind == "commands"
+
+
+class LoopIdentification(Identification, metaclass=_OfCommands):
+    """The old name of an `Identification` from commands."""

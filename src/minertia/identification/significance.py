@@ -9,7 +9,7 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.significance import SHARE, Significance, eliminate, one_percent
 from minertia.identification.identify import build_problem
-from minertia.identification.kinds import Problem
+from minertia.identification.kind import Problem
 from minertia.notebook import clipped, frame, html_table
 
 FORMAT = 1

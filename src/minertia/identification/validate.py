@@ -8,7 +8,8 @@ from pathlib import Path
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kinds import PredictedLog, Reading, kind_of_model
+from minertia.identification.kind import PredictedLog, Reading
+from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from minertia.identification.audits.findings import Finding
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.identify import Identification
-from minertia.identification.kinds import PredictedLog, Section, kind_of_model
+from minertia.identification.kind import PredictedLog, Section
+from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel

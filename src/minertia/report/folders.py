@@ -77,4 +77,4 @@ def write_identification(
         write_model(model, draft / model_file)
         write_file(draft / data, result.to_json() + "\n")
         write_file(draft / page, written_fit(result, model, names))
-        return result.problem.write_files(result, model, draft, out)
+        return result.problem.write_files(model, draft, out)

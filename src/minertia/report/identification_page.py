@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.kinds import PredictedLog, Section
+from minertia.identification.kind import PredictedLog, Section
 from minertia.report.charts import STYLE as CHART_STYLE
 from minertia.report.charts import effort_chart, legend
 from minertia.report.html import (
@@ -212,7 +212,7 @@ def physical_sentences(result: Identification, model: IdentifiedModel) -> list[s
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
-    return [*sentences, *result.problem.losses(result, model), *result.estimate.notes]
+    return [*sentences, *result.problem.losses(model), *result.estimate.notes]
 
 
 def audit_section(result: Identification) -> str:

@@ -10,7 +10,7 @@ from scipy.signal import welch
 
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kinds import Curves, PredictedLog
+from minertia.identification.kind import Curves, PredictedLog
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 
 Array = NDArray[np.float64]

@@ -36,7 +36,7 @@ from minertia.report.tables import unit_of
 if TYPE_CHECKING:
     from minertia.identification.comparison import ModelComparison
     from minertia.identification.identify import Identification
-    from minertia.identification.kinds import PredictedLog, Problem
+    from minertia.identification.kind import PredictedLog, Problem
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.payload import Payload
     from minertia.identification.model import IdentifiedModel

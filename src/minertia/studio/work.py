@@ -22,12 +22,15 @@ VIEW, WEB_CODE = "view.json", "model.wasm"
 READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn")  # keys of [columns]
 
 
-def run(kind: str, work: JobWork) -> str:
-    """Do a job; what the page shows is in `VIEW`, written when all else is.  Returns one sentence of what came out."""
+def run(kind: str, work: JobWork) -> tuple[str, str]:
+    """Do a job; what the page shows is in `VIEW`, written when all else is.
+
+    Returns one sentence of what came out, and its grade ("good", "usable", "not good"; "" where nothing is judged).
+    """
     view, sentence = KINDS[kind](work)
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
     write_file(make_folder(work.out) / VIEW, text, force=True)
-    return sentence
+    return sentence, str(view.get("grade", ""))
 
 
 # ---------------------------------------------------------------------- robot
@@ -138,7 +141,13 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     drop_curves(work.out.parent, work.out)
     errors = sum(f["level"] == "error" for view in views for f in view["findings"])
     warnings = sum(f["level"] == "warning" for view in views for f in view["findings"])
-    view = {"ok": not errors, "errors": errors, "warnings": warnings, "logs": views}
+    view = {
+        "grade": "not good" if errors else "good",
+        "ok": not errors,
+        "errors": errors,
+        "warnings": warnings,
+        "logs": views,
+    }
     counted = f"{len(views)} log{'s' * (len(views) != 1)} read: {errors} errors, {warnings} warnings"
     return {**view, "joints": list(campaign.robot.coordinate_names)}, counted
 
@@ -166,6 +175,7 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["campaign"] = work.project.campaign()
+    view["grade"] = result.verdict.grade
     write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
@@ -251,19 +261,23 @@ def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
     work.tell("generating", 0.2)
     precision = "float" if s.get("single") else "double"
     made = generate(robot, work.out / "code", programs=programs, target=target, arithmetic=Arithmetic(precision))
-    tested, live = "not compiled: only the target c is", {"why": "only C in double precision runs in the page"}
+    grade, tested, live = (
+        "",
+        "not compiled: only the target c is",
+        {"why": "only C in double precision runs in the page"},
+    )
     if target == "c":
         work.tell("compiling and running the self-test", 0.7)
         try:
             place = tested_code(made.files)
-            tested = "compiled here, and its self-test passed"
+            grade, tested = "good", "compiled here, and its self-test passed"
             live = live if precision == "float" else _live(work, robot, place)
         except CompilerMissing as err:
             tested = f"not compiled: {err}"
             live = {"why": str(err)}
     files = [{"name": p.relative_to(work.out / "code").as_posix(), "bytes": p.stat().st_size} for p in made.files]
     counts = {name: dict(count) for name, count in made.counts.items()}
-    view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "tested": tested,
+    view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "grade": grade, "tested": tested,
             "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash, "live": live}  # fmt: skip
     return view, f"{len(files)} files; {tested}"
 

@@ -17,7 +17,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kinds import Curves, PredictedLog, Reading
+from minertia.identification.kind import Curves, PredictedLog, Reading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.remembered import campaign_like, fitted_before
 

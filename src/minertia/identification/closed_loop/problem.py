@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, MinertiaError, RecordingError, expected
+from minertia.errors import MinertiaError, RecordingError, expected
 from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
@@ -21,14 +21,14 @@ from minertia.identification.closed_loop.judge import command_evidence, hidden_s
 from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
-from minertia.identification.closed_loop.record import LOOP, command_model, loop_record, loop_section
+from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
 from minertia.identification.closed_loop.solve import ServoEstimate, asked_method, solve_commands
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kinds import Problem, Reading, Section
+from minertia.identification.kind import ModelParts, Problem, Reading, Section
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
@@ -37,10 +37,7 @@ from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.notebook import clipped, plural
-
-if TYPE_CHECKING:
-    from minertia.identification.result import Identification
-    from minertia.robot.robot import Note
+from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]
 
@@ -49,7 +46,7 @@ Array = NDArray[np.float64]
 class CommandProblem(Problem):
     """Logs of commands and positions, and the unknowns of robot and servos.
 
-    servos: the unknowns, and what a simulation reads of them.  period: shortest between rows of the fitted logs [s].
+    servos: the unknowns, and what a simulation reads of them.
     """
 
     kind: ClassVar[str] = "commands"
@@ -60,7 +57,6 @@ class CommandProblem(Problem):
     logs: tuple[LoopLog, ...]
     unseen: tuple[LoopLog, ...]
     servos: ServoModel = field(repr=False)
-    period: float
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
@@ -81,10 +77,9 @@ class CommandProblem(Problem):
         logs = [_read(campaign, log, recording) for log, recording in zip(named, logged, strict=True)]
         count = len(campaign.train)
         tell("deriving the loop")
-        period = min(log.period for log in logs[:count])
-        servos = loop_model(campaign, period)
+        servos = loop_model(campaign, min(log.period for log in logs[:count]))
         logs = with_loads(servos, logs, named)
-        return cls(campaign, tuple(logs[:count]), tuple(logs[count:]), servos, period)
+        return cls(campaign, tuple(logs[:count]), tuple(logs[count:]), servos)
 
     @property
     def linear(self) -> LinearModel:
@@ -105,19 +100,18 @@ class CommandProblem(Problem):
         """Refused: positions are not linear in the values."""
         raise self.refused(
             "rows of efforts, in which contributions of values are counted",
-            "look at the deviations in result.parameters, or hold a value with fix and compare residuals of unseen logs",
+            "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
         )
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
         """Values by the method of the campaign, or by another one: output-error, law, didim."""
-        return solve_commands(self, estimator, tell)
+        method = asked_method(self.campaign, estimator)
+        return solve_commands(self.campaign, self.servos, list(self.logs), method, tell)
 
     def settled(self, estimate: Estimate) -> CommandProblem:
         """The problem with the unknowns that were fitted in the end."""
         expected(estimate, ServoEstimate, "the estimate of a fit of commands", "solve")
         fit, campaign = _servo(estimate).servo, _servo(estimate).campaign
-        if fit.model.robot is not self.servos.robot and fit.model.robot != self.servos.robot:
-            raise InputError("the estimate is of another robot; give what solve returned for this problem")
         return replace(self, campaign=campaign, servos=fit.model)
 
     def evidence(self, estimate: Estimate) -> Evidence:
@@ -148,9 +142,9 @@ class CommandProblem(Problem):
         """As the fit states it."""
         return _servo(estimate).servo.covariance
 
-    def model_of(self, result: Identification, *, physical: bool) -> IdentifiedModel:
-        """The model, whose evidence holds the position loops; bodies are possible ones where there are any."""
-        return command_model(_servo(result.estimate).servo, result)
+    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
+        """Of the model, whose evidence holds the position loops; bodies are possible ones where there are any."""
+        return command_parts(_servo(estimate).servo)
 
     def record(self, estimate: Estimate) -> dict[str, Any]:
         """The position loops, and what holds whatever fixed the scale."""
@@ -202,8 +196,7 @@ class CommandProblem(Problem):
         """Position loops for simulators."""
         return LOOP_FILES
 
-    @classmethod
-    def write_files(cls, result: Identification, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
         """Position loops for simulators, where a scale is known."""
         return write_loop_files(model, draft)
 

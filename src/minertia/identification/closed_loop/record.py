@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import UNKNOWN, Command
 from minertia.identification.campaigns.floor import Floor
 from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
 from minertia.identification.closed_loop.model import SIMULATED, ServoModel
-from minertia.identification.kinds import Section
+from minertia.identification.kind import ModelParts, Section
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.physical.fit import nearest_with_base
@@ -28,23 +29,19 @@ from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
 
-if TYPE_CHECKING:
-    from minertia.identification.closed_loop.found import LoopFit
-    from minertia.identification.result import Identification
-
 Array = NDArray[np.float64]
 LOOP = "loop"  # key of a model's evidence that holds its position loops
 
 
-def command_model(fit: LoopFit, result: Identification) -> IdentifiedModel:
-    """The model to save, simulate and generate code from; its evidence holds the position loops."""
+def command_parts(fit: LoopFit) -> ModelParts:
+    """What a model to save, simulate and generate code from is made of; its evidence holds the position loops."""
     model, theta = fit.model, fit.theta
     slopes = model.standard_slopes()
     standard, is_physical = _standard(model, theta)
-    values = model.linear.values(standard), np.asarray(slopes @ fit.covariance @ slopes.T)
+    values, covariance = model.linear.values(standard), np.asarray(slopes @ fit.covariance @ slopes.T)
     further = {LOOP: loop_record(model, theta), "ratios": ratios(fit), "standard_excess": 0.0}
     linear = replace(model.linear, robot=_sprung(model, theta))
-    return result.as_model(linear, values, (standard, is_physical), further)
+    return ModelParts(linear, values, covariance, standard, is_physical, further)
 
 
 def _sprung(model: ServoModel, theta: Array) -> Robot:

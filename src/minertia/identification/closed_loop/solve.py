@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +27,6 @@ from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.solve import inverse
 
-if TYPE_CHECKING:
-    from minertia.identification.closed_loop.problem import CommandProblem
-
 Array = NDArray[np.float64]
 NOTE = "the logs hold commands and no efforts: fitted through the joints' position loops"
 
@@ -43,15 +39,17 @@ class ServoEstimate(Estimate):
     campaign: Campaign = field(kw_only=True)
 
 
-def solve_commands(problem: CommandProblem, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
+def solve_commands(
+    campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
+) -> ServoEstimate:
     """Fit the position loops, change what the logs do not tell, and look for what is missing."""
-    campaign, logs, method = problem.campaign, list(problem.logs), asked_method(problem.campaign, estimator)
-    fit, notes = fitted(problem.servos, logs, method), []
+    period = min(log.period for log in logs)
+    fit, notes = fitted(servos, logs, method), []
     for change in (_with_same_gains, _without_offsets):
         changed = change(campaign, fit)
         if changed is not None:
             campaign, note = changed
-            fit = fitted(loop_model(campaign, problem.period), logs, method)
+            fit = fitted(loop_model(campaign, period), logs, method)
             notes.append(note)
     tell("looking for friction that changes with the position")
     placed = with_placed_friction(campaign, fit, logs)

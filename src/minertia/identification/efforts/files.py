@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +13,11 @@ from minertia.files import FileError
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.observation import Observation
 from minertia.robot.identified import taken_notes
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Note, Robot
 from minertia.robot.write import write_robot
-
-if TYPE_CHECKING:
-    from minertia.identification.result import Identification
 
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 IN_URDF = (*LINK_SYMBOLS, "FV", "FC")  # masses and inertias, damping and friction
@@ -33,10 +30,10 @@ def robot_files(robot: Robot) -> tuple[str, ...]:
     return () if own is None else _robot_files(own)
 
 
-def write_robot_files(result: Identification, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+def write_robot_files(observation: Observation, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
     """Write them; the notes say what they cannot hold."""
     notes = _write_robot(model, draft, out)
-    return (*notes, *_loss(result, model, [note.where for note in notes]))
+    return (*notes, *_loss(observation, model, [note.where for note in notes]))
 
 
 def _robot_files(own: Path) -> tuple[str, ...]:
@@ -75,19 +72,21 @@ def _write_robot(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, 
         return (Note("warning", source.name, f"not written with the new parameters: {err}{older}"),)
 
 
-def _loss(result: Identification, model: IdentifiedModel, where: Sequence[str]) -> tuple[Note, ...]:
+def _loss(observation: Observation, model: IdentifiedModel, where: Sequence[str]) -> tuple[Note, ...]:
     """What other programs miss of the URDF that was written, and where they find it."""
     source = _own_file(model.nominal)
     if source is None or source.suffix.lower() != ".urdf" or source.name in where:
         return ()
-    text = urdf_loss(result, model)
+    text = urdf_loss(observation, model)
     beside = "robot.mjcf has it for MuJoCo; minertia.to_pinocchio(model) has rotor inertias for Pinocchio"
     return () if text is None else (Note("warning", "robot.urdf", f"{text}; {beside}"),)
 
 
-def urdf_loss(result: Identification, model: IdentifiedModel) -> str | None:
+def urdf_loss(observation: Observation, model: IdentifiedModel) -> str | None:
     """A sentence where a URDF loses something that the fitted logs show: how much of the effort, and what of it."""
-    linear, observation = result.linear, result.observation
+    if not str(model.nominal.source).lower().endswith(".urdf"):
+        return None
+    linear = observation.model
     lost = [name for name, value in model.standard.items() if value and symbol_of(name) not in IN_URDF]
     if not lost or not observation.count:
         return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
 from minertia.identification.evidence.doubts import Doubts, doubts
@@ -44,9 +44,6 @@ from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
 
-if TYPE_CHECKING:
-    from minertia.identification.efforts.problem import EffortProblem
-
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
@@ -54,7 +51,7 @@ LOOKED_AT = 2  # parts of a log whose noise is looked at
 OFFSET = "OFF"  # no friction
 
 
-def effort_evidence(problem: EffortProblem, estimate: Estimate) -> Evidence:
+def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
     """What an estimate predicts well and badly, and how well each value is known."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
@@ -88,7 +85,7 @@ def effort_evidence(problem: EffortProblem, estimate: Estimate) -> Evidence:
     )
 
 
-def _doubts(problem: EffortProblem) -> Doubts:
+def _doubts(problem: EffortRows) -> Doubts:
     """What the rows of the logs say against the set-up and the motion."""
     if wrong_units((*problem.logs, *problem.unseen)) is not None:
         return Doubts()
@@ -99,7 +96,7 @@ def _doubts(problem: EffortProblem) -> Doubts:
         return doubts(fitted, [trial for trial in unseen if trial is not None])
 
 
-def _on_training(problem: EffortProblem, estimate: Estimate) -> list[tuple[Residuals, int]]:
+def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residuals, int]]:
     """Residuals of each fitted log and its samples; a log that was given as a motion is judged as the fit saw it."""
     found = []
     for k, log in enumerate(problem.logs):
@@ -111,7 +108,7 @@ def _on_training(problem: EffortProblem, estimate: Estimate) -> list[tuple[Resid
     return found
 
 
-def _spread(problem: EffortProblem, estimate: Estimate) -> Spread | None:
+def _spread(problem: EffortRows, estimate: Estimate) -> Spread | None:
     """Widths under correlated residuals, where the data alone determine the fit."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
@@ -155,7 +152,7 @@ def friction_part(observation: Observation, beta: Array) -> float:
 
 
 def _unseen(
-    problem: EffortProblem, estimate: Estimate, covariance: Array, training: Residuals
+    problem: EffortRows, estimate: Estimate, covariance: Array, training: Residuals
 ) -> tuple[tuple[Residuals, ...], tuple[str, ...]]:
     """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted.
 
@@ -174,7 +171,7 @@ def _unseen(
     return tuple(found), tuple(sentence for sentence in changes if sentence is not None)
 
 
-def _load_of(problem: EffortProblem, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
+def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
     """The load that would explain best what is left of a log."""
     trial = trial_of(problem.linear, [log.motion])
     if trial is None or problem.linear.choice.needs("temperature"):
@@ -206,7 +203,7 @@ def _prediction_covariance(estimate: Estimate, parameters: Sequence[ParameterEvi
     return np.asarray(estimate.covariance * max(wider, 1.0) ** 2)
 
 
-def _faults(problem: EffortProblem, estimate: Estimate) -> tuple[str, ...]:
+def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
     """What alone makes a model not good."""
     fit = estimate.fit
     assert fit is not None
@@ -218,7 +215,7 @@ def _faults(problem: EffortProblem, estimate: Estimate) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
-def _overlaps(problem: EffortProblem) -> Iterator[str]:
+def _overlaps(problem: EffortRows) -> Iterator[str]:
     """Logs that are called unseen and share rows with fitted ones."""
     for log in problem.unseen:
         for fitted in problem.logs:
@@ -234,7 +231,7 @@ def _overlaps(problem: EffortProblem) -> Iterator[str]:
                 break
 
 
-def _repeats(problem: EffortProblem) -> Iterator[str]:
+def _repeats(problem: EffortRows) -> Iterator[str]:
     """Logs that are unseen and move as a fitted one."""
     for log in problem.unseen:
         same = [f.name for f in problem.logs if f.motion is not log.motion and moves_alike(_rows(log), _rows(f))]
@@ -263,14 +260,14 @@ def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
     return f"{name}, {first.channel}: {first.text}{others}"
 
 
-def _remarks(problem: EffortProblem, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
+def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
     """What is odd about the logs that were only predicted."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
     doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 
 
-def _load_doubt(problem: EffortProblem, estimate: Estimate, log: PreparedLog) -> str | None:
+def _load_doubt(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> str | None:
     """A sentence where a log is predicted better without the load that it is said to have."""
     if log.judged is None or log.judged.carried is None:
         return None

@@ -13,7 +13,7 @@ from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kinds import Curves, PredictedLog
+from minertia.identification.kind import Curves, PredictedLog
 from minertia.identification.logs.recording import SI
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.prediction import predict

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators import named_estimator, table_name
 from minertia.identification.estimators.estimate import Estimate, Fit
 from minertia.identification.estimators.estimator import Estimator, Known
@@ -19,11 +19,8 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
-if TYPE_CHECKING:
-    from minertia.identification.efforts.problem import EffortProblem
 
-
-def solve_efforts(problem: EffortProblem, estimator: str | Estimator | None) -> Estimate:
+def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Estimate:
     """Fit the unknowns of a problem with the campaign's estimator, or another one by name or as an object."""
     campaign = problem.campaign
     asked = campaign.estimator if estimator is None else estimator

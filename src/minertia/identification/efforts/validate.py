@@ -11,7 +11,7 @@ from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kinds import Reading
+from minertia.identification.kind import Reading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.rows import blocks_of
 from minertia.identification.remembered import campaign_like, fitted_before

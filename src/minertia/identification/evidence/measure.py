@@ -16,7 +16,8 @@ class Measure:
     made, for pages.  curves: what is drawn over time.
     worse, better: times another model's residual from which a model is worse, and part of it up to which it is better.
     most: what may be left of it where friction takes such a part; joint: of one joint, where such a part is left of
-    all.  knows_noise: whether logs tell theirs, so that joints that have hardly more of it say nothing.  advice: what may leave that much, and where to look if more is left.
+    all.  knows_noise: whether logs tell theirs, so that joints that have hardly more of it say nothing.
+    advice: what may leave that much, and where to look if more is left.
     """
 
     word: str
