@@ -16,8 +16,9 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.validate import predict_logs
 from minertia.report.fit_views import validation_view
 from minertia.report.folders import write_identification
-from minertia.report.identification_page import identification_page
+from minertia.report.pages import fit_page
 from tests.identification.test_commands import ARM, GAINS, recorded
+from tests.pages import page_data, page_text
 
 
 def test_the_page_says_scale_loops_residuals_and_what_cannot_be_seen(tmp_path: Path) -> None:
@@ -25,25 +26,25 @@ def test_the_page_says_scale_loops_residuals_and_what_cannot_be_seen(tmp_path: P
     logs = [recorded(planted, seed=seed, seconds=3.0) for seed in (0, 1)]
     asked = replace(planted, command=Command(reference="none"), train=logs[:1], validate=logs[1:])
     result = minertia.identify(asked)
-    text = identification_page(result, result.model())
+    written = fit_page(result, result.model())
+    text = page_text(written)
     for part in (
-        "Nothing fixes the scale: values are ratios, in units of kp",
-        "<h2>Position loops</h2>",
-        "Kd holds viscous friction, too: ",
+        "nothing fixes the scale: values are ratios, in units of kp",
+        "Position loops",
+        "kd holds viscous friction, too: ",
         "IA/KP",
-        "<h2>Residuals</h2>",
         "100 % is a joint that follows its command at once",
-        "(not fitted)</h2>",
-        "lag [mrad], residual ",
-        "<h2>Parameters</h2>",
-        "<h2>What was not excited</h2>",
+        "Distance from the command",
+        "mrad",
+        "steps of the simulation between rows",
     ):
         assert part in text, part
-    assert text.count('<figure class="chart">') == 4  # two joints in two logs
+    view = page_data(written)["view"]
+    assert view["result"]["verdict"] == result.to_dict()["verdict"] and view["measure"]["word"] == "lag"
+    assert [(log["is_fitted"], len(log["curves"]["predicted"])) for log in view["logs"]] == [(False, 2), (True, 2)]
     validated(result.model(), logs[1])
     write_identification(tmp_path / "out", result)
-    written = (tmp_path / "out" / "report.html").read_text()
-    assert "Position loops" in written and "Ratios to kp" in written
+    assert page_data((tmp_path / "out" / "report.html").read_text())["kind"] == "fit"
 
 
 def validated(model: IdentifiedModel, log: Recording) -> None:

@@ -16,7 +16,8 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.identify import Identification
 from minertia.identification.kinds import kind_of
 from minertia.identification.model_file import write_model
-from minertia.report.pages import written_fit, written_motion
+from minertia.report.bundle import write_page
+from minertia.report.pages import fit_page, motion_page
 from minertia.robot.robot import Note
 
 IDENTIFICATION_FILES = ("model.toml", "result.json", "report.html")
@@ -33,8 +34,8 @@ def write_excitation(
     texts: Mapping[str, str] | None = None,
     data: Mapping[str, Any] | None = None,
     force: bool = False,
-) -> None:
-    """The motion for the controller, its page and its numbers, at once.
+) -> tuple[Note, ...]:
+    """The motion for the controller, its page and its numbers, at once; a note where no page can be written.
 
     texts: files for controllers by name, the motion among them (by default the motion alone).  data: its numbers.
     """
@@ -42,10 +43,11 @@ def write_excitation(
     with folder_at_once(out, force=force) as draft:
         for name, text in (texts or {motion: found.trajectory.to_csv()}).items():
             write_file(draft / name, text)
-        write_file(draft / page, written_motion(found))
+        notes = write_page(draft / page, lambda: motion_page(found))
         content = {**(data or found.to_dict()), "limits": limits}
         write_file(draft / numbers, json.dumps(content, indent=1, allow_nan=False) + "\n")
         write_file(draft / limits, limits_toml(found.base.robot, found.limits))
+    return notes
 
 
 # ---------------------------------------------------------------------- identifications
@@ -76,5 +78,5 @@ def write_identification(
     with folder_at_once(out, force=force) as draft:
         write_model(model, draft / model_file)
         write_file(draft / data, result.to_json() + "\n")
-        write_file(draft / page, written_fit(result, model, names))
-        return result.problem.write_files(model, draft, out)
+        notes = write_page(draft / page, lambda: fit_page(result, model, names))
+        return (*notes, *result.problem.write_files(model, draft, out))
