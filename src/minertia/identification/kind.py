@@ -227,7 +227,7 @@ class Problem(ABC):
     @classmethod
     @abstractmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: Reading
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
         """Logs as a model predicts them, read as its own were."""
 
@@ -252,7 +252,7 @@ class Problem(ABC):
 
 
 @dataclass(frozen=True)
-class Reading:
+class LogReading:
     """How logs are read that a model predicts: columns other than its own, whether torn rows go, who is told."""
 
     columns: ColumnMap | str | Path | None

@@ -8,7 +8,7 @@ from pathlib import Path
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import PredictedLog, Reading
+from minertia.identification.kind import LogReading, PredictedLog
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.model import IdentifiedModel
@@ -38,4 +38,4 @@ def predict_logs(
     tell: Tell = silent,
 ) -> tuple[PredictedLog, ...]:
     """Logs as a model predicts them: residuals, and curves when they are asked for."""
-    return kind_of_model(model).predict_logs(model, logs, Reading(columns, drop_torn, tell))
+    return kind_of_model(model).predict_logs(model, logs, LogReading(columns, drop_torn, tell))

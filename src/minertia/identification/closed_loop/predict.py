@@ -17,7 +17,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import Curves, PredictedLog, Reading
+from minertia.identification.kind import Curves, LogReading, PredictedLog
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.remembered import campaign_like, fitted_before
 
@@ -67,7 +67,7 @@ class SimulatedLog(PredictedLog):
 
 
 def simulate_logs(
-    model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: Reading
+    model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[SimulatedLog, ...]:
     """Logs of commands simulated by a model that was fitted to commands."""
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)

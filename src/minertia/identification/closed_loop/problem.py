@@ -28,7 +28,7 @@ from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import ModelParts, Problem, Reading, Section
+from minertia.identification.kind import LogReading, ModelParts, Problem, Section
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
@@ -181,7 +181,7 @@ class CommandProblem(Problem):
 
     @classmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: Reading
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[SimulatedLog, ...]:
         """Logs of commands in open simulation."""
         return simulate_logs(model, logs, reading)

@@ -25,7 +25,7 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import ModelParts, Problem, Reading
+from minertia.identification.kind import LogReading, ModelParts, Problem
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
@@ -112,7 +112,7 @@ class EffortProblem(EffortRows, Problem):
 
     @classmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: Reading
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedEfforts, ...]:
         """Logs as a model predicts them, with remarks on how far they leave its own."""
         return predicted_efforts(model, logs, reading)

@@ -11,14 +11,14 @@ from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import Reading
+from minertia.identification.kind import LogReading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.rows import blocks_of
 from minertia.identification.remembered import campaign_like, fitted_before
 
 
 def predicted_efforts(
-    model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: Reading
+    model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedEfforts, ...]:
     """Logs read, repaired, filtered and judged as the campaign of a model says, nothing fitted."""
     ready = prepare_campaign(campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn), reading.tell)
