@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.effects import SIMULATED
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import SIMULATED, ServoModel
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.evidence import Evidence
@@ -22,11 +23,12 @@ from minertia.identification.evidence.measure import LAG
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
 from minertia.identification.problem.linear import link_number, symbol_of
+from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
-FRICTIONAL = ("FV", "FC", "FCL", "FS", "FCQ")  # symbols of what friction alone fits, besides gains and delay
+FRICTIONAL = tuple(s for s in SIMULATED if "qd" in BY_SYMBOL[s].inputs)  # what friction alone fits, besides the loop
 
 
 def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Residuals:
@@ -204,14 +206,14 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
     sums = []
     for j in range(model.robot.n):
         kp = values[model.index("kp", j)]
-        rate = model.G[model.index("kd", j)] + model.G[model.index("fv", j)]
+        rate = model.G[model.index("kd", j)] + model.G[model.index("FV", j)]
         if not np.any(rate):
             continue
         together = rate + model.G[model.index("kp", j)] * fit.theta[d]
         together[d] += kp
         alone, both = (float(np.sqrt(max(g @ C @ g, 0.0))) for g in (rate, together))
         if alone > at.TOGETHER * both:
-            total = values[model.index("kd", j)] + values[model.index("fv", j)] + kp * fit.theta[d]
+            total = values[model.index("kd", j)] + values[model.index("FV", j)] + kp * fit.theta[d]
             sums.append(f"{total:.3g} +- {both:.1g} N m s/rad at {model.robot.coordinate_names[j]}")
     if len(sums) < max(1, model.robot.n // 2):
         return []
@@ -239,7 +241,7 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
     """Values over kp of each joint, with deviations: what a simulated servo needs, whatever fixed the scale."""
     model = fit.model
     values, C = model.atom_values(fit.theta), fit.covariance
-    units = {"ia": "s2", "fv+kd": "s", "fc": "", "off": ""}  # without one: of the joint's position
+    units = {"IA": "s2", "FV+kd": "s", "FC": "", "OFF": ""}  # without one: of the joint's position
     found: list[dict[str, float | str | None]] = []
     for j, joint in enumerate(model.robot.coordinate_names):
         kp, gain = values[model.index("kp", j)], model.G[model.index("kp", j)]
