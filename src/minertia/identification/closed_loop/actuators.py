@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from minertia.errors import MinertiaError, one_line
-from minertia.identification.commanded import LOOP
+from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
 from minertia.robot.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
 from minertia.robot.mjcf.write import effect_attributes, to_mjcf
