@@ -23,6 +23,7 @@ from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import write_model
 from minertia.identification.physical.fit import NOT_FOUND
+from minertia.made_of import made_of
 from minertia.report.commanded_page import commanded_page
 from minertia.report.pages import written_fit, written_motion
 from minertia.robot.identified import taken_notes
@@ -85,7 +86,7 @@ def write_identification(
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")
-    model = result.model()
+    model = replace(result.model(), made_of=made_of(out))
     tell("writing")
     with folder_at_once(out, force=force) as draft:
         write_model(model, draft / model_file)
