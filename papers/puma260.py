@@ -51,16 +51,18 @@ def puma() -> Robot:
     return read_robot("puma260").numeric.with_parameters(values)
 
 
-def trajectory(number: int) -> Trajectory:
-    """Cubic polynomials through points, at rest at both ends, as fast as the fastest joint may go.
-
-    The points of the first ones are those of a lattice over the ranges, those of the others are random.
-    """
+def points_of(number: int, knots: int = KNOTS) -> Array:
+    """Points of a trajectory, (knots, 6): those of the first ones on a lattice over the ranges, the others random."""
     if number < PREDETERMINED:
-        cube = np.outer(np.arange(KNOTS) + KNOTS * number, np.sqrt((2, 3, 5, 7, 11, 17))) % 1
+        cube = np.outer(np.arange(knots) + knots * number, np.sqrt((2, 3, 5, 7, 11, 17))) % 1
     else:
-        cube = np.random.default_rng(number).uniform(size=(KNOTS, 6))
-    points = RANGE * (2 * cube - 1)
+        cube = np.random.default_rng(number).uniform(size=(knots, 6))
+    return np.asarray(RANGE * (2 * cube - 1))
+
+
+def trajectory(number: int, knots: int = KNOTS) -> Trajectory:
+    """Cubic polynomials through points, at rest at both ends, as fast as the fastest joint may go."""
+    points = points_of(number, knots)
     duration = float(np.abs(_spline(points, 1.0)(np.linspace(0, 1, 400), 1)).max() / FASTEST)
     t = np.arange(round(duration / SERVO) + 1) * SERVO
     spline = _spline(points, t[-1])
