@@ -52,8 +52,8 @@ class Filter(Declared):
     on: str = option(
         "equation",
         "What is decimated. `equation`: regressor and efforts; `signals`: positions and efforts, with the same "
-        "low-pass, before the regressor is built (cheaper, for very long logs; efforts then pass the low-pass and signs "
-        "of velocities do not, so that Coulomb friction comes out too small at low cut-offs).",
+        "low-pass, before the regressor is built (cheaper, for very long logs; efforts then pass the low-pass and "
+        "signs of velocities do not, so that Coulomb friction comes out too small at low cut-offs).",
         choices=("equation", "signals"),
     )
     trim_s: float | None = option(
