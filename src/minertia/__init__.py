@@ -95,10 +95,10 @@ if TYPE_CHECKING:
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
-    from minertia.validation.commanded_plant import validate_in_mujoco
-    from minertia.validation.engines import NotHeld, to_mujoco, to_pinocchio
-    from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
+    from minertia.simulation.commanded_plant import validate_in_mujoco
+    from minertia.simulation.engines import NotHeld, to_mujoco, to_pinocchio
+    from minertia.simulation.rehearsal import rehearse
+    from minertia.simulation.rehearsed import Rehearsal, RehearsalOptions
 
 _HOME = {
     "Added": "minertia.fleet.add",
@@ -141,14 +141,14 @@ _HOME = {
     "ModelComparison": "minertia.identification.comparison",
     "MotionLimits": "minertia.excitation.limits",
     "MotionSearch": "minertia.excitation.options",
-    "NotHeld": "minertia.validation.engines",
+    "NotHeld": "minertia.simulation.engines",
     "Optimality": "minertia.excitation.options",
     "Payload": "minertia.identification.loads.payload",
     "Problem": "minertia.identification.kind",
     "Recorded": "minertia.excitation.options",
     "Recording": "minertia.identification.logs.recording",
-    "Rehearsal": "minertia.validation.rehearsed",
-    "RehearsalOptions": "minertia.validation.rehearsed",
+    "Rehearsal": "minertia.simulation.rehearsed",
+    "RehearsalOptions": "minertia.simulation.rehearsed",
     "Repairs": "minertia.identification.campaigns.campaign",
     "Residuals": "minertia.identification.evidence.residuals",
     "ResultPage": "minertia.report.show",
@@ -200,7 +200,7 @@ _HOME = {
     "read_model": "minertia.identification.model_file",
     "read_recording": "minertia.identification.logs.readers",
     "read_robot": "minertia.robot.read",
-    "rehearse": "minertia.validation.rehearsal",
+    "rehearse": "minertia.simulation.rehearsal",
     "repaired": "minertia.identification.logs.repair",
     "show": "minertia.report.show",
     "significance": "minertia.identification.significance",
@@ -209,12 +209,12 @@ _HOME = {
     "solve": "minertia.identification.identify",
     "symbolic": "minertia.base.symbolic",
     "to_jax": "minertia.codegen.compiled",
-    "to_mujoco": "minertia.validation.engines",
-    "to_pinocchio": "minertia.validation.engines",
+    "to_mujoco": "minertia.simulation.engines",
+    "to_pinocchio": "minertia.simulation.engines",
     "to_torch": "minertia.codegen.compiled",
     "torque_regressor": "minertia.dynamics.model",
     "validate": "minertia.identification.validate",
-    "validate_in_mujoco": "minertia.validation.commanded_plant",
+    "validate_in_mujoco": "minertia.simulation.commanded_plant",
     "velocity_torques": "minertia.dynamics.model",
     "write_model": "minertia.identification.model_file",
     "write_robot": "minertia.robot.write",
