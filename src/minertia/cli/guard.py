@@ -40,7 +40,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         try:
             with inputs_protected(once=True), warnings.catch_warnings():
                 warnings.simplefilter("once", OldName)
-                warnings.showwarning = _told
+                warnings.showwarning = _told  # type: ignore[assignment]
                 reading(*_named_files(options))
                 command(*args, **options)
             sys.stdout.flush()
