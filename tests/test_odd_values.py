@@ -12,7 +12,7 @@ import pytest
 
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.read import file_options
-from minertia.identification.estimators import ALIASES, ESTIMATORS, estimator_options
+from minertia.identification.estimators import ESTIMATORS, estimator_options
 from minertia.identification.loads.load import Load
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.effects import WORDS as EFFECT_WORDS
@@ -32,8 +32,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     if name not in ("command", "elastic", "floor")
 } | {"estimator": ("name", "unknown")}
 PER_JOINT = ("gains", "ratios", "signs", "effort_signs", "offsets", "offsets_deg")
-LONG = {name: alias for alias, name in ALIASES.items() if name != "physical"}
-OPTIONS = {LONG.get(name, name): tuple(one.key for one in estimator_options(name)) for name in ESTIMATORS}
+OPTIONS = {name: tuple(one.key for one in estimator_options(name)) for name in ESTIMATORS}
 EFFECTS = {word: tuple(BY_SYMBOL[symbols[0]].constants) for word, symbols in EFFECT_WORDS.items()}
 EFFECTS = {word: keys for word, keys in EFFECTS.items() if keys or word == "viscous"}
 EFFECTS["gas_spring"] += ("angle_deg",)
@@ -96,7 +95,7 @@ def cases_inside_tables() -> Iterator[Case]:
         for key in LOAD:
             yield case(f"load.{key}", value, logs={"train": [{"file": "a.csv", "load": {"mass": 1.0, key: value}}]})
         for name in ("M2", "FC1", "MYR1", "unknown"):
-            for estimator in ("auto", "physical", "weighted"):
+            for estimator in ("auto", "physical", "wls"):
                 more = {"model": {"fix": {name: value}}, "estimator": {"name": estimator}}
                 yield case(f"fix.{name} ({estimator})", value, **more)
         yield case("hold.elbow", value, top={"hold": {"elbow": value}})
@@ -242,8 +241,8 @@ def test_what_is_said(run, arm, line, said, monkeypatch):
 @pytest.mark.parametrize(
     "tables, said",
     [
-        ({"estimator": {"name": "weighted", "iterations": "x"}}, "must be a whole number from 1 to 10000, not 'x'"),
-        ({"estimator": {"name": "total", "ratio": -1}}, "must be a number from 1e-06 to 1e+06, or 0, not -1"),
+        ({"estimator": {"name": "wls", "iterations": "x"}}, "must be a whole number from 1 to 10000, not 'x'"),
+        ({"estimator": {"name": "tls", "ratio": -1}}, "must be a number from 1e-06 to 1e+06, or 0, not -1"),
         ({"estimator": {"name": "physical", "fixed": {"M2": 1}}}, "'estimator.fixed': this key is not known"),
         (
             {"drive": {"gains": [1e275, 1]}},

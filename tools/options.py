@@ -14,7 +14,7 @@ from typing import Any
 
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.read import file_options
-from minertia.identification.estimators import ALIASES, ESTIMATORS, estimator_class, estimator_options
+from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
 from minertia.schema import REQUIRED, Option, options
 
@@ -37,14 +37,12 @@ def estimator_table() -> str:
     """Every estimator with its options."""
     rows = []
     for name in ESTIMATORS:
-        aliases = [alias for alias, meant in ALIASES.items() if meant == name]
         about = (estimator_class(name).__doc__ or "").split("\n\n")[0]
         own = [
             f"`{one.key}`: {one.help.removesuffix('.')} ({values(one)}; default {default(one)})"
             for one in estimator_options(name)
         ]
-        names = ", ".join(f"`{n}`" for n in (name, *aliases))
-        rows.append((names, " ".join(about.split()).removesuffix("."), "; ".join(own)))
+        rows.append((f"`{name}`", " ".join(about.split()).removesuffix("."), "; ".join(own)))
     return rows_of(("name", "what it does", "options"), rows)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from minertia.errors import CampaignError, InputError, UnknownName
 from minertia.identification.campaigns.options import CampaignOptions
+from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import check_drive
@@ -108,6 +109,8 @@ class Campaign(CampaignOptions):
         put("validate", self._logs(self.validate, "validation log"))
         put("columns", self._columns())
         put("robot", self._coupled())
+        if isinstance(self.estimator, str):
+            put("estimator", table_name(self.estimator))
         put("name", self.name or self.robot.name)
         put("joints", joint_names(self.robot, self.joints))
         if self.effects is not None:

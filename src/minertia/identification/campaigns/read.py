@@ -10,7 +10,7 @@ from typing import Any
 from minertia.errors import CampaignError, MinertiaError, UnknownName, expect_path
 from minertia.files import reading
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.estimators import ESTIMATORS, estimator_options
+from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns_file import parse_columns
 from minertia.identification.logs.options import ColumnMap
@@ -209,7 +209,7 @@ class _CampaignReader:
         """Options of the estimator that the table names."""
         name = table.text("name") or "auto"
         try:
-            known = estimator_options(name)
+            known = estimator_options(OLD_NAMES.get(name, name))  # the campaign warns of an old one
         except UnknownName as err:
             raise table.fail(str(err), "name") from None
         table.only(("name", *(option.key for option in known)))
