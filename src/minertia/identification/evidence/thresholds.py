@@ -102,6 +102,7 @@ HIGHEST = 5.0  # a joint without effort may have any relative residual, which co
 FASTER = 1.25  # speed over the highest of the fit from which it is told
 REFUTED = 2.0  # uncertain part of an effort over what was left of it, up to which the one is believed beside the other
 OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
+UNMOVED = 2.0  # times its range: a joint that goes so far beyond it was hardly moved, and limits what the fit knows
 
 # logs that are called unseen
 SHARED = 0.1  # of its rows, equal to fitted ones or with their noise: less is an overlap at the ends
