@@ -765,6 +765,12 @@ def commanded(world: World) -> World:
     return replace(world, logged=logged)
 
 
+def slight_clock(world: World) -> World:
+    """100 rows a second that were 120."""
+    factor = _either(world, 1.12, 1.3)
+    return replace(world, logged=lambda k, t, q, tau: (t * factor, q, tau))
+
+
 def held(world: World) -> World:
     """Efforts that are told some times a second, and stay between."""
     rows = max(round(float(world.rng.uniform(0.2, 0.4)) * world.rate), 2)
@@ -819,6 +825,7 @@ WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     "unseen delayed": (unseen_delayed, ("delay",)),
     "commanded": (commanded, ("delay", "lag", "lead")),
     "held": (held, ("delay", "lag", "rows")),
+    "slight clock": (slight_clock, ("clock",)),
 }
 ALWAYS = ("copied", "copied thinly", "one sine", "no friction")
 UNVALIDATED = ("one sine",)

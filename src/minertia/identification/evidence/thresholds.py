@@ -60,6 +60,7 @@ TURNED = math.radians(20)  # zero of a joint
 OTHER_CLOCK = 1.2  # clock, either way
 FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
 OTHER_GAIN = 1.1  # factor of one joint's effort from which it is named
+OTHER_PACE = 1.05  # the same where fits tell it
 OTHER_LENGTHS = 1.1  # of all lengths, either way: files of one family differ by more, and calibrated ones by far less
 OTHER_RATIO = 1.05  # of a joint's position, either way
 
