@@ -45,6 +45,7 @@ CLEARLY_LATE = 0.5  # of a joint that is late: friction that lags makes 0.68 of 
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
 NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
 MENDED = 0.5  # a set-up that leaves more of the efforts mends nothing
+MENDS = 0.3  # of what masses fitted anew left: one that leaves less is the fault, and none that fits tell is looked for
 PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
 AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
 CONTRADICTS = 0.6  # left by the file's masses, from which file and logs contradict each other: right set-ups leave 0.3,
