@@ -239,3 +239,12 @@ def test_residuals_of_some_joints_are_theirs():
     alone = whole.of([1])
     assert alone.joints == ("j2",) and alone.relative == pytest.approx(0.4)
     assert alone.beyond_noise == pytest.approx(whole.structure[1])
+
+
+def test_what_is_left_of_a_joint_in_training_is_a_limit():
+    """Unseen motion that asks hardly any effort of it says nothing of it."""
+    training = residuals(0.07, (0.005, 0.3), (0.005, 0.3), log="training")
+    unseen = residuals(0.01, (0.005, 0.45), (0.005, 0.09))
+    found = verdict(Evidence(training, (), (), NOTHING_LEFT_OUT, (unseen,)))
+    assert found.grade == "usable" and [limit.joint for limit in found.limits] == ["j2"]
+    assert "30 % of its effort is not explained in training" in found.limits[0].what

@@ -249,13 +249,18 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
 
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
-    """Joints of which more is left, beyond the noise of the log, than a good model leaves."""
+    """Joints of which more is left, beyond the noise of the log, than a good model leaves.
+
+    What a fit leaves of a joint in training it leaves elsewhere, however little effort unseen motion asks of the joint.
+    """
     found, least = [], e.measure.joint(_beyond(judged))
     noise = ", beyond noise" * e.measure.knows_noise
     for k, joint in enumerate(e.training.joints):
         worst, log = max(((_beyond_noise(e, r, k), r.log) for r in judged), default=(0.0, ""))
+        fitted, where = e.training.structure[k], f" in {log}" if len(judged) > 1 else ""
+        if worst <= least and e.unseen and e.measure.joint(0.0) < fitted <= 1:
+            worst, where = fitted, " in training"
         if least < worst <= 1:
-            where = f" in {log}" if len(judged) > 1 else ""
             found.append(
                 Limit(joint, f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}", worst)
             )
