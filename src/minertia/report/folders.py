@@ -13,7 +13,7 @@ from minertia.excitation.limits_file import FILE as LIMITS_FILE
 from minertia.excitation.limits_file import limits_toml
 from minertia.excitation.result import Excitation
 from minertia.files import FileError, check_folder, folder_at_once, reading, write_file
-from minertia.identification.actuators import isaac_lab_text, position_mjcf
+from minertia.identification.actuators import to_isaac_lab, to_position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.identify import is_commanded
@@ -105,9 +105,9 @@ def _write_loops(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
     mjcf, isaac = LOOP_FILES
     if model.evidence["loop"]["gauges"] or not model.is_physical:
         return (Note("warning", mjcf, "not written: a simulator needs a scale and bodies that can exist"),)
-    write_file(draft / isaac, isaac_lab_text(model))
+    write_file(draft / isaac, to_isaac_lab(model))
     try:
-        write_file(draft / mjcf, position_mjcf(model))
+        write_file(draft / mjcf, to_position_mjcf(model))
     except MinertiaError as err:
         return (Note("warning", mjcf, f"not written: {err}"),)
     return ()
