@@ -70,7 +70,7 @@ def without_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
 
 
 def words(command: tuple[object, ...], arm: Path, out: Path) -> list[str]:

@@ -71,7 +71,7 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
     monkeypatch.setattr(build, "find_compiler", lambda: None)
     monkeypatch.setattr(demo, "RATE", 500.0)
     monkeypatch.setattr(demo, "DURATION", 4.0)

@@ -125,7 +125,7 @@ def test_commands(run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.Monke
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
     line = [str(word).replace("ARM", str(arm)).replace("OUT", str(tmp_path / "out")) for word in COMMANDS[name]]
     hold(run, line, 80, monkeypatch)
 

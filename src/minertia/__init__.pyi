@@ -12,14 +12,13 @@ from minertia.excitation.limits import motion_limits
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.audits.audit import audit
-from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.new import new_campaign as draft_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.write import write_campaign
 from minertia.identification.comparison import compare_models as compare
-from minertia.identification.identify import identify
-from minertia.identification.judge import judge
+from minertia.identification.identify import build_problem, identify, judge, solve
+from minertia.identification.kind import Problem
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
@@ -27,7 +26,6 @@ from minertia.identification.model_file import read_model, write_model
 from minertia.identification.payload import identify_gains, identify_payload
 from minertia.identification.result import Identification
 from minertia.identification.significance import significance
-from minertia.identification.solve import solve
 from minertia.identification.validate import validate
 from minertia.report.show import show
 from minertia.robot.check import check_robot

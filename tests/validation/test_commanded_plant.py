@@ -16,14 +16,15 @@ import pytest
 
 import minertia
 from minertia.errors import MinertiaError
-from minertia.identification.actuators import motor_name, to_isaac_lab, to_position_mjcf
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
-from minertia.identification.commanded import LoopIdentification
+from minertia.identification.closed_loop.actuators import motor_name, to_isaac_lab, to_position_mjcf
+from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.validate import simulate_logs
-from minertia.report.commanded_validation import commanded_validation
+from minertia.identification.result import Identification
+from minertia.identification.validate import predict_logs
+from minertia.report.fit_views import validation_view
 from minertia.report.folders import write_identification
 from minertia.robot.joint import Follows
 from minertia.validation.commanded_plant import validate_in_mujoco
@@ -37,20 +38,20 @@ WOUND = {name: value for name, value in TRUE.items() if name != "delay"} | {"CJ2
 
 
 @pytest.fixture(scope="module")
-def found() -> LoopIdentification:
+def found() -> Identification:
     result = minertia.identify(replace(PLANTED, train=(recorded(PLANTED, seconds=4.0),)))
-    assert isinstance(result, LoopIdentification)
+    assert isinstance(result.problem, CommandProblem)
     return result
 
 
-def test_mujoco_moves_as_the_fit_does_and_better_with_shorter_steps(found: LoopIdentification) -> None:
+def test_mujoco_moves_as_the_fit_does_and_better_with_shorter_steps(found: Identification) -> None:
     model, log = found.model(), recorded(PLANTED, seed=3, noise=0.0)
     own = minertia.validate(model, log)[0].relative
     coarse, fine = (validate_in_mujoco(model, log, step=step)[0].relative for step in (1e-3, 2.5e-4))
     assert own < 0.01 and fine < 0.01 and fine < 0.6 * coarse < 0.03
 
 
-def test_actuators_hold_what_was_identified(found: LoopIdentification) -> None:
+def test_actuators_hold_what_was_identified(found: Identification) -> None:
     import mujoco
 
     model = found.model()
@@ -64,6 +65,10 @@ def test_actuators_hold_what_was_identified(found: LoopIdentification) -> None:
     assert plant.actuator_forcerange == pytest.approx(np.array([[-200.0, 200.0]] * 2))
     text = to_isaac_lab(model)
     compile(text, "isaac_lab.py", "exec")
+    bent = _with_effects(model, {"FVC1": 0.4, "KS2": 1.0})
+    assert all(
+        f"# joint '{joint}'" in to_isaac_lab(bent) and f"# joint '{joint}'" not in text for joint in ("j1", "j2")
+    )
     assert "DelayedPDActuatorCfg" in text and "min_delay=2" in text and '"j1": 150' in text
 
 
@@ -93,12 +98,16 @@ def test_mujoco_has_the_springs_of_elastic_joints(encoder: str, tmp_path: Path) 
     logs = logs if encoder == "both" else [one_side(log, encoder) for log in logs]
     minertia.identify(replace(campaign, train=(logs[0],))).model().save(tmp_path / "model.toml")
     model = minertia.read_model(tmp_path / "model.toml")
-    own = simulate_logs(model, logs[1])
+    own = predict_logs(model, logs[1])
     assert own[0].residuals.relative < 0.01
-    assert ("motor of j2, residual" in commanded_validation(model, "model", own).written()) == (encoder == "both")
+    assert ("motor of j2" in validation_view(model, own)["joints"]) == (encoder == "both")
     found = validate_in_mujoco(model, logs[1], step=2.5e-4)[0]
     assert found.relative < 0.01 and len(found.joints) == (3 if encoder == "both" else 2)
-    _same_accelerations(model, minertia.read_robot(tmp_path / "model.toml"), tmp_path / "code")
+    robot = minertia.read_robot(tmp_path / "model.toml")
+    _same_accelerations(model, robot, tmp_path / "code")
+    cubic = {"FVC2": 0.4}  # acts at the motor, too
+    bent = _with_effects(model, cubic)
+    _same_accelerations(bent, robot.with_parameters(cubic), tmp_path / "cubic")
     made = minertia.generate(minertia.read_robot(tmp_path / "model.toml"), None, programs=("gravity",))
     assert any("j2: elastic, taken as rigid in gravity" in note for note in made.notes)
     linkside = {**model.evidence["loop"]["elastic"], "feedback": "link"}
@@ -114,6 +123,13 @@ def test_a_loop_that_reads_links_behind_springs_is_not_written_for_mujoco(tmp_pa
     assert [note.where for note in notes] == ["actuators.mjcf"] and "read the links" in notes[0].text
     assert not (tmp_path / "out" / "actuators.mjcf").exists() and (tmp_path / "out" / "isaac_lab.py").exists()
     assert "motor of j2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")  # both encoders are drawn
+
+
+def _with_effects(model: IdentifiedModel, values: dict[str, float]) -> IdentifiedModel:
+    """The model with more effects than were fitted."""
+    found = replace(model)
+    found.__dict__["robot"] = model.robot.with_parameters(values)
+    return found
 
 
 def _same_accelerations(model: IdentifiedModel, robot: minertia.Robot, folder: Path) -> None:
@@ -140,7 +156,7 @@ def _same_accelerations(model: IdentifiedModel, robot: minertia.Robot, folder: P
     assert links == pytest.approx(qdd[:2], rel=1e-5, abs=1e-5) and motors[1] == pytest.approx(qdd[2], rel=1e-5)
 
 
-def test_what_mujoco_does_not_simulate_is_said(found: LoopIdentification) -> None:
+def test_what_mujoco_does_not_simulate_is_said(found: Identification) -> None:
     model, log = found.model(), recorded(PLANTED, seconds=1.0)
     assert validate_in_mujoco(model, log)[0].remarks == ()
     changes = {"ki": [1.0, 1.0], "delay_of": "effort", "floor": {"touches": ["j2"], "height": -0.9}}
@@ -153,7 +169,7 @@ def test_what_mujoco_does_not_simulate_is_said(found: LoopIdentification) -> Non
     assert "velocity targets" in to_isaac_lab(_with_loop(model, velocity_reference=True))
 
 
-def test_efforts_of_the_robot_say_what_they_do_not_hold(found: LoopIdentification, tmp_path: Path) -> None:
+def test_efforts_of_the_robot_say_what_they_do_not_hold(found: Identification, tmp_path: Path) -> None:
     model = found.model()
     assert not any(note.where == "position loops" for note in model.robot.notes)
     changes = {"damping_is_one": [True, False], "zeros": [0.1, 0.0], "floor": {"touches": ["j2"], "height": -0.9}}
@@ -164,7 +180,7 @@ def test_efforts_of_the_robot_say_what_they_do_not_hold(found: LoopIdentificatio
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_an_fmu_has_the_efforts_that_were_identified(found: LoopIdentification, tmp_path: Path) -> None:
+def test_an_fmu_has_the_efforts_that_were_identified(found: Identification, tmp_path: Path) -> None:
     """Links, rotor inertias, friction and offsets, without the loop: its inputs are positions and their rates."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -188,7 +204,7 @@ def _with_loop(model: IdentifiedModel, **changes: object) -> IdentifiedModel:
     return replace(model, evidence={**model.evidence, "loop": {**model.evidence["loop"], **changes}})
 
 
-def test_hostile_names_stay_names(found: LoopIdentification) -> None:
+def test_hostile_names_stay_names(found: Identification) -> None:
     import mujoco
 
     model, names = found.model(), ['a"<b>--->', 'b"]}; import os #']
@@ -202,9 +218,7 @@ def test_hostile_names_stay_names(found: LoopIdentification) -> None:
     assert set(names) <= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
 
 
-def test_numbers_of_joints_are_not_those_of_coordinates(
-    found: LoopIdentification, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_of_joints_are_not_those_of_coordinates(found: Identification, monkeypatch: pytest.MonkeyPatch) -> None:
     """A joint that follows another stands before the last one: what was identified stays at its own joint."""
     model = found.model()
     first, second = model.robot.joints
@@ -216,7 +230,7 @@ def test_numbers_of_joints_are_not_those_of_coordinates(
     assert 'armature={"j1": 0, "j2": 0.5}' in text and 'friction={"j1": 0, "j2": 2}' in text
 
 
-def test_a_model_without_loops_or_scale_is_refused(found: LoopIdentification) -> None:
+def test_a_model_without_loops_or_scale_is_refused(found: Identification) -> None:
     model = found.model()
     plain = replace(model, evidence={k: v for k, v in model.evidence.items() if k != "loop"})
     with pytest.raises(MinertiaError, match="no position loops"):

@@ -43,9 +43,11 @@ def test_accelerations_are_ours(seed):
     q, qd, tau = rng.normal(size=(3, robot.n))
     plant = Plant(robot)
     plant.place(q, qd)
-    plant.data.qfrc_applied[plant.dof] = tau - plant.offset
-    mujoco.mj_forward(plant.model, plant.data)
-    np.testing.assert_allclose(plant.data.qacc[plant.dof], forward_dynamics(robot, q, qd, tau), rtol=1e-8, atol=1e-8)
+    plant.arm.data.qfrc_applied[plant.arm.dof] = tau - plant.arm.offset
+    mujoco.mj_forward(plant.arm.model, plant.arm.data)
+    np.testing.assert_allclose(
+        plant.arm.data.qacc[plant.arm.dof], forward_dynamics(robot, q, qd, tau), rtol=1e-8, atol=1e-8
+    )
 
 
 def test_coupled_motors():
@@ -60,9 +62,9 @@ def test_coupled_motors():
     q, qd, qdd = np.random.default_rng(0).normal(size=(3, 3))
     plant = Plant(robot)
     plant.place(q, qd)
-    plant.data.qfrc_applied[plant.dof] = inverse_dynamics(robot, q, qd, qdd)
-    mujoco.mj_forward(plant.model, plant.data)
-    np.testing.assert_allclose(plant.data.qacc[plant.dof], qdd, atol=1e-8)
+    plant.arm.data.qfrc_applied[plant.arm.dof] = inverse_dynamics(robot, q, qd, qdd)
+    mujoco.mj_forward(plant.arm.model, plant.arm.data)
+    np.testing.assert_allclose(plant.arm.data.qacc[plant.arm.dof], qdd, atol=1e-8)
 
 
 def simulated(robot, tau, q, qd, temperature, steps: int, step: float) -> np.ndarray:

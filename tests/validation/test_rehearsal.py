@@ -146,7 +146,7 @@ def test_without_mujoco(
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
     limits = motion_limits(puma, velocity=1.5, acceleration=4.0)
     training, unseen = done[0].training, done[0].unseen
     assert training is not None and unseen is not None

@@ -24,10 +24,11 @@ from minertia.report.rehearsal_page import rehearsal_page
 from minertia.robot.robot import Robot
 from minertia.validation import contact, guiding
 from minertia.validation.adaptation import show_adaptation
+from minertia.validation.arm import GRIP
 from minertia.validation.contact import show_collisions
 from minertia.validation.guiding import show_guiding
 from minertia.validation.moves import random_moves, to_and_fro
-from minertia.validation.plant import GRIP, Imperfections, Plant
+from minertia.validation.plant import Imperfections, Plant
 from minertia.validation.rehearsal import file_names, rehearse
 from minertia.validation.rehearsed import RehearsalOptions
 from minertia.validation.rig import Rig

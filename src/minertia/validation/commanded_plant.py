@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import InputError, MinertiaError
-from minertia.identification.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
+from minertia.identification.closed_loop.predict import VALIDATED_STEP
+from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import with_start
-from minertia.identification.commanded import recorded_loop
 from minertia.identification.evidence.residuals import Residuals, residuals_of_arrays
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
-from minertia.identification.validate import VALIDATED_STEP, campaign_like
+from minertia.identification.remembered import campaign_like
 from minertia.validation.engines import mujoco_package
 
 Array = NDArray[np.float64]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
-from minertia.validation.closed_plant import plant_of
 from minertia.validation.control_model import ControlModel
+from minertia.validation.plant import Plant
 from minertia.validation.tracking import TrackingTable, compare_feedback, compare_update_rates, open_loop_moves
 
 Array = NDArray[np.float64]
@@ -29,14 +29,14 @@ def control_tests(
 
     robot: the true one, in MuJoCo without imperfections.  model: what the controller knows.
     """
-    plant = plant_of(robot, period=PERIOD, substeps=SUBSTEPS)
+    plant = Plant(robot, period=PERIOD, substeps=SUBSTEPS)
     moves = () if robot.open_cuts else _open_loop(robot, model, limits)
     return (*moves, compare_feedback(plant, model, trajectory), compare_update_rates(plant, model, trajectory, EVERY))
 
 
 def _open_loop(robot: Robot, model: ControlModel, limits: MotionLimits) -> list[TrackingTable]:
     """Moves without feedback; where loops have to close nothing would keep them from postures in which they open."""
-    loose = plant_of(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
+    loose = Plant(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
     posture, angle, groups = open_loop_setting(limits)
     given = (loose, model, posture, groups)
     return [table for speed in (FAST, SLOW) for table in open_loop_moves(*given, angle=angle, speed=speed)]

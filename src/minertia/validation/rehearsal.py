@@ -33,13 +33,12 @@ from minertia.identification.problem.terms import robot_effects
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
-from minertia.validation.closed_plant import plant_of
 from minertia.validation.compiled import CompiledCode, compiled_model
 from minertia.validation.control_model import ControlModel, control_model
 from minertia.validation.control_test import control_tests
 from minertia.validation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.validation.online_payload import watch_payload
-from minertia.validation.plant import Imperfections
+from minertia.validation.plant import Imperfections, Plant
 from minertia.validation.possible import simulable_robot
 from minertia.validation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
 from minertia.validation.rig import Rig
@@ -193,7 +192,7 @@ class _RehearsalRun:
             self.result.floor = self._noise(motions[0].trajectory)
             recordings = []
             for k, (name, motion) in enumerate(zip(LOGS, motions, strict=True)):
-                plant = plant_of(self.robot, period=1 / s.rate, imperfections=self._flaws, seed=2 * s.seed + k)
+                plant = Plant(self.robot, period=1 / s.rate, imperfections=self._flaws, seed=2 * s.seed + k)
                 log = plant.run(controller, motion.motion.sample(round(s.duration * s.rate) + 1))
                 recordings.append(recording_of(log, names, name))
                 self.result.stirred = stirred_up(log, s.rate, s.cutoff)
@@ -309,7 +308,7 @@ class _RehearsalRun:
             loaded = self.robot.with_payload(result.load, (0.0, 0.0, 0.05))
             trajectory = _beginning(result.unseen, 6.0)
             end = float(trajectory.t[-1])
-            plant = plant_of(self.robot, period=trajectory.period, imperfections=self._flaws, seed=self.options.seed)
+            plant = Plant(self.robot, period=trajectory.period, imperfections=self._flaws, seed=self.options.seed)
             events = [(end / 3, loaded), (2 * end / 3, self.robot)]
             result.weighed = watch_payload(self.robot, trajectory, events, plant, model=model, gains=GAINS)
             values, deviations = result.weighed.at(0.66 * end)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.robot.robot import Robot
-from minertia.validation.closed_plant import plant_of
 from minertia.validation.compiled import PROGRAMS, CompiledCode
 from minertia.validation.plant import Imperfections, Plant
 
@@ -38,7 +37,7 @@ class Rig:
 
     def plant(self, seed: int = 0) -> Plant:
         """The arm; seed: of its noise, besides that of the rig."""
-        return plant_of(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
+        return Plant(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
 
     def damping(self, posture: Array, rate: float) -> Array:
         """Damping [N m s/rad or N s/m] of each joint that slows it down at this rate [1/s], alone, at a posture."""

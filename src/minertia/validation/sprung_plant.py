@@ -21,10 +21,12 @@ from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
+from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS
 from minertia.robot.joint import Elastic
 from minertia.robot.mjcf.write import STIFF
+from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
-from minertia.validation.engines import compiled_spec, mujoco_package, plant_spec
+from minertia.validation.engines import NATIVE, compiled_spec, mujoco_package, plant_spec
 
 Array = NDArray[np.float64]
 USUAL = 10.0  # Hz, of the link against a held motor, where a file does not say how stiff its joint is
@@ -33,7 +35,7 @@ LOOP = 4.0  # Hz, of position loops
 RESOLVED = 0.15  # rad of the fastest vibration in one step
 SHORTEST = 1e-5  # s
 ROTOR = 0.1  # rotor inertia over that of the link, where a file has none
-AT_MOTOR = ("IA", "FV", "FC", "OFF")
+AT_MOTOR = tuple(s for s in EFFECT_SYMBOLS if s in NATIVE and not BY_SYMBOL[s].is_at_link)
 TINY = 1e-9  # kg, kg m2 of the bodies that stand for rotors, whose inertia is their armature
 
 
@@ -50,7 +52,7 @@ class SprungPlant:
             raise Infeasible(
                 f"elastic joints are simulated on trees without followers or coupled motors, not on '{robot.name}'"
             )
-        lost = [name for name in self.robot.other_effects if not name.startswith("KS")]
+        lost = [name for name in self.robot.other_effects if split_name(name)[0] not in NATIVE]
         if lost:
             raise Infeasible(
                 f"{', '.join(lost)} cannot be simulated beside elastic joints; leave them out with --without"

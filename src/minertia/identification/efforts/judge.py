@@ -1,4 +1,4 @@
-"""The third step of an identification: evidence for an estimate, and the verdict, made once."""
+"""Evidence for an estimate from efforts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import expected
-from minertia.identification.build import Problem
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
 from minertia.identification.evidence.doubts import Doubts, doubts
@@ -38,15 +37,12 @@ from minertia.identification.evidence.residuals import (
 from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
-from minertia.identification.evidence.verdict import verdict
 from minertia.identification.logs.recording import SI
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
 from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
-from minertia.identification.result import Identification, correlated_covariance
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
@@ -55,16 +51,8 @@ LOOKED_AT = 2  # parts of a log whose noise is looked at
 OFFSET = "OFF"  # no friction
 
 
-def judge(problem: Problem, estimate: Estimate) -> Identification:
-    """What an estimate predicts well and badly, how well each value is known, and the verdict."""
-    expected(problem, Problem, "the problem", "build_problem")
-    expected(estimate, Estimate, "the estimate", "solve")
-    with one_thread():
-        evidence = _evidence(problem, estimate)
-    return Identification(problem, estimate, evidence, verdict(evidence))
-
-
-def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
+def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
+    """What an estimate predicts well and badly, and how well each value is known."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     widths = _spread(problem, estimate)
@@ -97,7 +85,7 @@ def _evidence(problem: Problem, estimate: Estimate) -> Evidence:
     )
 
 
-def _doubts(problem: Problem) -> Doubts:
+def _doubts(problem: EffortRows) -> Doubts:
     """What the rows of the logs say against the set-up and the motion."""
     if wrong_units((*problem.logs, *problem.unseen)) is not None:
         return Doubts()
@@ -108,7 +96,7 @@ def _doubts(problem: Problem) -> Doubts:
         return doubts(fitted, [trial for trial in unseen if trial is not None])
 
 
-def _on_training(problem: Problem, estimate: Estimate) -> list[tuple[Residuals, int]]:
+def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residuals, int]]:
     """Residuals of each fitted log and its samples; a log that was given as a motion is judged as the fit saw it."""
     found = []
     for k, log in enumerate(problem.logs):
@@ -120,7 +108,7 @@ def _on_training(problem: Problem, estimate: Estimate) -> list[tuple[Residuals, 
     return found
 
 
-def _spread(problem: Problem, estimate: Estimate) -> Spread | None:
+def _spread(problem: EffortRows, estimate: Estimate) -> Spread | None:
     """Widths under correlated residuals, where the data alone determine the fit."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
@@ -164,7 +152,7 @@ def friction_part(observation: Observation, beta: Array) -> float:
 
 
 def _unseen(
-    problem: Problem, estimate: Estimate, covariance: Array, training: Residuals
+    problem: EffortRows, estimate: Estimate, covariance: Array, training: Residuals
 ) -> tuple[tuple[Residuals, ...], tuple[str, ...]]:
     """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted.
 
@@ -183,13 +171,25 @@ def _unseen(
     return tuple(found), tuple(sentence for sentence in changes if sentence is not None)
 
 
-def _load_of(problem: Problem, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
+def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
     """The load that would explain best what is left of a log."""
     trial = trial_of(problem.linear, [log.motion])
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
     motion = PlainMotion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
     return carried_load(trial, predict(problem.linear, estimate.beta, motion))
+
+
+def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
+    """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
+    covariance = np.array(estimate.covariance)
+    if widths is not None and estimate.part is not None and not estimate.fills_gaps:
+        own = [estimate.names.index(name) for name in estimate.part.names]
+        covariance[np.ix_(own, own)] = widths.stated  # slow noise also ties values together otherwise than white noise
+    wanted = {p.name: p.deviation for p in parameters}
+    known = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.array([wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, known, strict=True)])
+    return np.asarray(covariance * np.outer(scale, scale))
 
 
 def _prediction_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
@@ -203,7 +203,7 @@ def _prediction_covariance(estimate: Estimate, parameters: Sequence[ParameterEvi
     return np.asarray(estimate.covariance * max(wider, 1.0) ** 2)
 
 
-def _faults(problem: Problem, estimate: Estimate) -> tuple[str, ...]:
+def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
     """What alone makes a model not good."""
     fit = estimate.fit
     assert fit is not None
@@ -215,7 +215,7 @@ def _faults(problem: Problem, estimate: Estimate) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
-def _overlaps(problem: Problem) -> Iterator[str]:
+def _overlaps(problem: EffortRows) -> Iterator[str]:
     """Logs that are called unseen and share rows with fitted ones."""
     for log in problem.unseen:
         for fitted in problem.logs:
@@ -231,7 +231,7 @@ def _overlaps(problem: Problem) -> Iterator[str]:
                 break
 
 
-def _repeats(problem: Problem) -> Iterator[str]:
+def _repeats(problem: EffortRows) -> Iterator[str]:
     """Logs that are unseen and move as a fitted one."""
     for log in problem.unseen:
         same = [f.name for f in problem.logs if f.motion is not log.motion and moves_alike(_rows(log), _rows(f))]
@@ -260,14 +260,14 @@ def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
     return f"{name}, {first.channel}: {first.text}{others}"
 
 
-def _remarks(problem: Problem, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
+def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
     """What is odd about the logs that were only predicted."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
     doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 
 
-def _load_doubt(problem: Problem, estimate: Estimate, log: PreparedLog) -> str | None:
+def _load_doubt(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> str | None:
     """A sentence where a log is predicted better without the load that it is said to have."""
     if log.judged is None or log.judged.carried is None:
         return None

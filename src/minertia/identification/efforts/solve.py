@@ -1,4 +1,4 @@
-"""The second step of an identification: values of the unknowns."""
+"""Values of the unknowns of efforts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.errors import CampaignError, MinertiaError, expected
-from minertia.identification.build import Problem
+from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators import named_estimator, table_name
 from minertia.identification.estimators.estimate import Estimate, Fit
 from minertia.identification.estimators.estimator import Estimator, Known
@@ -20,9 +20,8 @@ from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
 
-def solve(problem: Problem, estimator: str | Estimator | None = None) -> Estimate:
+def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Estimate:
     """Fit the unknowns of a problem with the campaign's estimator, or another one by name or as an object."""
-    expected(problem, Problem, "the problem", "build_problem")
     campaign = problem.campaign
     asked = campaign.estimator if estimator is None else estimator
     options = campaign.options if estimator is None else {}

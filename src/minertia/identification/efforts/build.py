@@ -1,4 +1,4 @@
-"""The first step of an identification: a campaign to its linear problem.  Nothing is fitted."""
+"""Logs of efforts to rows that are linear in the unknowns.  Nothing is fitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, expected
+from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import SETS, Campaign
 from minertia.identification.campaigns.prepare import (
     PreparedCampaign,
@@ -17,7 +17,6 @@ from minertia.identification.campaigns.prepare import (
     Tell,
     prepare_campaign,
     refuse_unknown_gains,
-    silent,
 )
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
@@ -43,7 +42,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Problem:
+class EffortRows:
     """The linear problem of a campaign: logs read, audited, repaired and filtered; rows, names and weights.
 
     campaign: with every choice that depends on its logs made.  logs, unseen: those fitted, and those only predicted.
@@ -93,16 +92,14 @@ class Problem:
     def __repr__(self) -> str:
         e, seen = self.excitation, self.observation
         return (
-            f"<Problem of '{clipped(self.campaign.robot.name, 40)}': {plural(seen.samples, 'sample')} of "
+            f"<{type(self).__name__} of '{clipped(self.campaign.robot.name, 40)}': {plural(seen.samples, 'sample')} of "
             f"{plural(len(seen.row_names), 'joint')} from {plural(len(self.logs), 'log')}, {e.rank} of {e.count} "
             "unknowns excited>"
         )
 
 
-def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent) -> Problem:
+def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
     """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
-    if not isinstance(campaign, PreparedCampaign):
-        expected(campaign, Campaign, "the campaign", "read_campaign")
     stated = campaign.campaign if isinstance(campaign, PreparedCampaign) else campaign
     stated.robot.require_values("an identification")
     ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
@@ -159,12 +156,12 @@ def _motions(logs: Sequence[PreparedLog]) -> tuple[list[LogMotion], list[str]]:
     return [log.motion for log in logs], [log.name for log in logs]
 
 
-def _problem(ready: PreparedCampaign, observation: Observation) -> Problem:
+def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:
     free, fixed = with_fixed(observation, {**observation.model.choice.fixed, **ready.campaign.fix})
     found = excitation(free)
     if free.count and found.rank == 0:
         raise MinertiaError("nothing moved in these logs, so nothing can be identified")
-    return Problem(ready.campaign, ready.train, ready.validate, observation, free, fixed, found)
+    return EffortRows(ready.campaign, ready.train, ready.validate, observation, free, fixed, found)
 
 
 def _observed(model: LinearModel, motions: Sequence[LogMotion], names: Sequence[str]) -> Observation:

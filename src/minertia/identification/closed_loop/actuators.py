@@ -11,16 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from minertia.errors import MinertiaError, one_line
-from minertia.identification.commanded import LOOP
+from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
-from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest
-from minertia.robot.mjcf.write import STIFF, to_mjcf
+from minertia.robot.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
+from minertia.robot.mjcf.write import effect_attributes, to_mjcf
 from minertia.robot.robot import Robot
 from minertia.robot.unheld import unheld_effects
-from minertia.robot.xml_output import quoted
+from minertia.robot.xml_output import quoted, written
 from minertia.version import __version__
 
-AT_MOTOR = ("IA", "FV", "FC", "OFF")  # effects on the motor's side of a spring
+IN_ISAAC = ("IA", "FV", "FC", "OFF")
 ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab are counted in
 
 
@@ -105,14 +105,13 @@ def _rotor(robot: Robot, j: int) -> list[str]:
     """The motor of an elastic coordinate: a body without weight, its inertia the armature of its joint."""
     joint, own = robot.coordinate_names[j], robot.effects[robot.independent[j]]
     kind = "slide" if robot.joints[robot.independent[j]].kind == "prismatic" else "hinge"
-    values = {name: own[symbol] for symbol, name in EFFECTS.items() if symbol in AT_MOTOR and own.get(symbol)}
+    values = effect_attributes({symbol: value for symbol, value in own.items() if symbol in AT_MOTOR})
     if own.get("OFF"):
-        values |= {"stiffness": abs(own["OFF"]) / FAR, "springref": far_rest(own["OFF"])}
-    given = "".join(f' {name}="{value!r}"' for name, value in values.items())
-    soft = f' solreffriction="{STIFF[0]} {STIFF[1]}"' if own.get("FC") else ""
+        values |= {"stiffness": written(abs(own["OFF"]) / FAR), "springref": written(far_rest(own["OFF"]))}
+    given = "".join(f' {name}="{value}"' for name, value in values.items())
     return [
         f'    <body name={quoted(f"{joint}_rotor")} gravcomp="1">',
-        f'      <joint name={quoted(motor_name(joint))} type="{kind}" axis="0 0 1"{given}{soft}/>',
+        f'      <joint name={quoted(motor_name(joint))} type="{kind}" axis="0 0 1"{given}/>',
         '      <inertial pos="0 0 0" mass="1e-9" diaginertia="1e-9 1e-9 1e-9"/>',
         "    </body>",
     ]
@@ -217,7 +216,7 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
 
 def _not_in_isaac(model: IdentifiedModel, loop: dict[str, Any]) -> list[str]:
     """What of an identified model Isaac Lab's actuators do not hold, a sentence each."""
-    found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, HELD, "Isaac Lab")]
+    found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, IN_ISAAC, "Isaac Lab")]
     if any(loop["ki"]):
         found.append("the integral part of the position loops has no place there")
     if loop["velocity_reference"]:
