@@ -27,17 +27,8 @@ ROOT = SRC.parent.parent
 LAYERS = (
     *("version", "lazy", "renamed", "errors", "documents", "memory", "extras", "seals", "drafts", "files"),
     *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
-    *(
-        "excitation|identification",
-        "validation|fleet",
-        "running",
-        "report",
-        "studio",
-        "cli",
-        "options",
-        "watch",
-        "__main__",
-    ),
+    *("excitation|identification", "simulation|fleet", "running", "report", "studio", "cli"),
+    *("options", "watch", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (
@@ -228,7 +219,7 @@ def test_printing_is_light() -> None:
     assert not loaded_by("from minertia.cli import main; main(['--version'])") & heavy
 
 
-SPACES = ("", "base", "codegen", "dynamics", "excitation", "fleet", "identification", "options", "report", "validation",
+SPACES = ("", "base", "codegen", "dynamics", "excitation", "fleet", "identification", "options", "report", "simulation",
           "watch")  # fmt: skip
 
 

@@ -16,7 +16,7 @@ Verbs take a robot, a path or a bundled name. help(mi.identify) explains one of 
     identify      identify (= build_problem solve judge) validate compare significance identify_payload identify_gains
     results       Problem Identification IdentifiedModel read_model write_model show; errors: MinertiaError
 
-    mi.dynamics mi.base mi.codegen mi.excitation mi.identification mi.validation mi.watch mi.fleet mi.report
+    mi.dynamics mi.base mi.codegen mi.excitation mi.identification mi.simulation mi.watch mi.fleet mi.report
     mi.options    option values of the verbs
 """
 

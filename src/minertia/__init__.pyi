@@ -1,6 +1,6 @@
 """The public names: this stub is the one list of them, for type checkers and for `lazy.py`."""
 
-from minertia import base, codegen, dynamics, excitation, fleet, identification, options, report, validation, watch
+from minertia import base, codegen, dynamics, excitation, fleet, identification, options, report, simulation, watch
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.compiled import compile
@@ -33,8 +33,8 @@ from minertia.robot.read import bundled_robots as list_robots
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.robot.write import write_robot
-from minertia.validation.engines import to_mujoco, to_pinocchio
-from minertia.validation.rehearsal import rehearse
+from minertia.simulation.engines import to_mujoco, to_pinocchio
+from minertia.simulation.rehearsal import rehearse
 from minertia.version import __version__
 
 __all__ = [
@@ -86,7 +86,7 @@ __all__ = [
     "to_mujoco",
     "to_pinocchio",
     "validate",
-    "validation",
+    "simulation",
     "watch",
     "write_campaign",
     "write_model",

@@ -14,7 +14,7 @@ from minertia.identification.logs.drive import Drive
 from minertia.identification.online.levels import WatchOptions
 from minertia.identification.signals.evaluation import Evaluation
 from minertia.identification.signals.filtering import Filter
-from minertia.validation.rehearsed import RehearsalOptions
+from minertia.simulation.rehearsed import RehearsalOptions
 
 __all__ = [
     "Arithmetic",
