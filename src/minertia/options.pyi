@@ -1,0 +1,34 @@
+"""Options of the verbs: frozen values that check themselves."""
+
+from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
+from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
+from minertia.fleet.drift import DriftOptions
+from minertia.fleet.fit import FitOptions
+from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs
+from minertia.identification.loads.load import Load
+from minertia.identification.logs.options import ColumnMap, Drive
+from minertia.identification.online.levels import WatchOptions
+from minertia.identification.signals.options import Evaluation, Filter
+from minertia.simulation.rehearsed import RehearsalOptions
+
+__all__ = [
+    "Arithmetic",
+    "CodeModel",
+    "CodeSearch",
+    "ColumnMap",
+    "Command",
+    "DriftOptions",
+    "Drive",
+    "ElasticJoints",
+    "Evaluation",
+    "Filter",
+    "FitOptions",
+    "Floor",
+    "Load",
+    "MotionSearch",
+    "Optimality",
+    "RecordedMotions",
+    "RehearsalOptions",
+    "Repairs",
+    "WatchOptions",
+]
