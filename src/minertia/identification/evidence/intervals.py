@@ -37,6 +37,19 @@ WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 
 
 @dataclass(frozen=True)
+class Draws:
+    """How well the covariance of values is known.
+
+    ratios (values, draws): variances under draws from the posterior of the noise, over the stated one.  scores:
+    independent samples that tell each variance for a given spectrum.  freedom: the same with what bands leave open.
+    """
+
+    ratios: Array
+    scores: Array
+    freedom: Array
+
+
+@dataclass(frozen=True)
 class Spread:
     """Deviations under correlated residuals, for the unknowns of a problem.
 
@@ -44,8 +57,7 @@ class Spread:
     1.96: where little tells how large the noise is, it differs from the root of the mean variance.
     freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the residuals of
     the middle effort, in samples; blocks: so many of them are in the logs.  covariance, white: of all values, the mean
-    under the noise that is possible, and under white residuals.  scores: independent samples that tell each variance
-    where the spectrum is known; without it that are as many as its degrees of freedom.
+    under the noise that is possible, and under white residuals.  draws: for joint tests, where the spectrum is known.
     """
 
     inflation: Array
@@ -54,7 +66,7 @@ class Spread:
     blocks: int
     covariance: Array
     white: Array
-    scores: Array | None = None
+    draws: Draws | None = None
 
     def __repr__(self) -> str:
         typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
@@ -158,7 +170,7 @@ def _spread(residue: Residue, samples: int) -> Spread:
     """Covariance of the values by noise (theory, eq. 27); what is known beforehand adds its own."""
     inv, count, white = residue.inverse, len(residue.inverse), residue.white
     own_known = np.zeros((count, count)) if residue.knowing is None else _square(inv @ residue.knowing)
-    spectra = [residue.spectrum(j) for j in range(len(residue.shown))]
+    spectra = residue.spectra()
     noise, fourth = score_covariance(residue, spectra)
     alone = np.maximum(np.diag(white), 1e-300)
     whole, seen = np.maximum(alone - np.diag(own_known), 0.0), residue.each[:, :, 0].sum(axis=0)
@@ -176,7 +188,8 @@ def _spread(residue: Residue, samples: int) -> Spread:
     wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, both) / NORMAL
     lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
-    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, scores)
+    draws = Draws(possible / wider[:, None] ** 2, scores, both)
+    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, draws)
 
 
 def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
