@@ -212,7 +212,7 @@ def _entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
 def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
     """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
     covariance = np.array(estimate.covariance)
-    if widths is not None and estimate.part is not None and not estimate.fills_gaps:
+    if widths is not None and estimate.part is not None:
         own = [estimate.names.index(name) for name in estimate.part.names]
         covariance[np.ix_(own, own)] = widths.stated  # slow noise also ties values together otherwise than white noise
     wanted = {p.name: p.deviation for p in parameters}

@@ -35,7 +35,7 @@ from minertia.report.identification_tables import (
     result_rows,
     short,
 )
-from minertia.report.words import CLASS_WORDS
+from minertia.report.words import CLASS_WORDS, PRIOR_WORDS
 from minertia.version import __version__
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def parameter_section(result: Identification, model: IdentifiedModel) -> str:
     words = {kind: text for kind, text in CLASS_WORDS.items() if kind != "none"}
     classes = "; ".join(f"{kind}: {text}" for kind, text in words.items())
     table = markup_table(headers, rows, right=tuple(range(1, 6 if many else 5)), styles=styles)
-    return paragraph(lead) + paragraph(f"Classes: {classes}; fixed: given, not fitted.") + table
+    return paragraph(lead) + paragraph(f"Classes: {classes}; prior: {PRIOR_WORDS}; fixed: given, not fitted.") + table
 
 
 def _parameter_row(p: ParameterEvidence, written: str, many: bool) -> list[str]:

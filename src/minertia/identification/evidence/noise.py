@@ -170,7 +170,8 @@ class Residue:
     """What segments of a fit leave: power of residuals in bands, what the fit absorbed, and values under each noise.
 
     inverse (unknowns, directions): with it the weighted columns of all rows are orthonormal, but for what `known` adds.
-    known (directions, directions): part of each direction that is known beforehand, in the metric of the weighted rows.
+    known (directions, directions): part of each direction that is known beforehand, in the metric of the weighted rows;
+    error: variance of the directions by what that is wrong by, the same where it is as good as its weight says.
     shown: unknowns that each effort sees.  power, added (efforts, bands): of residuals, and what of it is known to be
     no noise.  whole (bands, kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the hat
     matrix.  products (efforts, bands, directions, directions): of the columns in each band.  each (efforts, unknowns,
@@ -179,13 +180,20 @@ class Residue:
     """
 
     def __init__(
-        self, kinds: Kinds, inverse: Array, shown: Sequence[Sequence[int]], known: Array | None = None
+        self,
+        kinds: Kinds,
+        inverse: Array,
+        shown: Sequence[Sequence[int]],
+        known: Array | None = None,
+        error: Array | None = None,
     ) -> None:
         self.kinds, self.shown = kinds, [list(columns) for columns in shown]
         self.inverse, (count, bands) = inverse, (len(kinds.memory), len(kinds.edges))
         self.white = np.asarray(inverse @ inverse.T)
-        self.knowing = None if known is None else _root(known)
         efforts, directions = len(self.shown), inverse.shape[1]
+        self.known = np.zeros((directions, directions)) if known is None else known
+        self.error = self.known if error is None else error
+        self._wrong = _root(self.error)
         self.power, self.added = np.zeros((efforts, bands)), np.zeros((efforts, bands))
         self.whole, self.hat = np.zeros((bands, count)), np.zeros((efforts, bands, count))
         self.products = np.zeros((efforts, bands, directions, directions))
@@ -206,8 +214,8 @@ class Residue:
             self.hat[j] += kinds.banded(mean * np.sum(z * z, axis=0)).T
             for b, part in kinds.bands(len(X)):
                 self.products[j, b] += z[:, part] @ z[:, part].T
-            if self.knowing is not None:
-                self.added[j] += kinds.banded(np.sum((self.knowing.T @ z) ** 2, axis=0))
+            if self.error.any():
+                self.added[j] += kinds.banded(np.sum((self._wrong.T @ z) ** 2, axis=0))
             self.each[j] += _squares(self.white[:, own], fft.rfft(columns[j], kinds.size)) @ weighted
 
     @cached_property
@@ -220,8 +228,7 @@ class Residue:
         mean = self.whole / self.whole[:, :1]  # of one ordinate
         total = self.products.sum(axis=0)
         shown = float(np.trace(total.sum(axis=0)))  # of all directions where every segment of the logs is looked at
-        known = 0.0 if self.knowing is None else float(np.sum(self.knowing**2))
-        total *= (len(total[0]) - known) / max(shown, 1e-300)
+        total *= (len(self.known) - float(np.trace(self.known))) / max(shown, 1e-300)
         back = [own.reshape(bands, -1) @ total.reshape(bands, -1).T @ mean for own in self.products]
         return np.asarray(2 * self.hat - np.array(back).reshape(self.hat.shape))
 
