@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.robot.effects import EFFECTS
+from minertia.robot.effects import EFFECTS, Effect
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
+
+
+def plain_constants(effect: Effect) -> dict[str, float]:
+    """Constants of a row: usual ones, 0.7 where there are none."""
+    return {name: 0.7 if usual is None else usual for name, usual in effect.constants.items()}
+
 
 GAS = {"outer": 0.8, "inner": 0.2, "closed": 0.6, "angle": 1.66, "energy": 15_600, "volume": 0.00096, "area": 0.00167}
 VALUES = {
@@ -18,6 +24,10 @@ VALUES = {
 }  # fmt: skip
 CONSTANTS = {"FS1": {"velocity": 0.3}, "KS1": {"rest": 0.2}, "FCT2": {"width": 0.1}, "GAS2": GAS,
              "FCQ2": {"middle": 0.3}, "FCK2": {"reference": 30.0}}  # fmt: skip
+STATED = {name.rstrip("0123456789") for name in VALUES}
+OTHERS = [effect for effect in EFFECTS if effect.name not in STATED and not effect.is_standard]  # nothing stated here
+VALUES |= {f"{effect.name}1": 0.1 for effect in OTHERS}
+CONSTANTS |= {f"{effect.name}1": plain_constants(effect) for effect in OTHERS if effect.constants}
 
 
 def robot_with_every_effect(seed: int = 9) -> Robot:
@@ -32,7 +42,8 @@ def coupled_robot() -> Robot:
     """Two motors that turn with both joints, with every effect a motor can have."""
     robot = replace(random_robot(5, n=2), coupling=((1.0, 0.5), (-0.3, 2.0)))
     twins = {f"{e.name}M{j}": 0.1 * j for e in EFFECTS if e.has_twin for j in (1, 2)}
-    return robot.with_parameters(twins, {"FSM1": {"velocity": 0.3}, "FSM2": {"velocity": 0.2}})
+    constants = {f"{e.name}M{j}": plain_constants(e) for e in EFFECTS if e.has_twin and e.constants for j in (1, 2)}
+    return robot.with_parameters(twins, constants | {"FSM1": {"velocity": 0.3}, "FSM2": {"velocity": 0.2}})
 
 
 def temperatures(samples: int, n: int = 3) -> np.ndarray:

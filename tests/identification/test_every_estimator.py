@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError
-from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.judge import judge
-from minertia.identification.solve import solve
+from minertia.identification.identify import build_problem, judge, solve
+from minertia.identification.kind import Problem
 from tests.shared import SHARED, needs_shared
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"
@@ -89,7 +88,7 @@ def test_every_estimator_on_whole_logs(name, estimator):
 @needs_shared
 def test_instruments_from_the_command_line(run, tmp_path):
     thinned(SHARED / "data" / "emps" / "emps_id.csv.gz", tmp_path / "emps_id.csv.gz", 4)
-    command = ("identify", "--campaign", LOGS / "emps.toml", "--data", tmp_path, "--estimator", "instrumental")
+    command = ("identify", "--campaign", LOGS / "emps.toml", "--data", tmp_path, "--estimator", "iv")
     code, out, err = run(*command)
     assert code == 0 and "EMPS, iv" in out, err
     code, _, err = run(*command, "--effects", "viscous,load_coulomb")

@@ -20,12 +20,12 @@ from minertia.report.blocks import (
     Part,
     Words,
     figures,
+    raised,
 )
-from minertia.report.html import units
 from minertia.report.shown_sections import shown_parts
 from minertia.report.tables import unit_of
-from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
-from minertia.validation.tracking import TrackingTable
+from minertia.simulation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
+from minertia.simulation.tracking import TrackingTable
 
 ROUNDING = 1e-12
 MUCH = 1.1  # residual over noise from which a reason is given
@@ -90,7 +90,7 @@ def _parameters(r: Rehearsal) -> list[Block]:
     rows: list[list[Cell]] = [
         [
             NameCell(x.name),
-            units(unit_of(r.robot, x.name)),
+            raised(unit_of(r.robot, x.name)),
             figures(x.true if abs(x.true) > ROUNDING else 0.0, 4),
             figures(x.value, 4),
             figures(x.deviation, 2),

@@ -11,7 +11,6 @@ CLASS_WORDS = {
     "combination": "shows only in sums with others",
     "none": "never shows in any joint effort",
 }
-PRIOR_WORDS = "given by the prior, whose error its deviation is; the data say little of it"
 
 
 def certificate_sentences(base: BaseParameters) -> tuple[str, ...]:
