@@ -29,7 +29,6 @@ Array = NDArray[np.float64]
 # families that wear scales as wholes
 VISCOUS = tuple(symbol for symbol, effect in FLEET.items() if effect.is_viscous)
 DRY = tuple(symbol for symbol, effect in FLEET.items() if effect.is_dry)
-THERMAL = tuple(symbol for symbol, effect in FLEET.items() if "temperature" in effect.inputs)
 LOAD = "load"  # name of the column of a load at the flange [kg]; more of them are its first moments
 LOADS = (LOAD, "load x", "load y", "load z")
 RIDGE = 1e-10  # on columns scaled to length 1: what is not shown at all gets a deviation that says so

@@ -30,7 +30,6 @@ PAD = 4  # samples between entries in shared memory, so that lanes meet differen
 LANES = 32
 RESERVED = 1024  # bytes of shared memory that the system takes of every block
 TENSOR, TENSOR_WIDE, PLAIN = "m8n8k4", "m16n8k4", "plain"
-INSTRUCTIONS = (TENSOR, TENSOR_WIDE, PLAIN)
 WIDTHS = {"double": 8, "float": 4}
 
 Array = NDArray[np.float64]
