@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minertia.validation.moves import joint_move
-from minertia.validation.plant import Plant, PlantLog
-from minertia.validation.tracking import Gains, TrackingError, compare_update_rates, computed_torque, open_loop
+from minertia.simulation.moves import joint_move
+from minertia.simulation.plant import Plant, PlantLog
+from minertia.simulation.tracking import Gains, TrackingError, compare_update_rates, computed_torque, open_loop
 from papers.page import Page
 from papers.puma260 import (
     DRIVES,

@@ -14,7 +14,7 @@ from minertia.identification.signals.filtering import DERIVATIVES, Filter
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from minertia.validation.tracking import Gains
+from minertia.simulation.tracking import Gains
 from papers import khosla_model, khosla_runs
 from papers.khosla_arm import A1, A2, D4, ESTIMATED, INITIAL, MASS4, TABLE4, arm, lowered, printed
 from papers.khosla_control import add_control, add_payload

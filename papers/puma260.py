@@ -21,11 +21,11 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import weighted_solution
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from minertia.validation.compiled import compiled_model
-from minertia.validation.control_model import ControlModel, control_model
-from minertia.validation.measured import Moving
-from minertia.validation.plant import Controller, ControlSample, Imperfections, Plant, PlantLog
-from minertia.validation.tracking import Gains, computed_torque
+from minertia.simulation.compiled import compiled_model
+from minertia.simulation.control_model import ControlModel, control_model
+from minertia.simulation.measured import Moving
+from minertia.simulation.plant import Controller, ControlSample, Imperfections, Plant, PlantLog
+from minertia.simulation.tracking import Gains, computed_torque
 
 Array = np.ndarray[Any, Any]
 EFFECTS = ("IA", "FV", "FC")

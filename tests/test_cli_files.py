@@ -21,7 +21,7 @@ from minertia.identification.identify import identify
 from minertia.report.folders import write_identification
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot
-from minertia.validation import rehearsal
+from minertia.simulation import rehearsal
 from tests import inside
 from tests.arm import recorded_arm
 from tests.conftest import Run

@@ -11,7 +11,7 @@ from minertia.cli import demo
 from minertia.codegen.kernels import build
 from minertia.errors import MissingExtra
 from minertia.report import pdf
-from minertia.validation import rehearsal
+from minertia.simulation import rehearsal
 from tests.conftest import Run
 from tests.pages import page_data, page_text
 from tests.test_cli import ARM

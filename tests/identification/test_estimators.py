@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.estimators import ESTIMATORS, named_estimator
+import minertia as mi
+from minertia import Campaign
+from minertia.errors import MinertiaError, OldName, UnknownName
+from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, named_estimator
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.estimators.total import EXACT
@@ -82,6 +86,17 @@ def test_the_covariance_under_forgetting_is_that_of_a_weighted_fit(forgetting: f
     P = np.linalg.inv(once)
     assert np.allclose(state.covariance, P @ twice @ P, rtol=1e-6, atol=1e-9 * np.abs(P).max())
     assert np.trace(P) > 1.8 * np.trace(state.covariance)
+
+
+def test_one_estimator_has_one_name() -> None:
+    """Old names work until 1.0.0, say the new one, and appear in no record."""
+    for old, name in OLD_NAMES.items():
+        with pytest.warns(OldName, match=f"'{old}' is called '{name}'"):
+            assert Campaign("planar2r", estimator=old).estimator == name
+    assert not set(OLD_NAMES) & set(ESTIMATORS)
+    page = (Path(mi.__file__).parents[2] / "studio" / "src" / "steps" / "identify.tsx").read_text(encoding="utf-8")
+    listed = page.partition("const ESTIMATORS")[2].partition("};")[0]
+    assert re.findall(r"^  (\w+):", listed, re.MULTILINE) == list(ESTIMATORS)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("mujoco")
-from minertia.validation.control_model import control_model
-from minertia.validation.moves import joint_move
-from minertia.validation.plant import Plant
-from minertia.validation.tracking import Gains, computed_torque, open_loop
+from minertia.simulation.control_model import control_model
+from minertia.simulation.moves import joint_move
+from minertia.simulation.plant import Plant
+from minertia.simulation.tracking import Gains, computed_torque, open_loop
 from papers import izaguirre1992, izaguirre_coefficients, izaguirre_control, izaguirre_model, puma260
 
 TRAJECTORIES = 4

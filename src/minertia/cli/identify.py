@@ -146,7 +146,7 @@ def _in_simulator(
     model: IdentifiedModel, logs: list[str], simulator: str, step: float, tell: Any
 ) -> tuple[Residuals, ...]:
     from minertia.errors import UnknownName
-    from minertia.validation.commanded_plant import validate_in_mujoco
+    from minertia.simulation.commanded_plant import validate_in_mujoco
 
     if simulator != "mujoco":
         raise UnknownName("simulator", simulator, ("mujoco",))

@@ -28,7 +28,7 @@ from minertia.codegen.targets import (
     ros2,
     selftest,
     watch,
-    watch_test,
+    watch_selftest,
 )
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
@@ -39,9 +39,10 @@ from minertia.errors import MinertiaError, UnknownName, expect_one_of, expect_pa
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.parameters import split_name
 from minertia.robot.reading import read_text
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
@@ -102,7 +103,7 @@ class GenerationResult:
 
 
 def generate(
-    robot: Robot,
+    robot: RobotLike,
     out: str | Path | None,
     *,
     programs: Sequence[str] | None = None,
@@ -119,7 +120,7 @@ def generate(
     parameters and effects enter, and how.  search: for fewer operations.  force: replace files that minertia did not
     write, or that were edited since.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     given: tuple[tuple[object, type], ...] = ((model, CodeModel), (arithmetic, Arithmetic), (search, CodeSearch))
     for value, kind in given:
         expect_one_of(value, (kind,), f"what is given for {kind.__name__}")
@@ -298,7 +299,7 @@ def _watch(unit: _Unit) -> tuple[list[c.Rendered], selftest.MoreTests]:
         return [], selftest.NO_MORE
     rendered = unit.rendered[program.name]
     part = watch.watch_part(unit.style, program, rendered, unit.setting.robot.tip + 1)
-    return [part], watch_test.watch_tests(unit.style, unit.setting, program, rendered.has_prepare)
+    return [part], watch_selftest.watch_tests(unit.style, unit.setting, program, rendered.has_prepare)
 
 
 def _c_files(unit: _Unit, target: str = "c") -> Files:

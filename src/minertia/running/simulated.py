@@ -24,11 +24,11 @@ from minertia.errors import InputError, MinertiaError, UnknownName
 from minertia.excitation.limits import usual_rates
 from minertia.robot.robot import Robot
 from minertia.running.driver import Driver, DriverError, JointReading
-from minertia.validation.arm import RUNAWAY
-from minertia.validation.control_model import control_model
-from minertia.validation.plant import ControlSample, Imperfections, Plant, Sensors
-from minertia.validation.rehearsed import RehearsalOptions
-from minertia.validation.tracking import Gains, computed_torque
+from minertia.simulation.arm import RUNAWAY
+from minertia.simulation.control_model import control_model
+from minertia.simulation.plant import ControlSample, Imperfections, Plant, Sensors
+from minertia.simulation.rehearsed import RehearsalOptions
+from minertia.simulation.tracking import Gains, computed_torque
 
 Array = NDArray[np.float64]
 HOST = "127.0.0.1"

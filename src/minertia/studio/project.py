@@ -22,16 +22,17 @@ from typing import Any, BinaryIO
 
 import tomli_w
 
+from minertia.digests import bundled_digest, file_digest, stamp
 from minertia.documents import DocumentError, json_document, toml_document
 from minertia.drafts import one_at_a_time
 from minertia.errors import DescriptionError, InputError, MinertiaError, visible
 from minertia.files import edit_file, make_folder, new_file, write_file
 from minertia.identification.logs.readers import FORMATS, is_folder, is_there
+from minertia.made_of import MadeOf, is_changed, read_made_of
 from minertia.robot.read import bundled_robots
 from minertia.robot.reading import is_model_text
 from minertia.robot.xml_input import parse_xml
 from minertia.seals import is_ours
-from minertia.studio.digests import bundled_digest, file_digest, stamp
 from minertia.studio.toml_edit import edited
 
 FORMAT = 1
@@ -68,7 +69,7 @@ class Outdated(InputError):
 class ProjectFile:
     """A file of the project.  key: what requests call it.  kind: "robot", "log" or "model".  title: for people.
 
-    robot: name of the robot of a model.
+    robot: name of the robot of a model.  stale: why a model is not one of the files that it was made of.
     """
 
     key: str
@@ -77,11 +78,13 @@ class ProjectFile:
     title: str
     size: int
     robot: str | None = None
+    stale: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for the page."""
-        named = {} if self.robot is None else {"robot": self.robot}
-        return {"key": self.key, "kind": self.kind, "title": self.title, "size": self.size, **named}
+        """Plain data, for the page; the title of a model says why it is not current."""
+        named = {} if self.robot is None else {"robot": self.robot, "stale": list(self.stale)}
+        title = f"{self.title} ({self.stale[0]})" if self.stale else self.title
+        return {"key": self.key, "kind": self.kind, "title": title, "size": self.size, **named}
 
 
 class Project:
@@ -157,7 +160,11 @@ class Project:
         make_folder(self.folder / UPLOADS)
         place = self.folder / UPLOADS / f"{kind}-{secrets.token_hex(6)}{ending}"
         own = [self.file(key, "mesh") for key in meshes]
-        return Upload(self, kind, place, _shown(title), {file.title.lower(): file.path.name for file in own})
+        named = {file.title.lower(): file for file in own}
+        twice = next((f for f in own if file_digest(f.path) != file_digest(named[f.title.lower()].path)), None)
+        if twice is not None:
+            raise InputError(f"two meshes are called '{twice.title}'; {OWN_NAMES}")
+        return Upload(self, kind, place, _shown(title), {name: file.path.name for name, file in named.items()})
 
     def add(self, upload: Upload) -> ProjectFile:
         """An uploaded file that is complete, with its title."""
@@ -420,6 +427,7 @@ class Upload:
             raise
 
 
+OWN_NAMES = "give meshes names of their own, or put the robot with its folders into the project's folder"
 _XACRO = re.compile(r"<\s*xacro:|xmlns:xacro|\$\{|\$\(")
 _INCLUDE = re.compile(r"<\s*(include|!DOCTYPE|!ENTITY|plugin|extension)\b", re.IGNORECASE)
 _PLACES = ("file", "filename", "meshdir", "texturedir", "assetdir")
@@ -428,13 +436,25 @@ _OUTSIDE = re.compile(r"^\s*(/|\\|[A-Za-z]:|~|file:)|(^|[/\\])\.\.([/\\]|$)|%2e%
 
 
 def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
-    """A description in which meshes that came with it are called by the names that they have here."""
+    """A description in which meshes that came with it are called by the names that they have here.
+
+    What is dropped has no folder: two files of one name in different folders cannot be told apart, and are refused.
+    """
+
+    def last(path: str) -> str:
+        return re.split(r"[/\\]", path)[-1].lower()
 
     def called(found: re.Match[str]) -> str:
-        own = names.get(re.split(r"[/\\]", found[1])[-1].lower())
+        own = names.get(last(found[1]))
         return found[0] if own is None else found[0].replace(found[1], own)
 
     text = content.decode("utf-8", errors="surrogateescape")
+    known: dict[str, str] = {}
+    for found in _FILE.finditer(text):
+        path = found[1]
+        if last(path) in names and known.setdefault(last(path), path) != path:
+            first, second = (visible(own[-80:]) for own in (known[last(path)], path))
+            raise InputError(f"the file names both '{first}' and '{second}', of which one was dropped; {OWN_NAMES}")
     return _FILE.sub(called, text).encode("utf-8", errors="surrogateescape")
 
 
@@ -517,19 +537,34 @@ def _toml_kind(path: Path, in_runs: bool) -> str | None:
 
 def _project_file(name: str, kind: str, path: Path, title: str) -> ProjectFile:
     stat = path.stat()
-    robot = _robot_of(str(path), stat.st_size, stat.st_mtime_ns) if kind == "model" else None
-    return ProjectFile(_key(name), kind, path, title, stat.st_size, robot)
+    if kind != "model":
+        return ProjectFile(_key(name), kind, path, title, stat.st_size)
+    robot, _ = _facts_of(str(path), stat.st_size, stat.st_mtime_ns)
+    stale = () if name.startswith(f"{RUNS}/") else tuple(model_reasons(path))  # runs are known by what they record
+    return ProjectFile(_key(name), kind, path, title, stat.st_size, robot, stale)
+
+
+def model_reasons(path: Path) -> list[str]:
+    """Why a model is not one of the files that it was made of, a few words each; none where it is, or says none."""
+    stat = path.stat()
+    _, files = _facts_of(str(path), stat.st_size, stat.st_mtime_ns)
+    changed = {name: is_changed(path, file) for name, file in ((visible(Path(f["name"]).name), f) for f in files)}
+    other = ", ".join(name for name, is_other in changed.items() if is_other)
+    gone = ", ".join(name for name, is_other in changed.items() if is_other is None)
+    found = [f"made before {other} changed"] if other else []
+    return [*found, f"made of {gone}, which is gone"] if gone else found
 
 
 @lru_cache(maxsize=512)
-def _robot_of(path: str, size: int, changed: int) -> str | None:
-    """Name of the robot of a model's file as it stands."""
+def _facts_of(path: str, size: int, changed: int) -> tuple[str | None, tuple[MadeOf, ...]]:
+    """Name of the robot of a model's file as it stands, and the files that it was made of."""
     try:
-        robot = toml_document(Path(path).read_text(encoding="utf-8")).get("robot")
+        document = toml_document(Path(path).read_text(encoding="utf-8"))
     except (DocumentError, OSError, UnicodeDecodeError):
-        return None
+        return None, ()
+    robot = document.get("robot")
     name = robot.get("name") if isinstance(robot, dict) else None
-    return visible(name) if isinstance(name, str) else None
+    return visible(name) if isinstance(name, str) else None, read_made_of(document)
 
 
 def _key(name: str) -> str:

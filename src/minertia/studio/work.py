@@ -253,7 +253,7 @@ def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.codegen.generate import generate
     from minertia.codegen.kernels.build import CompilerMissing
     from minertia.codegen.options import Arithmetic
-    from minertia.validation.compiled import tested_code
+    from minertia.simulation.compiled import tested_code
 
     s = work.settings
     robot = work.robot(s.get("model"))
@@ -284,7 +284,7 @@ def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
 
 def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
     """The inverse dynamics for the page, with states at which it is held against Python there; or why not."""
-    from minertia.validation.in_browser import reference_states, web_code
+    from minertia.simulation.in_browser import reference_states, web_code
 
     work.tell("compiling for the page", 0.9)
     try:
@@ -308,8 +308,8 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.read import read_robot
-    from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import RehearsalOptions, RehearsalStep
+    from minertia.simulation.rehearsal import rehearse
+    from minertia.simulation.rehearsed import RehearsalOptions, RehearsalStep
 
     s, done = work.settings, 0
 

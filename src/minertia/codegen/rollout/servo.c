@@ -1,0 +1,601 @@
+/* A robot under its position servos, step by step, and the derivatives of its motion by the unknowns, carried along.
+
+   Moreau's time stepping with the midpoint rule for what is linear (docs/output-error.md): every step solves
+
+     (D + J + h/2 KD + h^2/4 KP) dv = h (KP (u - q - h/2 v) + KD (ud - v) - g(q + h/2 v + h/4 dv, v + dv/2) - ... + f),
+
+   with the joints' effects: inertia J, smooth efforts g, and dry friction f within its bounds, at its bound against the
+   velocity after the step or with that velocity zero.  Efforts that are linear in the motion need one solution, others
+   are linearised until the step no longer changes.  Effects come from two functions that are generated from their
+   table for the group; nothing here knows one by name.
+   Elastic joints have two coordinates, link and motor, with a spring and a damper between them, which the same rule
+   takes implicitly: it has no limit of stability, however stiff they are.
+   The robot's own terms come from two functions that are generated for it. */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void (*Call)(const void *, const double *const *, double *const *);
+
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
+
+typedef struct {
+    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
+    double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
+    Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
+    Call efforts, rubbing;   /* of effects: see codegen/rollout/effects.py */
+    const double *kp, *kd, *ki, *limit, *zero; /* (n) each */
+    const double *e, *c;     /* (effects), (constants): values and constants of effects */
+    const int *at, *inertia; /* (effects): coordinate of each; whether it adds to the mass matrix */
+    const int *loaded;       /* (n): whether friction depends on the load */
+    const double *x;         /* (links) */
+    const double *q0, *v0;   /* (n) */
+    const double *u, *u_d, *ud, *ud_d; /* (steps, n): command, its derivative by the delay, velocity reference and its */
+    const int *kind, *place; /* (columns) */
+    double *q_out;           /* (steps / every + 1, n) */
+    double *S_out;           /* (steps / every + 1, n, columns), or null */
+    const double *cj, *dj, *rj;    /* (springs): compliance, damping, motor less link position without effort */
+    const int *at_link, *at_motor; /* (springs): coordinates on both sides */
+    const int *sees;               /* (n): coordinate whose motion the law of each coordinate reads */
+} Loop;
+
+#define MOST 64
+#define SWEEPS 4000
+#define PASSES 50      /* of efforts that are not linear in the motion */
+#define SETTLED 1e-13  /* of the velocities: what a pass may still change */
+#define APART 1e-9     /* of the velocities, from which two passes tell a slope */
+#define WIDE 16
+
+/* lower Cholesky factor of the rows and columns listed, in place of L (m x m, packed by MOST); 1 where there is none */
+static int factor(int m, const int *list, const double *A, int n, double *L)
+{
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = A[list[i] * n + list[j]];
+            for (int k = 0; k < j; k++)
+                sum -= L[i * MOST + k] * L[j * MOST + k];
+            if (i == j) {
+                if (!(sum > 0))
+                    return 1;
+                L[i * MOST + i] = sqrt(sum);
+            } else
+                L[i * MOST + j] = sum / L[j * MOST + j];
+        }
+    return 0;
+}
+
+static void solve(int m, const double *L, double *b)
+{
+    for (int i = 0; i < m; i++) {
+        for (int k = 0; k < i; k++)
+            b[i] -= L[i * MOST + k] * b[k];
+        b[i] /= L[i * MOST + i];
+    }
+    for (int i = m - 1; i >= 0; i--) {
+        for (int k = i + 1; k < m; k++)
+            b[i] -= L[k * MOST + i] * b[k];
+        b[i] /= L[i * MOST + i];
+    }
+}
+
+/* row -= l other, for p numbers */
+static inline void take_off(double *restrict row, double l, const double *restrict other, int p)
+{
+    for (int c = 0; c < p; c++)
+        row[c] -= l * other[c];
+}
+
+static inline void divide(double *restrict row, double by, int p)
+{
+    const double over = 1.0 / by;
+    for (int c = 0; c < p; c++)
+        row[c] *= over;
+}
+
+/* `solve` for rows of p numbers */
+static void solve_rows(int m, const int *list, const double *L, double *B, int p)
+{
+    for (int i = 0; i < m; i++) {
+        double *row = B + (size_t)list[i] * p;
+        for (int k = 0; k < i; k++)
+            take_off(row, L[i * MOST + k], B + (size_t)list[k] * p, p);
+        divide(row, L[i * MOST + i], p);
+    }
+    for (int i = m - 1; i >= 0; i--) {
+        double *row = B + (size_t)list[i] * p;
+        for (int k = i + 1; k < m; k++)
+            take_off(row, L[k * MOST + i], B + (size_t)list[k] * p, p);
+        divide(row, L[i * MOST + i], p);
+    }
+}
+
+/* dry friction of the step: how much it can be against motion forwards and backwards */
+typedef struct {
+    double up[MOST], down[MOST];
+} Bounds;
+
+static inline int can_rub(const Bounds *F, int j) { return F->up[j] > 0 || F->down[j] > 0; }
+
+static inline double within(const Bounds *F, int j, double f) { return fmin(fmax(f, -F->up[j]), F->down[j]); }
+
+typedef struct {
+    double A[MOST * MOST], L[MOST * MOST], W[MOST * MOST];
+    int list[MOST], slide[MOST], m; /* slide: 0 stuck, else the sign of the velocity after the step */
+    double f[MOST], dv[MOST];
+} Contact;
+
+/* the step with given joints stuck; 0 where it is the solution, 1 where not, 2 where there is none */
+static int attempt(Contact *c, int n, double h, const double *r, const double *v, const Bounds *F)
+{
+    double b[MOST];
+    c->m = 0;
+    for (int j = 0; j < n; j++)
+        if (c->slide[j])
+            c->list[c->m++] = j;
+        else
+            c->dv[j] = -v[j];
+    if (factor(c->m, c->list, c->A, n, c->L))
+        return 2;
+    for (int i = 0; i < c->m; i++) {
+        const int j = c->list[i];
+        c->f[j] = c->slide[j] > 0 ? -F->up[j] : F->down[j];
+        b[i] = r[j] + h * c->f[j];
+        for (int k = 0; k < n; k++)
+            if (!c->slide[k])
+                b[i] -= c->A[j * n + k] * c->dv[k];
+    }
+    solve(c->m, c->L, b);
+    for (int i = 0; i < c->m; i++)
+        c->dv[c->list[i]] = b[i];
+    int is_wrong = 0;
+    for (int j = 0; j < n; j++)
+        if (c->slide[j]) {
+            if (!isfinite(c->dv[j]))
+                return 2;
+            is_wrong |= can_rub(F, j) && (v[j] + c->dv[j]) * c->slide[j] < 0;
+        } else {
+            double sum = -r[j];
+            for (int k = 0; k < n; k++)
+                sum += c->A[j * n + k] * c->dv[k];
+            c->f[j] = sum / h;
+            is_wrong |= !(-F->up[j] * (1 + 1e-12) <= c->f[j] && c->f[j] <= F->down[j] * (1 + 1e-12));
+        }
+    return is_wrong;
+}
+
+/* friction of the step: the sets of the step before, else projected Gauss-Seidel from its efforts */
+static int contact(Contact *c, int n, double h, const double *r, const double *v, const Bounds *F)
+{
+    for (int j = 0; j < n; j++)
+        if (!can_rub(F, j))
+            c->slide[j] = v[j] < 0 ? -1 : 1;
+    const int first = attempt(c, n, h, r, v, F);
+    if (first != 1)
+        return first;
+    int all[MOST];
+    for (int j = 0; j < n; j++)
+        all[j] = j;
+    if (factor(n, all, c->A, n, c->W))
+        return 2;
+    double inv[MOST * MOST], w[MOST];
+    for (int j = 0; j < n; j++) {
+        double e[MOST] = {0};
+        e[j] = 1;
+        solve(n, c->W, e);
+        for (int i = 0; i < n; i++)
+            inv[i * n + j] = e[i];
+        c->f[j] = within(F, j, c->f[j]);
+    }
+    for (int i = 0; i < n; i++) {
+        w[i] = v[i];
+        for (int k = 0; k < n; k++)
+            w[i] += inv[i * n + k] * (r[k] + h * c->f[k]);
+    }
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        double moved = 0, size = 0;
+        for (int j = 0; j < n; j++) {
+            const double old = c->f[j], own = h * inv[j * n + j];
+            c->f[j] = within(F, j, old - w[j] / own);
+            const double change = c->f[j] - old;
+            for (int i = 0; i < n; i++)
+                w[i] += h * inv[i * n + j] * change;
+            moved = fmax(moved, fabs(change));
+            size = fmax(size, fmax(F->up[j], F->down[j]));
+        }
+        const int is_done = !(moved > 1e-13 * size);
+        if (is_done || sweep % 8 == 7) { /* the sets are right long before the efforts are */
+            double f[MOST];
+            memcpy(f, c->f, n * sizeof(double));
+            for (int j = 0; j < n; j++)
+                c->slide[j] = !can_rub(F, j)                                ? (v[j] < 0 ? -1 : 1)
+                              : -F->up[j] < f[j] && f[j] < F->down[j] ? 0
+                              : f[j] >= F->down[j]                    ? -1
+                                                                      : 1;
+            const int found = attempt(c, n, h, r, v, F);
+            if (found != 1 || is_done)
+                return found == 2 ? 2 : 0;
+            memcpy(c->f, f, n * sizeof(double));
+        }
+    }
+    return 0;
+}
+
+/* R = Q T1 + V T2, all with rows of p numbers */
+static void products(int n, int p, const double *Q, const double *T1, const double *V, const double *T2, double *restrict R)
+{
+    for (int c = 0; c < p; c += WIDE)
+        for (int j = 0; j < n; j++) {
+            double sum[WIDE] = {0};
+            for (int i = 0; i < n; i++) {
+                const double a = Q[j * n + i], b = V[j * n + i];
+                const double *x = T1 + (size_t)i * p + c, *y = T2 + (size_t)i * p + c;
+                for (int k = 0; k < WIDE; k++)
+                    sum[k] += a * x[k] + b * y[k];
+            }
+            memcpy(R + (size_t)j * p + c, sum, sizeof sum);
+        }
+}
+
+static void axpy(int p, double a, const double *restrict x, double *restrict y)
+{
+    if (a != 0)
+        for (int c = 0; c < p; c++)
+            y[c] += a * x[c];
+}
+
+/* what a law makes of the motion of another coordinate, which it sees as foreseen for the middle of the step */
+static void far(int seen, int p, double by_place, double by_rate, double h, double mid, const double *Sq, const double *Sv,
+                const double *Sd, double *restrict row)
+{
+    const size_t at = (size_t)seen * p;
+    if (by_place == 0 && by_rate == 0)
+        return;
+    for (int i = 0; i < p; i++)
+        row[i] += by_place * (Sq[at + i] + mid * h * Sv[at + i]) + by_rate * (Sv[at + i] + mid * Sd[at + i]);
+}
+
+__attribute__((visibility("default"))) int minertia_servo(Loop *o)
+{
+    const int n = o->n, is_carried = o->S_out != 0;
+    const int p = (o->columns + WIDE - 1) / WIDE * WIDE; /* columns beyond the unknowns stay zero */
+    const int columns = o->columns;
+    const double h = o->h;
+    /* parts of the step at which things are taken: the midpoint rule, or MuJoCo's Euler, where only passive damping is
+       implicit and the new velocity moves the joint */
+    const int is_euler = o->is_euler;
+    const double mid = is_euler ? 0 : 0.5, quarter = is_euler ? 0 : 0.25, end = is_euler ? 1 : 0.5;
+    double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
+    double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
+    double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
+    /* effects: efforts at the middle of the step, their derivatives, inertia; those of friction; what a pass knows */
+    double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
+    double rub_q[MOST] = {0}, rub_qd[MOST] = {0}, rub_load[MOST] = {0}, slip[MOST];
+    double q_at[MOST], v_at[MOST], x[MOST], last_x[MOST], last_effort[MOST];
+    Bounds F = {{0}, {0}};
+    int sat[MOST], rubs_up[MOST], rubs_down[MOST];
+    Contact *c = calloc(1, sizeof *c);
+    const size_t block = (size_t)n * (size_t)(p ? p : 1);
+    const int ring = o->ring;
+    double *room = calloc(is_carried ? (8 + (size_t)ring) * block : 1, sizeof(double));
+    double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
+    double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
+    double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
+    if (!c || !room || !Y || !past || !shapes) {
+        free(c), free(room), free(Y), free(past), free(shapes);
+        return 3;
+    }
+    double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block;
+    double *R = Sl + block, *T1 = R + block, *T2 = T1 + block, *St = T2 + block;
+    const int whole = (int)floor(o->delay_steps);
+    const double w = o->delay_steps - whole, s = !ring ? 1 : whole ? 0 : 1 - w;
+    int code = 0, delay_column = -1;
+    memcpy(q, o->q0, n * sizeof(double)), memcpy(v, o->v0, n * sizeof(double));
+    for (int j = 0; j < n; j++)
+        c->slide[j] = v[j] > 0 ? 1 : v[j] < 0 ? -1 : 0;
+    if (is_carried)
+        for (int k = 0; k < columns; k++) {
+            if (o->kind[k] == Q0)
+                Sq[o->place[k] * p + k] = 1;
+            if (o->kind[k] == V0)
+                Sv[o->place[k] * p + k] = 1;
+            if (o->kind[k] == DELAY)
+                delay_column = k;
+        }
+    for (int i = 0; i < ring; i++) /* before the start: the effort of the start */
+        for (int j = 0; j < n; j++) {
+            const int seen = o->sees[j];
+            const double full = o->kp[j] * (o->u[j] - q[seen]) - o->kd[j] * v[seen];
+            past[i * n + j] = fmin(fmax(full, -o->limit[j]), o->limit[j]);
+            for (int k2 = 0; is_carried && fabs(full) < o->limit[j] && k2 < columns; k2++) {
+                const int kind = o->kind[k2], is_own = o->place[k2] == j, is_seen = o->place[k2] == seen;
+                const double d = kind == Q0 && is_seen   ? -o->kp[j]
+                                 : kind == V0 && is_seen ? -o->kd[j]
+                                 : kind == KP && is_own  ? o->u[j] - q[seen]
+                                 : kind == KD && is_own  ? -v[seen]
+                                                         : 0;
+                St[(size_t)i * block + (size_t)j * p + k2] = d;
+            }
+        }
+    const double *in[4], *in2[4];
+    double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y};
+    in[0] = qs, in[1] = vm, in[2] = o->x, in[3] = 0;
+    in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = o->x;
+    const double *in3[] = {qm, v, load, q_at, v_at, o->e, o->c}, *in4[] = {qm, v, load, q_at, v_at, a, slip, o->e, o->c};
+    double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
+    int until = o->every, row = 0;
+    for (int k = 0;; k++, until--) {
+        if (k == 0 || until == 0) {
+            memcpy(o->q_out + (size_t)row * n, q, n * sizeof(double));
+            if (is_carried)
+                for (int j = 0; j < n; j++)
+                    memcpy(o->S_out + ((size_t)row * n + j) * columns, Sq + (size_t)j * p, columns * sizeof(double));
+            row++, until = o->every;
+        }
+        if (k == o->steps)
+            break;
+        const double *u = o->u + (size_t)k * n, *ud = o->ud ? o->ud + (size_t)k * n : 0;
+        for (int j = 0; j < n; j++) {
+            qm[j] = q[j] + mid * h * v[j];
+            vm[j] = v[j] + mid * dvp[j];
+            qs[j] = qm[j] + o->zero[j]; /* where the links are */
+        }
+        o->terms(0, in, out);
+        for (int j = 0; j < n; j++) {
+            const double rate = ud ? ud[j] : 0, kp = o->kp[j] + mid * h * o->ki[j];
+            const int seen = o->sees[j];
+            const double by_place = kp * (u[j] - qm[seen]) + o->ki[j] * z[j], by_rate = o->kd[j] * (rate - vm[seen]);
+            const double limited = by_place + (o->is_voltage ? 0 : by_rate);
+            sat[j] = limited > o->limit[j] ? 1 : limited < -o->limit[j] ? -1 : 0;
+            gp[j] = sat[j] ? 0 : kp;
+            gd[j] = sat[j] && !o->is_voltage ? 0 : o->kd[j];
+            held[j] = sat[j] ? sat[j] * o->limit[j] : by_place;
+            held[j] += gd[j] * rate; /* what is not the joint's own motion in the step */
+            far_p[j] = far_d[j] = 0;
+            if (seen != j) { /* another coordinate's motion is that of the step's middle, foreseen */
+                held[j] -= gd[j] * vm[seen];
+                far_p[j] = gp[j], far_d[j] = gd[j];
+                gp[j] = gd[j] = 0;
+            }
+            double old = 0;
+            if (ring && whole == 0)
+                old = w * past[((k - 1 + ring) % ring) * n + j];
+            else if (ring) {
+                const double *now = past + ((k - whole + 2 * ring) % ring) * n, *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
+                old = (1 - w) * now[j] + w * before[j];
+            }
+            r0[j] = h * (s * (held[j] - gd[j] * v[j]) + old - b[j]);
+            for (int i = 0; i < n; i++)
+                c->A[j * n + i] = D[j * n + i];
+            c->A[j * n + j] += h * mid * s * gd[j] + quarter * h * h * s * gp[j];
+        }
+        for (int k2 = 0; k2 < o->springs; k2++) {
+            const int i = o->at_link[k2], j = o->at_motor[k2];
+            const double stiff = 1 / o->cj[k2], damp = o->dj[k2], both = h * end * damp + quarter * h * h * stiff;
+            const double wind = h * (stiff * (qm[j] - qm[i] - o->rj[k2]) + damp * (v[j] - v[i]));
+            r0[i] += wind, r0[j] -= wind;
+            c->A[i * n + i] += both, c->A[j * n + j] += both;
+            c->A[i * n + j] -= both, c->A[j * n + i] -= both;
+        }
+        for (int j = 0; j < n; j++)
+            own[j] = c->A[j * n + j], x[j] = 0;
+        for (int pass = 0;; pass++) {
+            for (int j = 0; j < n; j++)
+                q_at[j] = qm[j] + quarter * h * x[j], v_at[j] = v[j] + end * x[j];
+            if (o->effects)
+                o->efforts(0, in3, out3);
+            for (int j = 0; j < n; j++) {
+                double steep = end * smooth_qd[j] + quarter * h * smooth_q[j];
+                if (pass && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
+                    steep = fmax(steep, (effort[j] - last_effort[j]) / (x[j] - last_x[j]));
+                c->A[j * n + j] = own[j] + rotor[j] + h * steep;
+                r[j] = r0[j] - h * (effort[j] - steep * x[j]);
+                last_x[j] = x[j], last_effort[j] = effort[j];
+                rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
+                F.up[j] = fmax(F.up[j], 0), F.down[j] = fmax(F.down[j], 0);
+            }
+            code = contact(c, n, h, r, v, &F);
+            if (code || o->is_linear || pass == PASSES)
+                break;
+            double moved = 0, size = 0;
+            for (int j = 0; j < n; j++) {
+                moved = fmax(moved, fabs(c->dv[j] - x[j])), size = fmax(size, fabs(v[j]) + fabs(c->dv[j]));
+                x[j] = c->dv[j];
+            }
+            if (moved <= SETTLED * (1 + size))
+                break;
+        }
+        if (code) {
+            o->fail_at = k;
+            break;
+        }
+        for (int j = 0; j < n; j++) {
+            a[j] = c->dv[j] / h;
+            slope[j] = v[j] + mid * c->dv[j]; /* velocity that the loop damps */
+            tau[j] = held[j] - gp[j] * quarter * h * c->dv[j] - gd[j] * slope[j];
+        }
+        if (is_carried) {
+            for (int j = 0; j < n; j++) {
+                q_at[j] = qm[j] + quarter * h * c->dv[j], v_at[j] = v[j] + end * c->dv[j];
+                slip[j] = c->slide[j] > 0 ? rubs_up[j] : c->slide[j] < 0 ? -rubs_down[j] : 0;
+            }
+            if (o->effects && !o->is_linear) { /* derivatives of the efforts that the step ended with */
+                const Bounds kept = F;
+                o->efforts(0, in3, out3);
+                F = kept;
+                for (int j = 0; j < n; j++)
+                    c->A[j * n + j] = own[j] + rotor[j] + h * (end * smooth_qd[j] + quarter * h * smooth_q[j]);
+                if (factor(c->m, c->list, c->A, n, c->L)) {
+                    code = 2, o->fail_at = k;
+                    break;
+                }
+            }
+            if (o->effects)
+                o->rubbing(0, in4, out4);
+            o->slopes(0, in2, out2);
+            for (size_t i = 0; i < block; i++) {
+                T1[i] = Sq[i] + mid * h * Sv[i];
+                T2[i] = Sv[i] + mid * Sd[i];
+            }
+            products(n, p, Q, T1, V, T2, R); /* what the links ask for, here as an effort */
+            for (int k2 = 0; k2 < columns && o->kind[k2] == LINK; k2++)
+                for (int j = 0; j < n; j++)
+                    R[(size_t)j * p + k2] += Y[j * o->links + o->place[k2]];
+            for (int k2 = 0; k2 < columns; k2++)
+                for (int j = 0; o->kind[k2] == ZERO && j < n; j++)
+                    R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
+            for (int j = 0; j < n; j++) {
+                double *restrict row_j = R + (size_t)j * p;
+                /* T2 keeps the links' part of row j for the load of the next step */
+                double *restrict keep = T2 + (size_t)j * p, *restrict by_q = T1 + (size_t)j * p;
+                const double *restrict own_v = Sv + (size_t)j * p, *restrict own_z = Sz + (size_t)j * p;
+                const double *restrict own_l = Sl + (size_t)j * p;
+                const double g1 = s * gp[j] + smooth_q[j] + rub_q[j], g2 = s * gd[j] + smooth_qd[j] + rub_qd[j];
+                const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = rub_load[j];
+                const double *restrict t0 = 0, *restrict t1 = 0;
+                double c0 = 0, c1 = 0;
+                if (ring && whole == 0)
+                    t0 = St + (size_t)((k - 1 + ring) % ring) * block + (size_t)j * p, c0 = w;
+                else if (ring) {
+                    t0 = St + (size_t)((k - whole + 2 * ring) % ring) * block + (size_t)j * p, c0 = 1 - w;
+                    t1 = St + (size_t)((k - whole - 1 + 2 * ring) % ring) * block + (size_t)j * p, c1 = w;
+                }
+                for (int i = 0; i < p; i++) {
+                    const double links = row_j[i];
+                    row_j[i] = -h * (links + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i]);
+                    keep[i] = links;
+                }
+                if (t0)
+                    for (int i = 0; i < p; i++)
+                        row_j[i] += h * (c0 * t0[i] + (t1 ? c1 * t1[i] : 0));
+                far(o->sees[j], p, -h * s * far_p[j], -h * s * far_d[j], h, mid, Sq, Sv, Sd, row_j);
+            }
+            for (int k2 = 0; k2 < o->springs; k2++) {
+                const int i = o->at_link[k2], j = o->at_motor[k2];
+                const double stiff = 1 / o->cj[k2], damp = o->dj[k2], swing = c->dv[j] - c->dv[i];
+                const double wound = qm[j] - qm[i] - o->rj[k2] + quarter * h * swing, rate = v[j] - v[i] + end * swing;
+                double *restrict link = R + (size_t)i * p, *restrict motor = R + (size_t)j * p;
+                for (int m = 0; m < p; m++) {
+                    const double d = h * (stiff * (T1[(size_t)j * p + m] - T1[(size_t)i * p + m])
+                                          + damp * (Sv[(size_t)j * p + m] - Sv[(size_t)i * p + m]));
+                    link[m] += d, motor[m] -= d;
+                }
+                for (int m = 0; m < columns; m++) {
+                    const int kind = o->place[m] == k2 ? o->kind[m] : LINK;
+                    const double d = kind == CJ ? -stiff * stiff * wound : kind == DJ ? rate : kind == RJ ? -stiff : 0;
+                    link[m] += h * d, motor[m] -= h * d;
+                }
+            }
+            for (int k2 = 0; k2 < columns; k2++) {
+                const int j = o->place[k2], kind = o->kind[k2];
+                if (kind == LINK || kind >= Q0)
+                    continue;
+                if (kind == DELAY) {
+                    for (int i = 0; i < n; i++) {
+                        double d = 0;
+                        if (ring) {
+                            const double *now = whole ? past + ((k - whole + 2 * ring) % ring) * n : tau;
+                            const double *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
+                            d = (before[i] - now[i]) / h;
+                        } else
+                            d = (gp[i] + far_p[i]) * o->u_d[(size_t)k * n + i]
+                                + (o->ud_d ? (gd[i] + far_d[i]) * o->ud_d[(size_t)k * n + i] : 0);
+                        R[(size_t)i * p + k2] += h * d;
+                    }
+                    continue;
+                }
+                if (kind == EFFECT) {
+                    R[(size_t)o->at[j] * p + k2] -= h * shapes[j];
+                    continue;
+                }
+                const double rate = ud ? ud[j] : 0;
+                const int seen = o->sees[j];
+                const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
+                double d = 0;
+                if (kind == KP)
+                    d = sat[j] ? 0 : s * error;
+                else if (kind == KI)
+                    d = sat[j] ? 0 : s * (mid * h * error + z[j]);
+                else if (kind == KD)
+                    d = sat[j] && !o->is_voltage ? 0 : s * (rate - (seen == j ? slope[j] : vm[seen]));
+                R[(size_t)j * p + k2] += h * d;
+            }
+            for (int j = 0; j < n; j++)
+                if (!c->slide[j])
+                    for (int i = 0; i < p; i++)
+                        R[(size_t)j * p + i] = -Sv[(size_t)j * p + i];
+            for (int i = 0; i < c->m; i++)
+                for (int j = 0; j < n; j++)
+                    if (!c->slide[j])
+                        axpy(p, -c->A[c->list[i] * n + j], R + (size_t)j * p, R + (size_t)c->list[i] * p);
+            solve_rows(c->m, c->list, c->L, R, p);
+            for (int j = 0; j < n; j++) { /* load of this step, for the next one */
+                if (!o->loaded[j])
+                    continue;
+                double *restrict to = Sl + (size_t)j * p;
+                memcpy(to, T2 + (size_t)j * p, p * sizeof(double));
+                for (int i = 0; i < n; i++)
+                    axpy(p, (D[j * n + i] + (i == j ? rotor[j] : 0)) / h, R + (size_t)i * p, to);
+                for (int k2 = 0; k2 < columns; k2++)
+                    if (o->kind[k2] == EFFECT && o->inertia[o->place[k2]] && o->at[o->place[k2]] == j)
+                        to[k2] += shapes[o->place[k2]];
+            }
+            if (ring) {
+                double *now = St + (size_t)(k % ring) * block;
+                for (int j = 0; j < n; j++) {
+                    for (int i = 0; i < p; i++) {
+                        const size_t at = (size_t)j * p + i;
+                        now[at] = -gp[j] * (T1[at] + quarter * h * R[at]) - gd[j] * (Sv[at] + mid * R[at])
+                                  + (sat[j] ? 0 : o->ki[j] * Sz[at]);
+                    }
+                    far(o->sees[j], p, -far_p[j], -far_d[j], h, mid, Sq, Sv, Sd, now + (size_t)j * p);
+                }
+                for (int k2 = 0; k2 < columns; k2++) {
+                    const int j = o->place[k2];
+                    if (o->kind[k2] != KP && o->kind[k2] != KI && o->kind[k2] != KD)
+                        continue;
+                    const int seen = o->sees[j];
+                    const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
+                    if (o->kind[k2] == KP && !sat[j])
+                        now[(size_t)j * p + k2] += error;
+                    if (o->kind[k2] == KI && !sat[j])
+                        now[(size_t)j * p + k2] += mid * h * error + z[j];
+                    if (o->kind[k2] == KD && !(sat[j] && !o->is_voltage))
+                        now[(size_t)j * p + k2] += (ud ? ud[j] : 0) - (seen == j ? slope[j] : vm[seen]);
+                }
+            }
+            for (int j = 0; j < n; j++) {
+                const double open = sat[j] ? 0 : h;
+                const size_t seen = (size_t)o->sees[j] * p;
+                for (int i = 0; i < p; i++) {
+                    const size_t at = (size_t)j * p + i;
+                    Sz[at] -= open * (T1[seen + i] + quarter * h * R[seen + i]);
+                    Sq[at] += h * (Sv[at] + end * R[at]);
+                    Sv[at] += R[at];
+                    Sd[at] = R[at];
+                }
+                if (delay_column >= 0 && !ring)
+                    Sz[(size_t)j * p + delay_column] += open * o->u_d[(size_t)k * n + j];
+            }
+        }
+        for (int j = 0; j < n; j++) {
+            if (ring)
+                past[(k % ring) * n + j] = tau[j];
+            load[j] = b[j] + rotor[j] * a[j];
+            for (int i = 0; i < n; i++)
+                load[j] += D[j * n + i] * a[i];
+            if (!sat[j])
+                z[j] += h * (u[j] - qm[o->sees[j]] - quarter * h * c->dv[o->sees[j]]);
+            q[j] += h * (v[j] + end * c->dv[j]);
+            v[j] = c->slide[j] ? v[j] + c->dv[j] : 0;
+            dvp[j] = c->dv[j];
+            if (!(fabs(q[j]) < 1e6)) {
+                code = 2, o->fail_at = k;
+            }
+        }
+        if (code)
+            break;
+    }
+    free(c), free(room), free(Y), free(past), free(shapes);
+    return code;
+}
