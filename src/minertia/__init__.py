@@ -8,9 +8,8 @@ Three steps, with `import minertia as mi`:
 
 Verbs take a robot, a path or a bundled name. help(mi.identify) explains one of them, dir(mi) lists all names:
 
-    robots        read_robot write_robot check_robot list_robots Robot
-    models        base_parameters BaseParameters inverse_dynamics forward_dynamics generate compile to_mujoco
-                  to_pinocchio
+    robots        read_robot write_robot check_robot list_robots Robot to_mujoco to_pinocchio
+    models        base_parameters BaseParameters inverse_dynamics forward_dynamics generate compile
     motions       excite motion_limits rehearse Excitation Trajectory
     logs          read_recording audit Recording Campaign Log read_campaign write_campaign draft_campaign
     identify      identify (= build_problem solve judge) validate compare significance identify_payload identify_gains
