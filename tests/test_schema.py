@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -46,6 +47,31 @@ def test_pages_and_typescript_are_as_they_are_declared() -> None:
 def test_a_table_of_a_page_has_key_range_default_and_help() -> None:
     (row,) = [line for line in tool.table_of("filter").splitlines() if line.startswith("| `order`")]
     assert row.endswith(" which runs forwards and backwards | a whole number from 1 to 12 | `4` |")
+
+
+def test_no_choices_stand_in_typescript_but_where_they_are_made() -> None:
+    files = [path for path in (ROOT / "studio" / "src").rglob("*.ts*") if path.name != "options.ts"]
+    assert len(files) > 20
+    lists = {f"[{', '.join(json.dumps(name) for name in one.names)}]": key
+             for own in file_options().values() for key, one in own.items() if one.choices}  # fmt: skip
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        assert [key for choices, key in lists.items() if choices in text] == [], path.name
+
+
+def test_a_request_takes_every_table_of_a_campaign_and_what_its_options_can_be() -> None:
+    asked = pytest.importorskip("minertia.studio.asked")
+    tables = {
+        "command": {"kp": [3.0, "?"]},
+        "logs": {"stamps": False},
+        "filter": {"rate_hz": None},
+        "floor": {"height": "?"},
+    }
+    assert asked.CampaignAsked.model_validate(tables).model_dump(exclude_unset=True) == tables
+    for wrong in ({"filter": {"order": 99}}, {"filter": {"odder": 1}}, {"filters": {}}, {"logs": {"train": ["../x"]}},
+                  {"model": {"prior": "/etc/passwd"}}, {"command": {"law": "pdf"}}):  # fmt: skip
+        with pytest.raises(ValueError, match="must be|there is no"):
+            asked.CampaignAsked.model_validate(wrong)
 
 
 @pytest.mark.parametrize("kind", VALUES)

@@ -6,6 +6,8 @@ python -m tools.options --check    ends with 1 and names the files that are not 
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sys
 from collections.abc import Iterable
@@ -16,10 +18,12 @@ from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
-from minertia.schema import REQUIRED, Option, options
+from minertia.schema import REQUIRED, Option, options, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("campaign.md", "output-error.md", "elastic.md")
+HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
+TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 
 
@@ -81,15 +85,65 @@ def page(text: str) -> str:
     return PLACE.sub(lambda found: f"{found[1]}{table_of(found[2])}{found[4]}", text)
 
 
+# ---------------------------------------------------------------------- TypeScript
+
+
+def typescript() -> str:
+    """Types of the tables of a campaign, and their options for forms."""
+    found = {name: own for name, own in file_options().items() if name}
+    parts = [HEAD]
+    for name, own in found.items():
+        rows = "".join(f"  {one.key}?: {type_of(one)} | null;\n" for one in own.values())
+        parts.append(f"export interface {name.capitalize()}Table {{\n{rows}  [key: string]: unknown;\n}}\n")
+    rows = "".join(f"  {name}: {name.capitalize()}Table;\n" for name in found)
+    parts.append(f"export interface CampaignTables {{\n{rows}}}\n")
+    data = {name: {one.key: option_data(one) for one in own.values()} for name, own in found.items()}
+    parts.append(f"export const OPTIONS = {json.dumps(data, indent=2, ensure_ascii=False)} as const;\n")
+    return "\n".join(parts)
+
+
+def type_of(one: Option) -> str:
+    """The type of an option in TypeScript; "?" stands for what is not known yet."""
+    kind = one.kind
+    if kind.is_free:
+        return "unknown"
+    names = [json.dumps(name, ensure_ascii=False) for name in one.names] if one.choices else []
+    plain_types = [TYPES[scalar] for scalar in sorted(kind.scalars) if not (scalar == "text" and one.choices)]
+    scalar = " | ".join(dict.fromkeys([*names, *plain_types, '"?"']))
+    if kind.is_mapping:
+        return f"Record<string, {scalar}>"
+    shapes = {0: scalar, 1: f"({scalar})[]", 2: f"({scalar})[][]"}
+    return " | ".join(shapes[depth] for depth in sorted(kind.depths))
+
+
+def option_data(one: Option) -> dict[str, Any]:
+    """What a form needs to know of an option."""
+    found: dict[str, Any] = {"help": one.sentence, "unit": one.unit, "type": form_of(one)}
+    found |= {"choices": list(one.names)} if one.choices else {}
+    found |= {name: value for name, value in (("low", one.low), ("high", one.high)) if math.isfinite(value)}
+    if one.default is not REQUIRED and not one.kind.record and not one.kind.is_mapping:
+        found["default"] = plain(one.default)
+    return found
+
+
+def form_of(one: Option) -> str:
+    """How a form asks for an option; "file" for what only the file can state."""
+    if one.kind.is_free or one.kind.is_mapping or one.kind.depths != {0}:
+        return "file"
+    return "choice" if one.choices else "-".join(sorted(one.kind.scalars))
+
+
 def written() -> dict[Path, str]:
     """Every file with declarations in it, as it should be."""
     pages = {ROOT / "docs" / name: page((ROOT / "docs" / name).read_text(encoding="utf-8")) for name in PAGES}
-    return pages
+    return {**pages, ROOT / "studio" / "src" / "options.ts": typescript()}
 
 
 def main(check: bool) -> int:
     """Write the files, or name those that differ."""
-    different = [path for path, text in written().items() if path.read_text(encoding="utf-8") != text]
+    different = [
+        path for path, text in written().items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
     for path in different:
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")
         if not check:

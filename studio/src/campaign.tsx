@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
 import { Outdated, putCampaign, takeCampaign, Unreachable } from "./api";
+import { OPTIONS } from "./options";
 import { useStudio } from "./studio";
 import type { Campaign, CampaignDocument, Changes, Table } from "./types";
 
@@ -19,21 +20,10 @@ export function useCampaign(): CampaignState {
   return found;
 }
 
-/** What the page shows of the file; everything else of it stays there. */
+/** What the page shows of the file: every table of it. */
 export function shownOf(document: CampaignDocument): Campaign {
-  const model = document.model ?? {};
-  return {
-    train: document.logs?.train ?? [],
-    validate: document.logs?.validate ?? [],
-    gravity: document.gravity ?? null,
-    columns: document.columns ?? {},
-    drive: document.drive ?? {},
-    filter: document.filter ?? {},
-    model: { effects: Array.isArray(model.effects) ? model.effects : null, parameters: model.parameters ?? null },
-    estimator: document.estimator ?? { name: "auto" },
-    evaluation: document.evaluation ?? {},
-    command: document.command ?? null,
-  };
+  const tables = Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, document[name as keyof CampaignDocument] ?? {}]));
+  return { ...tables, train: document.logs?.train ?? [], validate: document.logs?.validate ?? [], gravity: document.gravity ?? null } as unknown as Campaign;
 }
 
 const isTable = (value: unknown): value is Table => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -45,7 +35,7 @@ function over<T extends object>(before: T, changes: Changes, isShown: boolean): 
     if (!isTable(value)) found[key] = value;
     else {
       const table: Table = { ...((found[key] as Table | undefined) ?? {}), ...value };
-      if (isShown && key !== "model") for (const name of Object.keys(table)) if (table[name] === null) delete table[name];
+      if (isShown) for (const name of Object.keys(table)) if (table[name] === null) delete table[name];
       found[key] = table;
     }
   }

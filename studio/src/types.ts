@@ -1,3 +1,5 @@
+import type { CampaignTables } from "./options";
+
 /** What the server sends; the names are those of Python and of the command line. */
 
 export interface ProjectFile { key: string; kind: "robot" | "log" | "model"; title: string; size: number; robot?: string }
@@ -47,34 +49,17 @@ export type Table = Record<string, unknown>;
 
 export type Effect = string | Table; // a word, or a table with its kind and numbers
 
-export interface CampaignDocument {
-  logs?: { train?: string[]; validate?: string[] };
-  gravity?: number[];
-  columns?: Table;
-  drive?: Table;
-  filter?: Table;
-  model?: { effects?: Effect[]; parameters?: string; prior?: string; fix?: Record<string, number>; links?: string };
-  estimator?: Table;
-  evaluation?: Table;
-  command?: Table;
-}
+export type CampaignDocument = { gravity?: number[]; logs?: { train?: string[]; validate?: string[] } } & Partial<Omit<CampaignTables, "logs">>;
 
-/** What the page shows of a campaign, and can change. */
-export interface Campaign {
+/** What the page shows of a campaign, and can change: the tables of its file, with logs by their keys. */
+export interface Campaign extends Omit<CampaignTables, "logs"> {
   train: string[];
   validate: string[];
   gravity: number[] | null;
-  columns: Table;
-  drive: Table;
-  filter: Table;
-  model: { effects: Effect[] | null; parameters: string | null };
-  estimator: Table;
-  evaluation: Table;
-  command: Table | null; // of the joints' position loops, where commands stand in for efforts
 }
 
 /** Values to change: null takes one away, and what is not named stays as it is. */
-export type Changes = Partial<Omit<Campaign, "model" | "command">> & { model?: Partial<Campaign["model"]> };
+export type Changes = Partial<Campaign>;
 
 export interface Limits { lower: number | null; upper: number | null; velocity: number | null; acceleration: number | null; effort: number | null }
 

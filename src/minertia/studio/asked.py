@@ -28,9 +28,10 @@ Named = Annotated[dict[Word, FiniteFloat | None], Field(max_length=500)]
 Table = Annotated[dict[Word, Value | Effects | Named], Field(max_length=60)]
 Positive = Annotated[FiniteFloat, Field(gt=0, le=1e6)]
 Keys = Annotated[list[Key], Field(max_length=200)]
-CHANGED = tuple(
-    name for name in TABLES if name not in ("", "logs")
-)  # tables of a campaign whose values requests change
+CHANGED = tuple(name for name in TABLES if name)  # tables whose values requests change
+
+
+USES = ("train", "validate")
 
 
 class Asked(BaseModel):
@@ -59,7 +60,7 @@ class CampaignAsked(Asked):
         for name, table in (self.__pydantic_extra__ or {}).items():
             if name not in CHANGED:
                 raise ValueError(f"there is no table '{name}' here; known: {', '.join(CHANGED)}")
-            known = file_options()[name]
+            known = {key: one for key, one in file_options()[name].items() if key not in USES}  # logs go by key
             keys = {key: one for one in known.values() for key in one.keys}
             for key, value in table.items():
                 if key not in keys:

@@ -266,6 +266,7 @@ class Project:
             before = self._before()
             changes = {name: value for name, value in asked.items() if name not in USES and value != {}}
             logs = {use: self._entries(before, use, asked[use]) for use in USES if use in asked}
+            logs |= changes.pop("logs", {})
             self._edit({**self._start(before), **({"logs": logs} if logs else {}), **changes})
 
     def take_campaign(self, text: str, revision: str | None = None, *, is_proposal: bool = False) -> None:

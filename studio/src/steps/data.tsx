@@ -2,12 +2,12 @@ import { useEffect, useMemo, useState } from "react";
 import { getCurves, upload } from "../api";
 import { useCampaign } from "../campaign";
 import { bytes, CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { OPTIONS } from "../options";
 import { Plot } from "../parts/plot";
 import { Segment } from "../parts/table";
 import { latest, useLastView, useRobotView, useStudio } from "../studio";
 import type { CheckView, LogView, ProjectFile, ProposeView, Table } from "../types";
 
-const UNITS = ["Nm", "A", "V", "permille", "percent"];
 const UNIT_NAMES = { Nm: "N m, or N", A: "A (current)", V: "V", permille: "‰ of rated", percent: "% of rated" };
 const SIGNALS = [
   ["q", "position"],
@@ -178,12 +178,12 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
         ) : (
           <SelectField label="time" value={String(columns.t ?? "")} options={names} onChange={(t) => setColumns({ t })} />
         )}
-        <SelectField label="unit of time" value={String(columns.time_unit ?? "s")} options={["s", "ms", "us", "ns"]} onChange={(v) => setColumns({ time_unit: v })} />
-        <SelectField label="angles" value={String(columns.angle ?? "rad")} options={["rad", "deg"]} onChange={(angle) => setColumns({ angle })} />
-        <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={UNITS} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
-        <SelectField label="positions of" value={String(drive.position ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
-        <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={["joint", "motor"]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />
-        <SelectField label="decimal sign" value={String(columns.decimal ?? ".")} options={[".", ","]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setColumns({ decimal: v === "." ? null : v })} />
+        <SelectField label="unit of time" value={String(columns.time_unit ?? OPTIONS.columns.time_unit.default)} options={[...OPTIONS.columns.time_unit.choices]} onChange={(v) => setColumns({ time_unit: v })} />
+        <SelectField label="angles" value={String(columns.angle ?? OPTIONS.columns.angle.default)} options={[...OPTIONS.columns.angle.choices]} onChange={(angle) => setColumns({ angle })} />
+        <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={[...OPTIONS.columns.effort_unit.choices]} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
+        <SelectField label="positions of" value={String(drive.position ?? "joint")} options={[...OPTIONS.drive.position.choices]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
+        <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={[...OPTIONS.drive.effort.choices]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />
+        <SelectField label="decimal sign" value={String(columns.decimal ?? OPTIONS.columns.decimal.default)} options={[...OPTIONS.columns.decimal.choices]} names={{ ".": "point: 0.5", ",": "comma: 0,5" }} onChange={(v) => setColumns({ decimal: v })} />
       </div>
       <details open={!names.length ? undefined : SIGNALS.some(([s]) => s !== "qd" && expanded(columns[s], joints).some((n) => !n)) || isMotor || needsGains}>
         <summary>Columns of each joint</summary>

@@ -1,7 +1,9 @@
 import { useCampaign } from "../campaign";
 import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
+import { OptionFields, type TableName } from "../parts/options";
 import { latest, useStudio } from "../studio";
-import type { Table } from "../types";
+import { type CampaignTables, OPTIONS } from "../options";
+import type { Effect, Table } from "../types";
 
 const ESTIMATORS: Record<string, string> = {
   auto: "auto: chosen by prediction",
@@ -17,6 +19,8 @@ const ESTIMATORS: Record<string, string> = {
   physical: "physical: only what a real robot can have",
 };
 
+const SHOWN = (Object.keys(OPTIONS) as TableName[]).filter((name) => name !== "columns" && name !== "drive" && name !== "estimator");
+
 const kindOf = (effect: string | Table) => (typeof effect === "string" ? effect : String(effect.kind ?? ""));
 
 export default function IdentifyStep() {
@@ -27,7 +31,7 @@ export default function IdentifyStep() {
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
   if (!campaign || !campaign.train.length) return <Empty>Mark logs to fit in the step Data first.</Empty>;
   const { model, estimator, filter, command } = campaign;
-  const chosen = model.effects;
+  const chosen = Array.isArray(model.effects) ? (model.effects as Effect[]) : null;
   const setFilter = (changes: Table) => change({ filter: changes });
   // options of one estimator mean nothing to another
   const setEstimator = (name: string) => change({ estimator: { ...Object.fromEntries(Object.keys(estimator).map((key) => [key, null])), name } });
@@ -44,9 +48,15 @@ export default function IdentifyStep() {
         </Panel>
         <Panel title="Filter">
           <div className="fields">
-            <NumberField label="low-pass" unit="Hz" placeholder="chosen" min={0} value={filter.cutoff_hz as number | undefined} onChange={(v) => setFilter({ cutoff_hz: v })} />
-            <NumberField label="rate of the fit" unit="Hz" placeholder="chosen" min={0} value={filter.rate_hz as number | undefined} onChange={(v) => setFilter({ rate_hz: v })} />
+            <NumberField label="low-pass" unit={OPTIONS.filter.cutoff_hz.unit} placeholder="chosen" min={OPTIONS.filter.cutoff_hz.low} value={filter.cutoff_hz as number | undefined} onChange={(v) => setFilter({ cutoff_hz: v })} />
+            <NumberField label="rate of the fit" unit={OPTIONS.filter.rate_hz.unit} placeholder="chosen" min={OPTIONS.filter.rate_hz.low} value={filter.rate_hz as number | undefined} onChange={(v) => setFilter({ rate_hz: v })} />
           </div>
+          {SHOWN.map((name) => (
+            <details key={name}>
+              <summary>All of [{name}]</summary>
+              <OptionFields table={name} />
+            </details>
+          ))}
         </Panel>
       </div>
       <div className="pane">
@@ -56,7 +66,7 @@ export default function IdentifyStep() {
             value={chosen === null}
             onChange={(auto) => change({ model: { effects: auto ? null : project.choices.usual_effects } })}
           />
-          {command && (
+          {Object.keys(command).length > 0 && (
             <p className="soft">
               Commands stand in for efforts: the joints' position loops are fitted as [command] in campaign.toml says (
               {Object.entries(command)
@@ -79,7 +89,7 @@ export default function IdentifyStep() {
           )}
           <div className="fields wide" style={{ marginTop: ".7rem" }}>
             <SelectField label="estimator" value={String(estimator.name ?? "auto")} options={project.choices.estimators} names={ESTIMATORS} onChange={setEstimator} />
-            <SelectField label="parameters" value={model.parameters ?? "base"} options={["base", "mlc"]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { parameters: parameters === "base" ? null : parameters } })} />
+            <SelectField label="parameters" value={String(model.parameters ?? OPTIONS.model.parameters.default)} options={[...OPTIONS.model.parameters.choices]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { parameters: parameters as CampaignTables["model"]["parameters"] } })} />
           </div>
         </Panel>
         <Panel title="Check, then run">

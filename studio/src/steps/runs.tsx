@@ -4,7 +4,7 @@ import { duration, Empty, Panel, percent, Scroll, SelectField, shown, units } fr
 import { EffortsOfTwo, gradeOf, LogChoice, useLogs } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { useStudio, useView } from "../studio";
-import type { FitView, Job, JudgedLog } from "../types";
+import type { Effect, FitView, Job, JudgedLog } from "../types";
 
 const SHOWN = ["identify", "excite", "control", "generate", "rehearse", "validate", "fleet"];
 const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
@@ -160,7 +160,7 @@ function Compared({ a, b }: { a: string; b: string }) {
     ["estimator", (v) => v.result.estimator],
     ["parameters", (v) => String(v.parameters.length)],
     ["condition number", (v) => shown(v.result.condition, 3)],
-    ["effects", (v) => v.campaign?.model?.effects?.map((e) => (typeof e === "string" ? e : String(e.kind))).join(", ") ?? "chosen"],
+    ["effects", (v) => (v.campaign?.model?.effects as Effect[] | null | undefined)?.map((e) => (typeof e === "string" ? e : String(e.kind))).join(", ") ?? "chosen"],
     ["low-pass", (v) => (typeof v.campaign?.filter?.cutoff_hz === "number" ? `${v.campaign.filter.cutoff_hz} Hz` : "chosen")],
     ...one.joints.map((joint, j) => [`fitted, ${joint}`, (v: FitView) => percent(v.result.training.per_joint[j]?.relative)] as [string, (view: FitView) => string]),
   ];
