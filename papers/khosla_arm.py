@@ -11,7 +11,7 @@ from minertia.identification.loads.payload import nearest_body
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.inertia import from_six, impossible
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 
 INITIAL, ESTIMATED = "initial", "estimated"

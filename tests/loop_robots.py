@@ -17,7 +17,7 @@ from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot, random_ten
 

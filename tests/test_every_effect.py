@@ -21,7 +21,7 @@ from minertia.errors import InputError, UnknownName
 from minertia.identification.identify import identify
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.problem.terms import robot_effects
-from minertia.robot.effects import EFFECTS, WORDS, JointState
+from minertia.robot.effects import EFFECTS, INPUTS, TABLE, WORDS, JointState
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, call, library
@@ -178,14 +178,14 @@ def test_motors_that_turn_with_several_joints(motion):
 # ---------------------------------------------------------------------- the table itself
 
 
-@pytest.mark.parametrize("effect", EFFECTS, ids=lambda e: e.name)
+@pytest.mark.parametrize("effect", TABLE, ids=lambda e: e.name)
 def test_a_row_says_what_its_shape_reads(effect):
     """A shape depends on its inputs and on nothing else; friction dissipates, and by load in proportion."""
     rng = np.random.default_rng(0)
     constants = {name: 0.7 if value is None else value for name, value in effect.constants.items()}
-    base = {name: rng.uniform(0.2, 1.0) for name in JointState._fields}
+    base = {name: rng.uniform(0.2, 1.0) for name in INPUTS}
     start = effect.shape(JointState(**base), constants)
-    for name in JointState._fields:
+    for name in INPUTS:
         moved = effect.shape(JointState(**base | {name: -0.5 * base[name]}), constants)
         assert (moved != start) == (name in effect.inputs), name
     if "load" in effect.inputs:
@@ -198,6 +198,24 @@ def test_a_row_says_what_its_shape_reads(effect):
     if effect.is_bounded:
         every = [effect.shape(JointState(0.0, qd, 0.0), constants) for qd in np.linspace(-3, 3, 101)]
         assert np.abs(every).max() <= 1
+
+
+@pytest.mark.parametrize("effect", TABLE, ids=lambda e: e.name)
+def test_dry_friction_is_told_by_its_row(effect):
+    """Dry rows jump with the direction, are its bounds at standstill and nothing without one; others are smooth."""
+    constants = {name: 0.7 if value is None else value for name, value in effect.constants.items()}
+
+    def at(qd: float, sliding: float | None = None) -> float:
+        return effect.shape(JointState(0.3, qd, 0.2, 0.4, 40.0, sliding), constants)
+
+    if effect.is_dry:
+        assert at(1e-9) - at(-1e-9) > 0.1 and at(0.0) == 0
+        for sliding in (1, -1):
+            assert at(0.0, sliding) == pytest.approx(at(1e-9 * sliding))
+    else:
+        assert at(1e-9) == pytest.approx(at(-1e-9), abs=1e-6)
+        assert at(0.4, -1) == at(0.4)
+    assert "qdd" not in effect.inputs or effect.inputs == ("qdd",)
 
 
 def test_driving_and_back_driving_are_the_two_halves_of_friction_by_load():

@@ -20,7 +20,8 @@ from minertia.excitation.sweep import sweeps
 from minertia.identification.identify import identify
 from minertia.report.words import certificate_sentences
 from minertia.robot.dh.read import parse_toml
-from minertia.robot.read import ReadOptions, read_robot
+from minertia.robot.read import read_robot
+from minertia.robot.reading import ReadOptions
 from minertia.robot.symoro.read import parse_par
 from minertia.threads import one_thread
 from tests.base.derived import Derived

@@ -20,7 +20,8 @@ from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError, MissingParameters, UnknownName
-from minertia.robot.read import ReadOptions, read_robot
+from minertia.robot.read import read_robot
+from minertia.robot.reading import ReadOptions
 from minertia.robot.urdf.read import parse_urdf
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, call, difference, library

@@ -9,7 +9,7 @@ import pytest
 
 from minertia.base import numeric
 from minertia.errors import MinertiaError
-from minertia.fleet.columns import OWN, column_set, kinematics_text, own_columns
+from minertia.fleet.columns import FLEET, column_set, kinematics_text, own_columns
 from minertia.fleet.robot_type import RobotType
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.problem.linear import linear_model
@@ -79,7 +79,7 @@ def test_without_inertial_values_load_says_nothing() -> None:
 
 def test_every_effect_of_the_list_has_its_columns() -> None:
     found = own_columns()
-    assert [c.symbol for c in found if c.symbol != "FS"] == [s for s in OWN if s != "FS"]
+    assert [c.symbol for c in found if c.symbol != "FS"] == [s for s in FLEET if s != "FS"]
     assert [c.tag for c in found if c.symbol == "FS"] == ["@0.01", "@0.02", "@0.04", "@0.08", "@0.15", "@0.3"]
 
 

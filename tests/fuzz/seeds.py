@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.model_file import model_text
+from minertia.identification.model import model_text
 from minertia.identification.signals.filtering import Filter, prepared
 from minertia.robot.read import read_robot
 from tests.identification.fits import fitted

@@ -10,7 +10,7 @@ import numpy as np
 from minertia.algebra.polynomial import evaluate
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.inertia import to_com
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 FACTS = SHARED / "facts" / "published_models.json"

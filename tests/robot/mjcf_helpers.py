@@ -8,7 +8,7 @@ import numpy as np
 
 from minertia.robot.inertia import symmetric
 from minertia.robot.mjcf.read import parse_mjcf
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "robots"
 FILES = sorted(SHARED.glob("*.mjcf.xml")) if SHARED.is_dir() else []

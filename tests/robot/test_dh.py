@@ -15,7 +15,7 @@ from minertia.robot.dh.read import parse_toml
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.inertia import from_com, symmetric, transport_ten
 from minertia.robot.joint import Follows
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.tables import LARGEST
 from tests.amount import examples
 from tests.robot.dh_helpers import link_frames, product, read, rot, trans

@@ -13,7 +13,7 @@ import minertia as mi
 from minertia.robot.closure import CLOSED, residual
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from tests.shared import SHARED, needs_shared
 

@@ -13,7 +13,7 @@ from minertia.robot.closure import CLOSED, residual
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
 from minertia.robot.joint import Follows
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 
 SQUARE_ON = 'gravity = [0, -9.81, 0]\nconvention = "placement"\n'

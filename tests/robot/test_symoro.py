@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from minertia import MinertiaError, read_robot
 from minertia.algebra.polynomial import letter
 from minertia.errors import DescriptionError
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.symoro.read import parse_par
 from tests.amount import examples
 from tests.robot.dh_helpers import SHARED, link_frames, product, rot, trans

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from minertia.algebra.vec3 import HERE, Pose, compose
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.read import parse_urdf
 

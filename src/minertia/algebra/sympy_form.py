@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import NEGLIGIBLE, Monomial, Number, Poly, split_atom
 from minertia.algebra.quotient import Coefficient, Quotient
 from minertia.algebra.show import latex_name
@@ -36,6 +37,11 @@ def expression(value: Coefficient) -> Any:
         turns = tuple((atom, power) for atom, power in monomial if split_atom(atom)[0])
         parts.setdefault(outer, {})[turns] = number
     return _sympy().Add(*(_product(outer) * _shorter(angles) for outer, angles in parts.items()))
+
+
+def linear_form(form: Linear) -> Any:
+    """A linear form in parameters as a SymPy expression."""
+    return sum((expression(c) * symbol(str(name)) for name, c in form.terms.items()), expression(0))
 
 
 def matrix(rows: Sequence[Sequence[Poly | Number]]) -> Any:

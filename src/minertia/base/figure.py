@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from minertia.base.certificate import Certificate
 from minertia.notebook import LIMIT, PREDICTED, REST, SMALL, panels
 from minertia.robot.parameters import split_name
 
-if TYPE_CHECKING:
-    from minertia.base.grouping import BaseParameters
-
+Array = NDArray[np.float64]
 COLOURS = {"alone": "#9ed0f5", "combination": "#ffd58a", "none": "#eceff2"}
 WORDS = {"alone": "identifiable alone", "combination": "in combination only", "none": "no effect on torques"}
 FLOOR = 1e-18  # of the largest singular value: what is exactly 0 is drawn here
 
 
-def base_figure(base: BaseParameters) -> Any:
-    """Singular values on the left, classes of all standard parameters on the right."""
-    links = sorted({split_name(name)[1] for name in base.columns})
+def base_figure(title: str, singular_values: Array, certificate: Certificate, classes: Mapping[str, str]) -> Any:
+    """Singular values on the left, the class of each standard parameter on the right."""
+    links = sorted({split_name(name)[1] for name in classes})
     rows = max(2, (len(links) + 1) // 2)
-    title = f"{base.robot.name}: {base.count} base parameters of {len(base.columns)} standard ones"
     figure, axes = panels(1, 2, title=title, width_ratios=(2, 3))
     figure.set_figheight(1.2 + 1.1 * rows)
-    _singular_values(axes[0, 0], base)
-    _classes(axes[0, 1], base, links)
+    _singular_values(axes[0, 0], singular_values, certificate)
+    _classes(axes[0, 1], classes, links)
     return figure
 
 
-def _singular_values(ax: Any, base: BaseParameters) -> None:
-    s, rank = base.singular_values(), base.certificate.rank
+def _singular_values(ax: Any, s: Array, certificate: Certificate) -> None:
+    rank = certificate.rank
     s = np.maximum(s, FLOOR * s.max(initial=1.0))
     number = np.arange(1, len(s) + 1)
     ax.semilogy(number[:rank], s[:rank], "o", markersize=3.5, color=PREDICTED, label=f"rank {rank}")
     ax.semilogy(number[rank:], s[rank:], "o", markersize=3.5, color=REST, label="rounding")
-    ax.axvline(rank + 0.5, color=LIMIT, linewidth=0.9, linestyle="--", label=f"gap {base.certificate.gap:.1e}")
+    ax.axvline(rank + 0.5, color=LIMIT, linewidth=0.9, linestyle="--", label=f"gap {certificate.gap:.1e}")
     ax.set_title("singular values of the regressor", fontsize=9)
     ax.set_xlabel("number", **SMALL)
     ax.legend(fontsize=7, loc="lower left")
 
 
-def _classes(ax: Any, base: BaseParameters, links: list[int]) -> None:
-    symbols = list(dict.fromkeys(split_name(name)[0] for name in base.columns))
+def _classes(ax: Any, classes: Mapping[str, str], links: list[int]) -> None:
+    symbols = list(dict.fromkeys(split_name(name)[0] for name in classes))
     ax.grid(False)
     ax.spines[:].set_visible(False)
-    for name, kind in base.classes().items():
+    for name, kind in classes.items():
         symbol, link = split_name(name)
         x, y = symbols.index(symbol), links.index(link)
         ax.bar(x, 0.92, 0.92, bottom=y - 0.46, color=COLOURS[kind], label=WORDS[kind])

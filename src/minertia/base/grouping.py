@@ -15,8 +15,10 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
+from minertia.algebra.sympy_form import linear_form, symbol
 from minertia.base import numeric
 from minertia.base.certificate import Certificate
+from minertia.base.figure import base_figure
 from minertia.base.sample import product
 from minertia.dynamics.model import torque_regressor
 from minertia.errors import ShapeError
@@ -143,15 +145,12 @@ class BaseParameters:
 
     def plot(self) -> Any:
         """A matplotlib Figure: singular values of the certificate with their gap, and the class of each parameter."""
-        from minertia.base.figure import base_figure
-
-        return base_figure(self)
+        title = f"{self.robot.name}: {self.count} base parameters of {len(self.columns)} standard ones"
+        return base_figure(title, self.singular_values(), self.certificate, self.classes())
 
     def to_sympy(self) -> dict[Any, Any]:
         """{symbol of a base parameter: its relation} in SymPy."""
-        from minertia.base.symbolic import relations
-
-        return relations(self)
+        return {symbol(name): linear_form(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def singular_values(self) -> Array:
         """Singular values of the regressor of the certificate, columns scaled to length 1; largest first."""

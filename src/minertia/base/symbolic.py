@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import Poly, letter
 from minertia.algebra.scalar import Scalar
-from minertia.algebra.sympy_form import expression, latex_of, matrix, matrix_of, symbol
+from minertia.algebra.sympy_form import latex_of, matrix, matrix_of, symbol
 from minertia.algebra.vec3 import Vec
 from minertia.base.grouping import BaseParameters
 from minertia.dynamics.compound import total_mass_matrix
@@ -196,15 +195,6 @@ def symbolic(
     found = SymbolicDynamics(robot, base, parameters, _gravity_letter(robot))
     _refuse_twins(found)
     return found
-
-
-def relations(base: BaseParameters) -> dict[Any, Any]:
-    """{symbol of a base parameter: its relation} in SymPy."""
-    return {symbol(name): _form(form) for name, form in zip(base.names, base.relations, strict=True)}
-
-
-def _form(form: Linear) -> Any:
-    return sum((expression(c) * symbol(str(name)) for name, c in form.terms.items()), expression(0))
 
 
 def _base_letters(base: BaseParameters) -> dict[str, str]:

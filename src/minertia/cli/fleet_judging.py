@@ -204,7 +204,7 @@ def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) 
 
 def _model_files(own: Fleet, fits: dict[str, FleetFit]) -> dict[str, str]:
     """The model of each robot as text."""
-    from minertia.identification.model_file import model_text
+    from minertia.identification.model import model_text
 
     return {
         f"model-{robot}.toml": model_text(own.model(found, robot)) for found in fits.values() for robot in found.robots

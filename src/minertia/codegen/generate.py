@@ -40,7 +40,7 @@ from minertia.files import check_folder, folder_at_once, make_folder, reading, w
 from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import split_name
-from minertia.robot.read import read_text
+from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot, expect_robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")

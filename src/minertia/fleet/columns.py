@@ -1,7 +1,8 @@
 """The superset of columns of a robot type, fixed once: what fits of any day, and of any choice, can later be made of.
 
 Inertial columns are those of the base parameters with rotors; a payload is a direction in them and has none of its own.
-Each coordinate has its own columns of friction, temperature, load and stiffness.  Two-sided Coulomb friction needs
+Each coordinate has its own columns of friction, temperature, load and stiffness: the rows of the table of effects whose
+`fleet` says so.  Two-sided Coulomb friction needs
 none: it is FC and OFF together wherever the joint moves.
 """
 
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.scalar import absolute, mul, sub
 from minertia.base import numeric
 from minertia.codegen.kernels import build
 from minertia.errors import MinertiaError, MissingParameters
@@ -26,7 +26,7 @@ from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.regressor import MANY
 from minertia.notebook import clipped, plural
 from minertia.robot.dh.write import toml_text
-from minertia.robot.effects import BY_SYMBOL, Constants, Effect, JointState
+from minertia.robot.effects import TABLE, Effect, JointState
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
@@ -35,31 +35,11 @@ TEMPERATURE = 25.0  # degC at which friction is stated unless told
 UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see
 
 
-def _warmer(state: JointState, constants: Constants) -> Any:
-    """Kelvin above the reference; the structural 0 where the temperature is not known."""
-    return 0 if state.temperature is None else sub(state.temperature, constants["reference"])
-
-
-def _squared(x: Any) -> Any:
-    return mul(x, x)
-
-
-# shapes that a day's friction is looked at with, and that no model is made of: `robot.effects` has those
-FURTHER = (
-    Effect("FVA", "uneven_viscous", "N m s/rad", "N s/m", "viscous friction that differs with the direction",
-           "FVA |qd|", lambda s, c: absolute(s.qd), is_nonnegative=False),
-    Effect("FVQ", "quadratic", "N m s2/rad2", "N s2/m2", "quadratic friction", "FVQ qd |qd|",
-           lambda s, c: mul(s.qd, absolute(s.qd)), is_nonnegative=False),
-    Effect("FVK", "warm_viscous", "N m s/(rad K)", "N s/(m K)", "change of viscous friction with temperature",
-           "FVK (T - reference) qd", lambda s, c: mul(_warmer(s, c), s.qd), ("qd", "temperature"),
-           is_nonnegative=False, constants={"reference": TEMPERATURE}, signed=("reference",)),
-    Effect("FVKK", "warm_viscous", "N m s/(rad K2)", "N s/(m K2)", "curvature of viscous friction over temperature",
-           "FVKK (T - reference)^2 qd", lambda s, c: mul(_squared(_warmer(s, c)), s.qd), ("qd", "temperature"),
-           is_nonnegative=False, constants={"reference": TEMPERATURE}, signed=("reference",)),
-)  # fmt: skip
-DAY = ("FV", "FC", "OFF")  # free on each day: first, so that what triangles have below them is what days share
-OWN = (*DAY, "FVA", "FVQ", "FS", "FCL", "FVK", "FCK", "FVKK", "KS")  # of each coordinate, in this order
-_EFFECTS: Mapping[str, Effect] = {**BY_SYMBOL, **{effect.name: effect for effect in FURTHER}}
+# rows of the table of effects; first those that are free on each day, so that what triangles have below them is what
+# days share
+FLEET: Mapping[str, Effect] = {e.name: e for level in ("day", "robot") for e in TABLE if e.fleet == level}
+DAY = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "day")
+ROBOT = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "robot")
 
 
 @dataclass(frozen=True)
@@ -73,14 +53,13 @@ class OwnColumn:
     @property
     def effect(self) -> Effect:
         """Its shape and what it means."""
-        return _EFFECTS[self.symbol]
+        return FLEET[self.symbol]
 
 
 def own_columns(temperature: float = TEMPERATURE) -> tuple[OwnColumn, ...]:
     """The columns of every coordinate; an effect whose constant is not known has one for each value that is tried."""
     found = []
-    for symbol in OWN:
-        effect = _EFFECTS[symbol]
+    for symbol, effect in FLEET.items():
         values, missing = effect.filled({"reference": temperature} if "reference" in effect.constants else {})
         if missing:
             found += [OwnColumn(symbol, f"@{v:g}", {**values, missing[0]: v}) for v in effect.scan]

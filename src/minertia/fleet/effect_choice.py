@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.fleet.columns import DAY
+from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_elimination import without_days
 from minertia.fleet.day_stack import DayStack
-from minertia.fleet.levels import ROBOT, Levels
+from minertia.fleet.levels import Levels
 from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.triangles import upright

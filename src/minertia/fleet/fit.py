@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, SolverFailed, UnknownName, expect_kinds
-from minertia.fleet.columns import DAY
+from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.effect_choice import chosen_symbols
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.fit_result import FleetFit, PooledType
 from minertia.fleet.levels import (
-    ROBOT,
     Levels,
     RobotSums,
     RobotValues,

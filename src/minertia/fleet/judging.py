@@ -33,7 +33,7 @@ from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, st
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.stored_types import StoredType
 from minertia.notebook import plural
-from minertia.robot.read import read_text
+from minertia.robot.reading import read_text
 
 EVENTS, CALIBRATION = "events.csv", "calibration"
 

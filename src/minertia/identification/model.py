@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
+from minertia.algebra.vec3 import Pose
+from minertia.documents import toml_document
+from minertia.files import write_file
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
 from minertia.notebook import clipped, frame, html_table, plural
-from minertia.robot.identified import identified_robot
+from minertia.robot.dh.write import toml_text
+from minertia.robot.identified import FORMAT, identified_robot
+from minertia.robot.joint import numeric_pose
+from minertia.robot.reading import MODEL
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -77,9 +84,7 @@ class IdentifiedModel:
 
         force: replace a file that minertia did not write, or that was edited since.
         """
-        from minertia.identification.model_file import write_model  # which reads models back
-
-        write_model(self, path, force=force)
+        write_file(path, model_text(self), force=force)
 
     def to_frame(self) -> Any:
         """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
@@ -134,3 +139,56 @@ def term_table(term: Term) -> dict[str, Any]:
     if term.tag:
         table["tag"] = term.tag
     return table | ({"known": True} if term.is_known else {})
+
+
+def model_text(model: IdentifiedModel) -> str:
+    """The TOML text of a model."""
+    linear = model.linear
+    document = {
+        "format": FORMAT,
+        "kind": MODEL,
+        "physical": model.is_physical,
+        "joints": list(linear.row_names),
+        "method": linear.base.method,
+        "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
+        "unknowns": {
+            "names": list(linear.names),
+            "values": model.beta.tolist(),
+            "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
+        },
+        "standard": dict(model.standard),
+        "not_excited": dict(model.not_excited),
+        "parameters": [dict(p) for p in model.parameters],
+        "evidence": dict(model.evidence),
+        "campaign": dict(model.campaign),
+        "frames": _frames(linear.robot),
+        "robot": toml_document(toml_text(linear.robot)),
+    }
+    return tomli_w.dumps(_plain(document))
+
+
+def _frames(robot: Robot) -> dict[str, Any]:
+    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+
+    def flat(pose: Pose) -> list[float]:
+        R, p = numeric_pose(pose, robot.symbol_values)
+        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
+
+    return {
+        "links": [flat(joint.file_frame) for joint in robot.joints],
+        "named": [
+            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
+            for name, f in robot.frames.items()
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Data that TOML can hold: nothing where a value is missing, numbers as they are."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value if v is not None]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

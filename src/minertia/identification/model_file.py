@@ -7,20 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomli_w
 from numpy.typing import NDArray
 
-from minertia.algebra.vec3 import Pose
 from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError, expect_path, expected
 from minertia.files import is_file, why_no_file, write_file
-from minertia.identification.model import IdentifiedModel, term_table
+from minertia.identification.model import IdentifiedModel, model_text
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
-from minertia.robot.dh.write import toml_text
-from minertia.robot.identified import FORMAT, check_format, nominal_robot
-from minertia.robot.joint import numeric_pose
-from minertia.robot.read import MODEL, ReadOptions, is_model_text, read_text
-from minertia.robot.robot import Robot
+from minertia.robot.identified import check_format, nominal_robot
+from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
 
 KIND = MODEL
 ROUNDING = 1e-6  # of eigenvalues of correlations
@@ -33,32 +28,6 @@ def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False
     """
     expected(model, IdentifiedModel, "the model", "read_model")
     write_file(path, model_text(model), force=force)
-
-
-def model_text(model: IdentifiedModel) -> str:
-    """The TOML text of a model."""
-    linear = model.linear
-    document = {
-        "format": FORMAT,
-        "kind": KIND,
-        "physical": model.is_physical,
-        "joints": list(linear.row_names),
-        "method": linear.base.method,
-        "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
-        "unknowns": {
-            "names": list(linear.names),
-            "values": model.beta.tolist(),
-            "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
-        },
-        "standard": dict(model.standard),
-        "not_excited": dict(model.not_excited),
-        "parameters": [dict(p) for p in model.parameters],
-        "evidence": dict(model.evidence),
-        "campaign": dict(model.campaign),
-        "frames": _frames(linear.robot),
-        "robot": toml_document(toml_text(linear.robot)),
-    }
-    return tomli_w.dumps(_plain(document))
 
 
 def is_model_file(path: str | Path) -> bool:
@@ -136,34 +105,7 @@ def _is_covariance(C: NDArray[np.float64]) -> bool:
     return bool(np.isfinite(scaled).all()) and float(np.linalg.eigvalsh(scaled).min(initial=0.0)) > -ROUNDING
 
 
-def _frames(robot: Robot) -> dict[str, Any]:
-    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
-
-    def flat(pose: Pose) -> list[float]:
-        R, p = numeric_pose(pose, robot.symbol_values)
-        return [float(v) for v in (*(v for row in R for v in row), *p)]  # type: ignore[arg-type]
-
-    return {
-        "links": [flat(joint.file_frame) for joint in robot.joints],
-        "named": [
-            {"name": name, "joint": 0 if f.joint is None else f.joint + 1, "pose": flat(f.pose)}
-            for name, f in robot.frames.items()
-        ],
-    }
-
-
 def _without_twins(own: Sequence[str]) -> list[str]:
     """Names of effects without the motor-side ones that come with a joint's own."""
     twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
     return [name for name in own if name not in twins]
-
-
-def _plain(value: Any) -> Any:
-    """Data that TOML can hold: nothing where a value is missing, numbers as they are."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items() if v is not None}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value if v is not None]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value

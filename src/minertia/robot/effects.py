@@ -21,6 +21,8 @@ class JointState(NamedTuple):
 
     q, qd, qdd: motion of the joint [rad or m].  load: effort that moves its links and rotors, friction left out [N m or
     N].  temperature: of the joint [degC], None where it is not known: then it is the effect's reference temperature.
+    sliding: direction of motion (1, -1, 0) that dry friction acts against; None: that of qd.  A simulation asks with 1
+    and -1 for the bounds of friction at a joint that stands still.
     """
 
     q: Scalar
@@ -28,6 +30,15 @@ class JointState(NamedTuple):
     qdd: Scalar
     load: Scalar = 0
     temperature: Scalar | None = None
+    sliding: Scalar | None = None
+
+    @property
+    def direction(self) -> Scalar:
+        """Direction of motion, 0 at standstill: what shapes of dry friction read in place of sign(qd)."""
+        return sign(self.qd) if self.sliding is None else self.sliding
+
+
+INPUTS = ("q", "qd", "qdd", "load", "temperature")  # what shapes may read
 
 
 Constants: TypeAlias = Mapping[str, float]
@@ -44,9 +55,13 @@ class Effect:
     that need not be positive; scan: values that are tried for the one that is not stated.  is_standard: whether every
     robot has a column for it.  has_twin: whether a motor that turns with several joints can have it, too.  acts_alone:
     whether each joint states its own.  is_bounded: whether |shape| is at most 1, so that limits of effort can count
-    with its size.
+    with its size.  is_dry: friction that jumps with the direction of motion (shape = 0 at direction 0) and holds a
+    joint that stands still: simulations take its shapes at the directions 1 and -1 as bounds; all other rows are
+    smooth.  fleet: "day" or "robot" where records of fleets have a column for it that is free on each day or for each
+    robot, else "".  is_modelled: whether models can have it; fleets look at days with the other rows, too.
 
-    A shape that reads the load grows with it in proportion: shape(k load) = k shape(load) for k > 0.
+    A shape that reads the load grows with it in proportion: shape(k load) = k shape(load) for k > 0.  One that reads
+    the acceleration reads nothing else and is proportional to it.
     """
 
     name: str
@@ -65,9 +80,26 @@ class Effect:
     has_twin: bool = False
     acts_alone: bool = False
     is_bounded: bool = False
+    is_dry: bool = False
+    fleet: str = ""
+    is_modelled: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
+
+    @property
+    def is_at_link(self) -> bool:
+        """Whether it acts on the link's side of an elastic joint: what depends on the position alone."""
+        return self.inputs == ("q",)
+
+    @property
+    def is_viscous(self) -> bool:
+        """Whether it is proportional to the velocity."""
+        if self.is_dry or "qd" not in self.inputs:
+            return False
+        constants, _ = self.filled({})
+        at = [float(self.shape(JointState(0.3, qd, 0.0, 0.7, 40.0), constants)) for qd in (0.5, 1.0, -0.5)]
+        return at[0] != 0 and math.isclose(at[1], 2 * at[0]) and math.isclose(at[2], -at[0])
 
     def filled(self, given: Constants) -> tuple[dict[str, float], list[str]]:
         """All constants, usual ones where none is given, and the names of those that are missing."""
@@ -87,25 +119,25 @@ def _half(a: Scalar) -> Scalar:
 
 
 def _forwards(s: JointState, c: Constants) -> Scalar:
-    return _half(mul(sign(s.qd), add(sign(s.qd), 1)))
+    return _half(mul(s.direction, add(s.direction, 1)))
 
 
 def _backwards(s: JointState, c: Constants) -> Scalar:
-    return _half(mul(sign(s.qd), sub(1, sign(s.qd))))
+    return _half(mul(s.direction, sub(1, s.direction)))
 
 
 def _driving(s: JointState, c: Constants) -> Scalar:
     """|load| against the motion while the motor moves the load, 0 while the load moves the motor."""
-    return _half(mul(sign(s.qd), add(absolute(s.load), mul(s.load, sign(s.qd)))))
+    return _half(mul(s.direction, add(absolute(s.load), mul(s.load, s.direction))))
 
 
 def _driven(s: JointState, c: Constants) -> Scalar:
-    return _half(mul(sign(s.qd), sub(absolute(s.load), mul(s.load, sign(s.qd)))))
+    return _half(mul(s.direction, sub(absolute(s.load), mul(s.load, s.direction))))
 
 
 def _stribeck(s: JointState, c: Constants) -> Scalar:
     slow = div(s.qd, c["velocity"])
-    return mul(sign(s.qd), exp(neg(mul(slow, slow))))
+    return mul(s.direction, exp(neg(mul(slow, slow))))
 
 
 def _warmer(s: JointState, c: Constants) -> Scalar:
@@ -127,44 +159,57 @@ def _gas_spring(s: JointState, c: Constants) -> Scalar:
 
 
 COULOMB, VISCOUS = ("N m", "N"), ("N m s/rad", "N s/m")
-EFFECTS = (
+TABLE = (
     Effect("IA", "rotor", "kg m2", "kg", "rotor inertia seen at the joint", "IA qdd", lambda s, c: s.qdd,
            ("qdd",), is_standard=True, has_twin=True),
-    Effect("FV", "viscous", *VISCOUS, "viscous friction", "FV qd", lambda s, c: s.qd, is_standard=True, has_twin=True),
-    Effect("FC", "coulomb", *COULOMB, "Coulomb friction, zero at standstill", "FC sign(qd)", lambda s, c: sign(s.qd),
-           is_standard=True, has_twin=True, is_bounded=True),
+    Effect("FV", "viscous", *VISCOUS, "viscous friction", "FV qd", lambda s, c: s.qd,
+           is_standard=True, has_twin=True, fleet="day"),
+    Effect("FC", "coulomb", *COULOMB, "Coulomb friction, zero at standstill", "FC sign(qd)", lambda s, c: s.direction,
+           is_standard=True, has_twin=True, is_bounded=True, is_dry=True, fleet="day"),
     Effect("OFF", "offset", *COULOMB, "constant offset", "OFF", lambda s, c: 1,
-           (), is_nonnegative=False, is_standard=True, has_twin=True),
+           (), is_nonnegative=False, is_standard=True, has_twin=True, fleet="day"),
     Effect("FCP", "two_sided_coulomb", *COULOMB, "Coulomb friction forwards", "FCP where qd > 0", _forwards,
-           has_twin=True, is_bounded=True),
+           has_twin=True, is_bounded=True, is_dry=True),
     Effect("FCN", "two_sided_coulomb", *COULOMB, "Coulomb friction backwards", "-FCN where qd < 0", _backwards,
-           has_twin=True, is_bounded=True),
+           has_twin=True, is_bounded=True, is_dry=True),
     Effect("FCT", "smooth_coulomb", *COULOMB, "Coulomb friction, smooth through standstill", "FCT tanh(qd / width)",
            lambda s, c: tanh(div(s.qd, c["width"])), constants={"width": 0.02}, has_twin=True, is_bounded=True),
+    Effect("FVA", "uneven_viscous", *VISCOUS, "viscous friction that differs with the direction", "FVA |qd|",
+           lambda s, c: absolute(s.qd), is_nonnegative=False, fleet="robot", is_modelled=False),
+    Effect("FVQ", "quadratic", "N m s2/rad2", "N s2/m2", "quadratic friction", "FVQ qd |qd|",
+           lambda s, c: mul(s.qd, absolute(s.qd)), is_nonnegative=False, fleet="robot", is_modelled=False),
     Effect("FS", "stribeck", *COULOMB, "Stribeck friction: what Coulomb friction is more near standstill",
            "FS exp(-(qd / velocity)^2) sign(qd)", _stribeck, constants={"velocity": None},
-           scan=(0.01, 0.02, 0.04, 0.08, 0.15, 0.3), has_twin=True, is_bounded=True),
+           scan=(0.01, 0.02, 0.04, 0.08, 0.15, 0.3), has_twin=True, is_bounded=True, is_dry=True, fleet="robot"),
     Effect("FCL", "load_coulomb", "1", "1", "Coulomb friction per effort carried", "FCL |load| sign(qd)",
-           lambda s, c: mul(absolute(s.load), sign(s.qd)), ("qd", "load")),
+           lambda s, c: mul(absolute(s.load), s.direction), ("qd", "load"), is_dry=True, fleet="robot"),
     Effect("FCQ", "position_coulomb", "N m/rad", "N/m", "change of Coulomb friction with the position",
-           "FCQ (q - middle) sign(qd)", lambda s, c: mul(sub(s.q, c["middle"]), sign(s.qd)), ("q", "qd"),
-           is_nonnegative=False, constants={"middle": 0.0}, signed=("middle",)),
+           "FCQ (q - middle) sign(qd)", lambda s, c: mul(sub(s.q, c["middle"]), s.direction), ("q", "qd"),
+           is_nonnegative=False, constants={"middle": 0.0}, signed=("middle",), is_dry=True),
     Effect("FLD", "load_quadrants", "1", "1", "Coulomb friction per effort carried while the motor drives the load",
-           "FLD |load| sign(qd) where load qd > 0", _driving, ("qd", "load")),
+           "FLD |load| sign(qd) where load qd > 0", _driving, ("qd", "load"), is_dry=True),
     Effect("FLB", "load_quadrants", "1", "1", "Coulomb friction per effort carried while the load drives the motor",
-           "FLB |load| sign(qd) where load qd < 0", _driven, ("qd", "load")),
+           "FLB |load| sign(qd) where load qd < 0", _driven, ("qd", "load"), is_dry=True),
     Effect("FVC", "cubic", "N m s3/rad3", "N s3/m3", "cubic friction", "FVC qd^3",
            lambda s, c: mul(s.qd, mul(s.qd, s.qd)), is_nonnegative=False, has_twin=True),
     Effect("FVT", "thermal_viscous", *VISCOUS, "viscous friction that falls with temperature, at the reference",
            "FVT qd exp(-(T - reference) / scale)",
            lambda s, c: mul(s.qd, exp(neg(div(_warmer(s, c), c["scale"])))), ("qd", "temperature"),
            constants={"reference": 25.0, "scale": 20.0}, signed=("reference",)),
+    Effect("FVK", "warm_viscous", "N m s/(rad K)", "N s/(m K)", "change of viscous friction with temperature",
+           "FVK (T - reference) qd", lambda s, c: mul(_warmer(s, c), s.qd), ("qd", "temperature"),
+           is_nonnegative=False, constants={"reference": 25.0}, signed=("reference",), fleet="robot",
+           is_modelled=False),
     Effect("FCK", "thermal_coulomb", "N m/K", "N/K", "change of Coulomb friction with temperature",
-           "FCK (T - reference) sign(qd)", lambda s, c: mul(_warmer(s, c), sign(s.qd)), ("qd", "temperature"),
-           is_nonnegative=False, constants={"reference": 25.0}, signed=("reference",)),
+           "FCK (T - reference) sign(qd)", lambda s, c: mul(_warmer(s, c), s.direction), ("qd", "temperature"),
+           is_nonnegative=False, constants={"reference": 25.0}, signed=("reference",), is_dry=True, fleet="robot"),
+    Effect("FVKK", "warm_viscous", "N m s/(rad K2)", "N s/(m K2)", "curvature of viscous friction over temperature",
+           "FVKK (T - reference)^2 qd", lambda s, c: mul(mul(_warmer(s, c), _warmer(s, c)), s.qd),
+           ("qd", "temperature"), is_nonnegative=False, constants={"reference": 25.0}, signed=("reference",),
+           fleet="robot", is_modelled=False),
     Effect("KS", "spring", "N m/rad", "N/m",
            "stiffness of a spring; with an offset its rest position need not be known", "KS (q - rest)",
-           lambda s, c: sub(s.q, c["rest"]), ("q",), constants={"rest": 0.0}, signed=("rest",)),
+           lambda s, c: sub(s.q, c["rest"]), ("q",), constants={"rest": 0.0}, signed=("rest",), fleet="robot"),
     Effect("GAS", "gas_spring", "1", "1", "gas-spring counterbalance with stated geometry and filling",
            "GAS h p area with GAS near 1: a piston between two pins at the distances outer and inner [m] from the "
            "joint's axis, at the angle delta = q + angle; length l = sqrt(outer^2 + inner^2 - 2 outer inner "
@@ -173,6 +218,7 @@ EFFECTS = (
            constants={"outer": None, "inner": None, "angle": 0.0, "closed": None, "volume": None, "area": None,
                       "energy": None}, signed=("angle", "closed"), acts_alone=True),
 )  # fmt: skip
+EFFECTS = tuple(effect for effect in TABLE if effect.is_modelled)
 BY_SYMBOL: Mapping[str, Effect] = MappingProxyType(
     {e.name: e for e in EFFECTS} | {f"{e.name}M": e for e in EFFECTS if e.has_twin}
 )

@@ -15,7 +15,7 @@ from minertia.extras import load
 from minertia.robot.mesh import mesh_points
 from minertia.robot.mjcf.compile import to_text
 from minertia.robot.mjcf.lean import Lean, lean_document, mesh_path
-from minertia.robot.read import read_text
+from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.pose import written_origin
 from minertia.robot.xml_input import Element, number, numbers, parse_xml

@@ -14,7 +14,7 @@ from minertia.errors import DescriptionError
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import full_name
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Frame, Note, Robot
 
 FORMAT = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from minertia.errors import DescriptionError
 from minertia.files import reading
-from minertia.robot.read import MAX_BYTES
+from minertia.robot.reading import MAX_BYTES
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""", re.ASCII)

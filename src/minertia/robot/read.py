@@ -5,36 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from minertia.errors import DescriptionError, UnknownName, expect_kinds, expect_path
+from minertia.errors import DescriptionError, UnknownName, expect_path
 from minertia.files import is_file, reading, why_no_file
+from minertia.robot.reading import ReadOptions, is_model_text, read_text
 from minertia.robot.references import referenced
 from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
-MAX_BYTES = 20_000_000
 LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How a file is read.
-
-    base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
-    take them as written.  letters: whether lengths stay letters.  loops: text and name of the file of loops beside a
-    description (arm.loops.toml beside arm.urdf), None where there is none.
-    """
-
-    base: str | None = None
-    snap: float = ANGLE_TOLERANCE
-    letters: bool = True
-    loops: tuple[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
 
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
@@ -44,7 +25,6 @@ READERS = {
     ".urdf": "minertia.robot.urdf.read:parse_urdf",
     ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
 }
-MODEL = "identified model"  # kind of a TOML file that holds a robot with identified values
 MODEL_READER = "minertia.robot.identified:parse_identified"
 
 
@@ -104,23 +84,6 @@ def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
     return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 
 
-def read_text(path: Path) -> str:
-    """The text of a file, refused when it is too large or not text."""
-    reading(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)  # its size may be said wrongly, or grow
-        text = data.decode("utf-8-sig", errors="strict" if len(data) <= MAX_BYTES else "replace")
-        size = max(path.stat().st_size, len(data))
-    except (UnicodeDecodeError, OSError) as err:
-        raise DescriptionError(f"the file cannot be read as text ({err.__class__.__name__})", file=path) from None
-    if size > MAX_BYTES:
-        raise DescriptionError(
-            f"the file has {size / 1e6:.0f} MB; a robot description has at most {MAX_BYTES // 1_000_000} MB", file=path
-        )
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
 def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def]
     if suffix in (".xml", ""):
         suffix = ".mjcf" if "<mujoco" in text[:100_000] else ".urdf"
@@ -131,8 +94,3 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
     reader = MODEL_READER if suffix == ".toml" and is_model_text(text) else READERS[suffix]
     module, function = reader.split(":")
     return getattr(importlib.import_module(module), function)
-
-
-def is_model_text(text: str) -> bool:
-    """Whether a TOML text is an identified model; its first lines say so."""
-    return f'kind = "{MODEL}"' in text[:400]

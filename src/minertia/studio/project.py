@@ -27,7 +27,8 @@ from minertia.drafts import one_at_a_time
 from minertia.errors import DescriptionError, InputError, MinertiaError, visible
 from minertia.files import edit_file, make_folder, new_file, write_file
 from minertia.identification.logs.readers import FORMATS, is_folder, is_there
-from minertia.robot.read import bundled_robots, is_model_text
+from minertia.robot.read import bundled_robots
+from minertia.robot.reading import is_model_text
 from minertia.robot.xml_input import parse_xml
 from minertia.seals import is_ours
 from minertia.studio.digests import bundled_digest, file_digest, stamp

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
+from minertia.files import is_file
 from minertia.identification.logs.drive import Drive
-from minertia.identification.logs.file import beside
 from minertia.notebook import stated
 from minertia.robot.robot import Robot
 
@@ -430,3 +431,11 @@ def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
             if _expanded(template, robot) == names:
                 return template
     return None
+
+
+def beside(path: str | Path, entry: str) -> str:
+    """Where to state something about the columns of a log: what to do, as part of a sentence."""
+    file = Path(path).with_name(Path(path).name.split(".")[0] + ".toml")
+    if is_file(file) and "columns" not in (text := file.read_text(errors="replace")) and "drive" not in text:
+        file = file.with_name("columns.toml")  # that one is something else, such as a robot
+    return f"write columns.{entry} into '{file}' (or {entry} into [columns] of a campaign or of a file for --columns)"

@@ -22,8 +22,8 @@ import numpy as np
 from minertia.errors import RecordingError
 from minertia.extras import load
 from minertia.identification.logs.arrow_columns import float_column
-from minertia.identification.logs.columns import DELIMITERS
-from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, beside, torn_rows
+from minertia.identification.logs.columns import DELIMITERS, beside
+from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, torn_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,20 +6,14 @@ import abc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.files import is_file
+from minertia.identification.logs.columns import ColumnMap
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from minertia.identification.logs.columns import ColumnMap
-
-    Array = NDArray[np.float64]
-
+Array = NDArray[np.float64]
 MAX_COLUMNS = 10_000
 MOST_TORN = 0.2  # part of the rows; more of them are no damage, but another format
 MOST_NAMED = 20  # rows named in one sentence
@@ -141,11 +135,3 @@ def torn_rows(rows: Sequence[int]) -> str:
     """How many rows are torn, and which."""
     named = ", ".join(map(str, rows[:MOST_NAMED])) + (" ..." if len(rows) > MOST_NAMED else "")
     return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} torn ({named})"
-
-
-def beside(path: str | Path, entry: str) -> str:
-    """Where to state something about the columns of a log: what to do, as part of a sentence."""
-    file = Path(path).with_name(Path(path).name.split(".")[0] + ".toml")
-    if is_file(file) and "columns" not in (text := file.read_text(errors="replace")) and "drive" not in text:
-        file = file.with_name("columns.toml")  # that one is something else, such as a robot
-    return f"write columns.{entry} into '{file}' (or {entry} into [columns] of a campaign or of a file for --columns)"

@@ -10,7 +10,7 @@ from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError, InputError
 from minertia.files import is_file, why_no_file
 from minertia.identification.online.levels import WatchLevels
-from minertia.robot.read import read_text
+from minertia.robot.reading import read_text
 
 KIND = "levels of a watch"
 

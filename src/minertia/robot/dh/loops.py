@@ -12,7 +12,7 @@ from minertia.robot.dh.placement import Letters
 from minertia.robot.dh.rows import Placements
 from minertia.robot.effects import EFFECT_SYMBOLS
 from minertia.robot.loop import CUT_KINDS
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.tables import CheckedTable, parse_table
 
 ENDS = ("first", "second")

@@ -32,7 +32,7 @@ from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import is_parameter_name
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.tables import CheckedTable, parse_table, shown
 

@@ -16,7 +16,7 @@ from minertia.robot.mjcf.lean import float_or
 from minertia.robot.mjcf.parts import drive_part
 from minertia.robot.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
 from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, unphysical
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 from minertia.robot.xml_input import Element, start_tag_end

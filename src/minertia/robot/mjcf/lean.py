@@ -14,7 +14,7 @@ from pathlib import Path
 from minertia.files import reading
 from minertia.robot.description import check_count
 from minertia.robot.flange import is_flange_name
-from minertia.robot.read import read_text
+from minertia.robot.reading import read_text
 from minertia.robot.references import referenced
 from minertia.robot.robot import Note
 from minertia.robot.xml_input import Element, number, parse_xml, shown

@@ -20,7 +20,7 @@ from minertia.robot.mjcf.compile import Compiled, compile_mjcf
 from minertia.robot.mjcf.lean import lean_document
 from minertia.robot.mjcf.loops import LoopReading
 from minertia.robot.mjcf.parts import followers, is_driven, joint_constants, joint_effects, joint_limits, remarks
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import (
     LENGTH_TOLERANCE,

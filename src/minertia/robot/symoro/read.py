@@ -18,7 +18,7 @@ from minertia.robot.dh.loops import with_side_file
 from minertia.robot.dh.placement import Entry, Letters, khalil_pose
 from minertia.robot.inertia import Ten
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.robot.snap import REPORTED, snap_angle
 from minertia.robot.symoro.file import BASE_MOTION, DRIVES, GEOMETRY, LOADS, ParFile, split_par

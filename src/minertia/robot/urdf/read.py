@@ -17,7 +17,7 @@ from minertia.robot.description import BodySpec, Description, FollowsSpec, Joint
 from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.urdf.loops import closed_position, is_passive, read_loops, with_couplings
 from minertia.robot.urdf.pose import Placing, written_origin

@@ -11,7 +11,7 @@ from minertia.errors import DescriptionError
 from minertia.robot.description import BodySpec
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose
-from minertia.robot.read import ReadOptions
+from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.urdf.new import inertial
 from minertia.robot.urdf.read import EFFECTS, parse_urdf, read_bodies, read_effects
