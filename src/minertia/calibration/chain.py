@@ -1,8 +1,8 @@
 """The chain of joints between a root and a tip, its pose with corrected placements, and its Jacobian.
 
-The pose of frame j is T_j = T_(j-1) P_j exp(xi_j) M_j(q_j): P_j is the constant placement of the file, xi_j = (DX, DY, DZ,
-RX, RY, RZ) its correction in the frame's own axes [m, rad], and M_j the motion along or about z.  Frame 1 holds the pose
-of the robot in the frame of measurement, frame n + 1 the tool.
+The pose of frame j is T_j = T_(j-1) P_j exp(xi_j) M_j(q_j): P_j is the constant placement of the file, xi_j = (DX,
+DY, DZ, RX, RY, RZ) its correction in the frame's own axes [m, rad], and M_j the motion along or about z.  Frame 1
+holds the pose of the robot in the frame of measurement, frame n + 1 the tool.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ SMALL = 1e-6  # rad, below which a rotation is its series
 class Chain:
     """Joints from root to tip.
 
-    joints: indices in the robot.  placements: n + 1 poses, letters kept: of each joint in the one before it (of the first
-    in the root), and of the tip in the last joint.
+    joints: indices in the robot.  placements: n + 1 poses, letters kept: of each joint in the one before it (of the
+    first in the root), and of the tip in the last joint.
     """
 
     robot: Robot
@@ -95,17 +95,23 @@ def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> C
     robot.require_tree("calibration")
     end = frame_named(robot, tip)
     if end.joint is None:
-        raise InputError(f"'{tip}' does not move, so that no joint can be calibrated there; name a tip behind the joints")
+        raise InputError(
+            f"'{tip}' does not move, so that no joint can be calibrated there; name a tip behind the joints"
+        )
     path = robot.ancestors(end.joint)
     start = invert(HERE)
     if root is not None:
         first = frame_named(robot, root)
         if first.joint is not None and first.joint not in path:
-            raise InputError(f"'{root}' is not between the ground and '{tip or 'the last link'}'; name a root on that path")
+            raise InputError(
+                f"'{root}' is not between the ground and '{tip or 'the last link'}'; name a root on that path"
+            )
         path = path if first.joint is None else path[path.index(first.joint) + 1 :]
         start = invert(first.pose)
     if not path:
-        raise InputError(f"there is no moving joint between '{root}' and '{tip}'; name a root and a tip with joints between")
+        raise InputError(
+            f"there is no moving joint between '{root}' and '{tip}'; name a root and a tip with joints between"
+        )
     poses = [(robot.joints[j].R, robot.joints[j].p) for j in path]
     name = tip if tip is not None else robot.joints[robot.tip].link
     return Chain(robot, path, (compose(start, poses[0]), *poses[1:], end.pose), name)

@@ -1,10 +1,10 @@
 """The fit: Gauss-Newton steps on corrections, with the sizes of noise and of corrections estimated beside them.
 
-Corrections of a group (zeros, lengths, angles, sag ...) are taken from a normal distribution around zero whose size is found
-with them by restricted maximum likelihood: a group that the readings do not ask for shrinks to nothing.  Base and tool are
-free.  Rows count alike, whatever the joints' part in their errors: a model that lacks something leaves errors that look like
-those of joints, and weights made of them would trade places for rotations.  That part is in the covariance of the values
-instead (`spread.py`).
+Corrections of a group (zeros, lengths, angles, sag ...) are taken from a normal distribution around zero whose size
+is found with them by restricted maximum likelihood: a group that the readings do not ask for shrinks to nothing.
+Base and tool are free.  Rows count alike, whatever the joints' part in their errors: a model that lacks something
+leaves errors that look like those of joints, and weights made of them would trade places for rotations.  That part is
+in the covariance of the values instead (`spread.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from minertia.calibration.layout import Layout, Linearised, State
 from minertia.calibration.measures import UNITS
 
 FREE = ("base", "tool")
-PRIOR = {"zeros": 0.1, "lengths": 2e-3, "angles": 1e-2}  # m, rad: sizes of corrections to begin with
+PRIOR = {"zeros": 0.03, "lengths": 2e-3, "angles": 1e-2}  # m, rad: sizes of corrections to begin with
 JOINT_PRIOR = 3e-4  # rad: the same for corrections of joint positions
-SMALLEST = 1e-9  # m, rad: size of a group that is not there
+LARGEST = 5.0  # times the usual size: of what a robot file can be off
 LEAST_NOISE = 1e-12  # of rows, so that exact readings can be fitted
 HUBER = 3.0  # deviations of a posture beyond which it counts less
 STEPS = 40  # Gauss-Newton steps at most
@@ -54,8 +54,8 @@ class Normal:
 class Fit:
     """A fitted state.
 
-    active: columns that were fitted.  S: inverse of the curvature of their cost.  weights: of postures, 1 where they are as
-    good as the others.  sizes: of rows and of corrections.
+    active: columns that were fitted.  S: inverse of the curvature of their cost.  weights: of postures, 1 where they
+    are as good as the others.  sizes: of rows and of corrections.
     """
 
     layout: Layout
@@ -186,29 +186,31 @@ class _Fitter:
         self.weights = np.minimum(1.0, HUBER * typical / np.maximum(root, LEAST_NOISE))
 
     def _resize(self, normal: Mapping[int, Normal], values: Array, *, finds_sizes: bool) -> None:
-        """Sizes of rows and groups at the optimum of the restricted likelihood, by MacKay's rounds on normal equations."""
+        """Sizes of rows and groups where the restricted likelihood is largest, by MacKay's rounds."""
         for _ in range(ROUNDS):
             S, step = self._inverse(normal), self._step(normal, values)
             rows = {u: self._row_size(part, step, S, u) for u, part in normal.items()}
             groups = dict(self.sizes.groups)
             if finds_sizes:
                 groups = {g: self._group_size(g, values + step, S) for g in self.groups}
-            old = [*self.sizes.rows.values(), *self.sizes.groups.values()]
-            new = [*rows.values(), *groups.values()]
+            old: list[float] = [*self.sizes.rows.values(), *self.sizes.groups.values()]
+            new: list[float] = [*rows.values(), *groups.values()]
             self.sizes = Sizes(rows, groups)
-            if max(abs(np.log(a / b)) for a, b in zip(new, old, strict=True)) < SETTLED:
+            if np.abs(np.log(np.array(new) / np.array(old))).max() < SETTLED:
                 return
 
     def _row_size(self, part: Normal, step: Array, S: Array, unit: int) -> float:
-        left = part.rr - 2 * part.b @ step + step @ part.G @ step
+        left = float(part.rr - 2 * part.b @ step + step @ part.G @ step)
         used = float(np.sum(S * part.G)) / self.sizes.rows[unit] ** 2
         return max(float(np.sqrt(max(left, 0.0) / max(part.count - used, 1.0))), LEAST_NOISE)
 
     def _group_size(self, group: str, values: Array, S: Array) -> float:
+        """As if one more correction of the usual size had been seen, so that few readings give no wild sizes."""
         of = self.own_groups == group
-        now = self.sizes.groups[group]
-        found = max(float(of.sum() - np.diag(S)[of].sum() / now**2), 1e-3)
-        return max(float(np.sqrt(values[of] @ values[of] / found)), SMALLEST)
+        now, usual = self.sizes.groups[group], PRIOR.get(group, JOINT_PRIOR)
+        found = max(float(of.sum() - np.diag(S)[of].sum() / now**2), 0.0)
+        size = float(np.sqrt((values[of] @ values[of] + usual**2) / (found + 1)))
+        return min(size, LARGEST * usual)
 
 
 def inverse(H: Array) -> Array:

@@ -1,9 +1,9 @@
 """Which corrections of a chain have the same effect, in letters: geometry.md's rules for joints and for symmetries.
 
-A correction u of frame j that commutes with the motion of joint j does the same as Ad(P_(j+1))^-1 u of frame j + 1.  A target
-that looks the same after some motions of the tool (their algebra H, in tool axes) hides more: from the tip inwards, with
-H'_j the largest part of H_j that ad(s_j) maps into itself, every u with [s_j, u] in H'_j does in frame j what it does in
-frame j + 1.  A symmetry G of the world acts the same way from the base outwards.
+A correction u of frame j that commutes with the motion of joint j does the same as Ad(P_(j+1))^-1 u of frame j + 1.
+A target that looks the same after some motions of the tool (their algebra H, in tool axes) hides more: from the tip
+inwards, with H'_j the largest part of H_j that ad(s_j) maps into itself, every u with [s_j, u] in H'_j does in frame
+j what it does in frame j + 1.  A symmetry G of the world acts the same way from the base outwards.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ ALL = (*TRANSLATIONS, *ROTATIONS)
 def hidden_relations(chain: Chain, tool: Sequence[Twist] = (), world: Sequence[Twist] = ()) -> list[Linear]:
     """Combinations of corrections that change nothing, as linear forms over `chain.columns`.
 
-    tool, world: bases of the algebras of motions of the tool (in its axes) and of the world that leave the measurement as
-    it is.
+    tool, world: bases of the algebras of motions of the tool (in its axes) and of the world that leave the
+    measurement as it is.
     """
     relations = [_form(chain.n, u) for u in tool]
     inner = _inner_symmetries(chain, tool)
@@ -164,8 +164,8 @@ def _combined(factors: Row, vectors: Sequence[Twist]) -> Twist:
 def reduced(forms: Iterable[Linear], order: Sequence[str | tuple[str, ...]]) -> dict[str, Linear]:
     """Relations solved for the columns that come first in `order`: {column: form with factor 1 there}.
 
-    A tuple in the order is a choice: the column with the largest number is taken.  Every column that is solved for is in
-    its own form alone; relations that follow from others vanish.
+    A tuple in the order is a choice: the column with the largest number is taken.  Every column that is solved for is
+    in its own form alone; relations that follow from others vanish.
     """
     left = [form for form in forms if form.terms]
     solved: dict[str, Linear] = {}

@@ -1,7 +1,7 @@
 """Corrections of joint positions: gear ratio, eccentricity, coupling, and sag under the robot's own weight.
 
-Each is a value times a shape over the postures, along the joint's own motion.  Shapes are scaled to a root mean square of 1,
-so that values are in rad (m for slides) and those of one group can be compared.
+Each is a value times a shape over the postures, along the joint's own motion.  Shapes are scaled to a root mean
+square of 1, so that values are in rad (m for slides) and those of one group can be compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def _group_columns(chain: Chain, group: str, positions: Array, gravity: Array) -
         for name, words, shape in SHAPES[group](chain, j, positions, gravity):
             size = float(np.sqrt(np.mean(shape**2)))
             if size > VANISHING and _is_new(shape / size, seen):
-                yield JointColumn(name, group, j, shape / size, f"{words}; value at its root mean square over the postures")
+                yield JointColumn(
+                    name, group, j, shape / size, f"{words}; value at its root mean square over the postures"
+                )
 
 
 def _is_new(shape: Array, seen: list[Array]) -> bool:

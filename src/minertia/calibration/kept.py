@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.scalar import is_zero, neg
+from minertia.algebra.scalar import Scalar, is_zero, neg
 from minertia.calibration.chain import Chain
 from minertia.calibration.hidden import reduced
 
@@ -32,7 +32,9 @@ def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[st
     forms = []
     for name in names:
         # a relation says dropped + c kept = 0, so that the kept one takes over -c of the dropped one
-        taken = {own: neg(form.terms[name]) for own, form in solved.items() if not is_zero(form.terms.get(name, 0))}
+        taken: dict[Hashable, Scalar] = {
+            own: neg(form.terms[name]) for own, form in solved.items() if not is_zero(form.terms.get(name, 0))
+        }
         forms.append(Linear({name: 1, **taken}))
     return Kept(tuple(names), tuple(forms), solved)
 
@@ -40,14 +42,15 @@ def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[st
 def _order(chain: Chain) -> list[str | tuple[str, ...]]:
     """Columns from those to go first to those to stay.
 
-    What the tool takes over of the last joint, tool rotations that nothing shows, places and turns about the direction of
-    slides, then of each frame the part along the axis before it (DH's four are left), lengths, offsets, zeros, the base.
+    What the tool takes over of the last joint, tool rotations that nothing shows, places and turns about the
+    direction of slides, then of each frame the part along the axis before it (DH's four are left), lengths, offsets,
+    zeros, the base.
     """
     n = chain.n
     last = ("RZ", "DZ") if chain.is_hinge[-1] else ("DX", "DY", "RZ", "DZ")
     order: list[str | tuple[str, ...]] = [f"{s}{n}" for s in last] if n > 1 else []
     order += [(f"RX{n + 1}", f"RY{n + 1}", f"RZ{n + 1}")]
-    slides = [j + 1 for j, turns in enumerate(chain.is_hinge) if not turns]
+    slides = [j + 1 for j, turns in enumerate(chain.is_hinge) if j and not turns]  # frame 1 is the base, which stays
     order += [f"{s}{j}" for j in slides for s in ("DX", "DY", "RZ")]
     inner = range(2, n + 1)
     order += [(f"RY{j}", f"RX{j}") for j in inner] + [(f"DY{j}", f"DX{j}") for j in inner]

@@ -1,8 +1,8 @@
-"""The unknowns of a calibration: corrections of frames, corrections of joints, and what the measurements bring along."""
+"""The unknowns of a calibration: corrections of frames and of joints, and what the measurements bring along."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.linear import Linear
-from minertia.algebra.scalar import is_zero
+from minertia.algebra.scalar import Scalar, is_zero
 from minertia.algebra.vec3 import apply, transpose
 from minertia.calibration.chain import SYMBOLS, Array, Chain, Moved, exponential, logarithm, moved
 from minertia.calibration.hidden import clean, hidden_relations
@@ -63,8 +63,8 @@ class Postures:
 class Layout:
     """Columns of a chain's calibration from given postures.
 
-    columns: names; groups: of each, one of base, tool, zeros, lengths, angles, and those of joint corrections.  Only columns
-    that rules leave are there (`kept`): what others do as well has no column.
+    columns: names; groups: of each, one of base, tool, zeros, lengths, angles, and those of joint corrections.  Only
+    columns that rules leave are there (`kept`): what others do as well has no column.
     """
 
     def __init__(self, chain: Chain, postures: Postures, joint_columns: Sequence[JointColumn] = ()) -> None:
@@ -189,7 +189,7 @@ def _is_scaled(measure: Measure) -> bool:
 
 def scale_relation(chain: Chain) -> Linear:
     """All lengths times one factor: what a measurement of angles alone cannot see."""
-    terms = {}
+    terms: dict[Hashable, Scalar] = {}
     for j, (R, p) in enumerate(chain.placements):
         for symbol, value in zip(SYMBOLS, apply(transpose(R), p), strict=False):
             value = clean(value)

@@ -1,8 +1,8 @@
 """Kinds of measurements: what each predicts from the pose of the tool, and how that changes with it.
 
-Every kind turns tool poses (N, 4, 4) and its own unknowns (places of targets on the tool, of fixed points, of planes) into
-`Rows`: what was measured less what is predicted, with derivatives.  A twist of the tool is the velocity of its origin, then
-its angular velocity, in the axes of the frame of measurement.  One class a kind, one entry in `KINDS`.
+Every kind turns tool poses (N, 4, 4) and its own unknowns (places of targets on the tool, of fixed points, of planes)
+into `Rows`: what was measured less what is predicted, with derivatives.  A twist of the tool is the velocity of its
+origin, then its angular velocity, in the axes of the frame of measurement.  One class a kind, one entry in `KINDS`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ UNITS = ("m", "rad", "px", "1")
 class Rows(NamedTuple):
     """M scalar measurements at some postures.
 
-    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6): prediction over a
-    twist of the tool there.  by_own (M, K): prediction over the kind's own unknowns.  other, by_other: the same for a
-    second posture that a row depends on; None where there is none.
+    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6): prediction
+    over a twist of the tool there.  by_own (M, K): prediction over the kind's own unknowns.  other, by_other: the
+    same for a second posture that a row depends on; None where there is none.
     """
 
     residual: Array
@@ -69,7 +69,7 @@ class Measure(ABC):
     def rows(self, tool: Array, own: Array) -> Rows:
         """Rows at the poses of the tool (N, 4, 4) with the kind's own unknowns."""
 
-    def held(self, tool: Array, own: Array) -> tuple[Array, Array]:
+    def held(self, tool: Array, own: Array) -> tuple[Indices, Array]:
         """(posture (M,), size of the error (M,)) of each reading: distances for places, angles for rotations."""
         found = self.rows(tool, own)
         main = found.unit == UNITS.index(self.unit)
@@ -79,7 +79,7 @@ class Measure(ABC):
     def take(self, chosen: Indices, number_of: Indices) -> Measure:
         """The readings at some postures, which are renumbered: number_of[posture] is the new number."""
         inside = np.isin(self.posture, chosen)
-        return replace(self, posture=number_of[self.posture[inside]], values=self.values[inside], **self._taken(inside))
+        return replace(self, posture=number_of[self.posture[inside]], values=self.values[inside], **self._taken(inside))  # type: ignore[arg-type]
 
     def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
         return {}
@@ -203,7 +203,7 @@ class _OfPoint(Measure):
 
 def _through(slope: Array, by: Array) -> Array:
     """Rows (M, K) of a scalar whose slope over a place is (M, 3)."""
-    return np.einsum("mi,mik->mk", slope, by)
+    return np.asarray(np.einsum("mi,mik->mk", slope, by))
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,9 @@ class DistanceMeasure(_OfPoint):
     @property
     def own(self) -> tuple[str, ...]:
         """The point on the tool, then the fixed points."""
-        fixed = tuple(f"{axis}_{self.name}.{k + 1}" for k in range(int(self.anchor.max(initial=-1)) + 1) for axis in "XYZ")
+        fixed = tuple(
+            f"{axis}_{self.name}.{k + 1}" for k in range(int(self.anchor.max(initial=-1)) + 1) for axis in "XYZ"
+        )
         return (*super().own, *fixed)
 
     def rows(self, tool: Array, own: Array) -> Rows:
@@ -240,8 +242,8 @@ class DistanceMeasure(_OfPoint):
 class PlaneMeasure(_OfPoint):
     """Height of a point of the tool over a plane of unknown place: values (M, 1) [m], zero where it touches.
 
-    Unknowns besides the point: the normal of the plane (three numbers; its length is 1, kept by a row of its own) and its
-    distance from the root [m].
+    Unknowns besides the point: the normal of the plane (three numbers; its length is 1, kept by a row of its own) and
+    its distance from the root [m].
     """
 
     plane: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -251,7 +253,10 @@ class PlaneMeasure(_OfPoint):
     def own(self) -> tuple[str, ...]:
         """The point on the tool, then normal and distance of each plane."""
         count = int(self.plane.max(initial=-1)) + 1
-        return (*super().own, *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in ("NX", "NY", "NZ", "D")))
+        return (
+            *super().own,
+            *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in ("NX", "NY", "NZ", "D")),
+        )
 
     def rows(self, tool: Array, own: Array) -> Rows:
         """Measured less predicted heights."""
@@ -267,9 +272,7 @@ class PlaneMeasure(_OfPoint):
         for axis in range(3):
             by_own[rows, 3 + 4 * self.plane + axis] = by_normal[:, axis]
         by_own[rows, 3 + 4 * self.plane + 3] = -1
-        return Rows(
-            self.values[:, 0] - height, self.posture, _units(len(rows), "m"), _through(normal, by_tool), by_own
-        )
+        return Rows(self.values[:, 0] - height, self.posture, _units(len(rows), "m"), _through(normal, by_tool), by_own)
 
     def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
         return {"plane": self.plane[inside]}
@@ -279,8 +282,8 @@ class PlaneMeasure(_OfPoint):
 class SamePointMeasure(_OfPoint):
     """A point of the tool is at one place in all postures of a group (sockets, touched corners): group (M,).
 
-    The places of the groups are unknown; values are zero and of no meaning.  pairs (K, 2): groups whose places are known to
-    be `apart` (K,) [m] from one another, by which the scale is known.
+    The places of the groups are unknown; values are zero and of no meaning.  pairs (K, 2): groups whose places are
+    known to be `apart` (K,) [m] from one another, by which the scale is known.
     """
 
     group: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -318,7 +321,7 @@ class SamePointMeasure(_OfPoint):
         first = np.array([int(self.posture[np.argmax(self.group == g)]) for g in self.pairs[:, 0]], np.intp)
         return Rows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
 
-    def held(self, tool: Array, own: Array) -> tuple[Array, Array]:
+    def held(self, tool: Array, own: Array) -> tuple[Indices, Array]:
         """(posture, distance to the mean of its group), for groups that were never fitted, too."""
         x, _, _ = self._points(tool[self.posture], own)
         count = np.bincount(self.group)
@@ -395,9 +398,7 @@ class PixelMeasure(Measure):
         at = tool[self.posture]
         x, by_tool = _place(at, own)
         seen, slope = projected(self.camera, x)
-        return _flat(
-            self.values - seen, self.posture, "px", slope @ by_tool, slope @ at[:, :3, :3]
-        )
+        return _flat(self.values - seen, self.posture, "px", slope @ by_tool, slope @ at[:, :3, :3])
 
 
 @dataclass(frozen=True)

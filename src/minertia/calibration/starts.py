@@ -7,8 +7,8 @@ import numpy as np
 from minertia.calibration.chain import Array
 from minertia.calibration.layout import Layout, State
 from minertia.calibration.measures import (
-    DirectionMeasure,
     DistanceMeasure,
+    Indices,
     Measure,
     OrientationMeasure,
     PlaneMeasure,
@@ -88,7 +88,7 @@ def _placed(layout: Layout, state: State, seed: int) -> State:
     return _with(layout, state, base, places)
 
 
-Target = tuple[Array, Array]  # postures, places in the frame of measurement
+Target = tuple[Indices, Array]  # postures, places in the frame of measurement
 
 
 def _targets(measure: Measure) -> list[Target]:
@@ -117,9 +117,7 @@ def _by_turns(tool: Array, targets: list[Target], places: list[Array]) -> tuple[
         y = np.concatenate([values for _, values in targets])
         B = kabsch(x, y)
         back = np.linalg.inv(B @ tool)
-        places = [
-            (np.einsum("mij,mj->mi", back[p, :3, :3], v) + back[p, :3, 3]).mean(axis=0) for p, v in targets
-        ]
+        places = [(np.einsum("mij,mj->mi", back[p, :3, :3], v) + back[p, :3, 3]).mean(axis=0) for p, v in targets]
         x = np.concatenate([_at(tool[p], c) for (p, _), c in zip(targets, places, strict=True)])
         error = float(np.sqrt(np.mean((x @ B[:3, :3].T + B[:3, 3] - y) ** 2)))
         if last - error < 1e-9 * error:
@@ -181,6 +179,3 @@ def _turned(layout: Layout, state: State) -> State:
     placements[0] = _pose(base, np.zeros(3)) @ placements[0]
     placements[-1] = placements[-1] @ _pose(tool, np.zeros(3))
     return State(placements, state.joints, state.own)
-
-
-__all__ = ["DirectionMeasure", "kabsch", "started"]

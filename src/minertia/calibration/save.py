@@ -1,0 +1,25 @@
+"""The folder of files that a calibration leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minertia.files import write_file
+from minertia.robot.write import write_robot
+
+if TYPE_CHECKING:
+    from minertia.calibration.result import Calibration
+
+
+def saved(found: Calibration, folder: Path, *, force: bool) -> tuple[Path, ...]:
+    """calibration.json and the corrected robot as robot.toml, and as URDF where it was read from one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = [folder / "calibration.json", folder / "robot.toml"]
+    write_file(made[0], found.to_json(), force=force)
+    write_robot(found.robot, made[1], force=force)
+    source = found.chain.robot.source
+    if source is not None and Path(source).suffix.lower() == ".urdf":
+        made.append(folder / "robot.urdf")
+        write_robot(found.robot, made[-1], force=force)
+    return tuple(made)
