@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from minertia.cli import main
-from tests import amount
+from minertia.report import bundle
+from tests import amount, pages
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -53,9 +54,15 @@ def chromium() -> Iterator[Any]:
         yield found
 
 
-@pytest.fixture
-def plain_pages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Pages as a checkout without the built studio writes them."""
-    from minertia.report import bundle
+@pytest.fixture(autouse=True, scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where the studio is not built, pages of templates that draw nothing: what pages hold is tested all the same."""
+    if not pages.BUILT:
+        bundle.STATIC = tmp_path_factory.mktemp("templates")
+        pages.write_templates(bundle.STATIC)
 
-    monkeypatch.setattr(bundle, "STATIC", tmp_path_factory.mktemp("not-built"))
+
+@pytest.fixture
+def no_pages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As in a checkout without the built studio."""
+    monkeypatch.setattr(bundle, "STATIC", tmp_path_factory.mktemp("nothing"))

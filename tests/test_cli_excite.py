@@ -15,6 +15,7 @@ from minertia.robot.lock import held
 from minertia.robot.read import read_robot
 from tests.arm import ARM
 from tests.conftest import Run
+from tests.pages import page_data
 from tests.shared import SHARED, needs_shared
 
 QUICK = ("--harmonics", 2, "--starts", 1, "--samples", 60, "--duration", 4, "--no-friction", "--no-rotors")
@@ -251,7 +252,9 @@ def test_sweeps(run: Run, tmp_path: Path) -> None:
         assert np.ptp(q[:, k - 1]) > 0.3 and q[:, 2 - k] == pytest.approx(other)
     assert data["shown"] and {*data["shown"], *data["hidden"]} >= {"ZZR1", "FC1"}
     page = (tmp_path / "new" / "sweeps.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 2 and 'content="sweeps"' in page
+    view = page_data(page)["view"]
+    charts = [block for part in view["parts"] for block in part["blocks"] if "chart" in block]
+    assert len(charts) == 2 and 'content="sweeps"' in page and len(view["played"]["postures"]["q"]) == 120
     assert run("excite", "planar2r", *args, "--out", tmp_path / "text")[0] == 0
 
 

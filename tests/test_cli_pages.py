@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from minertia.report import bundle, pdf
+from minertia.cli import demo
+from minertia.report import pdf
 from tests.arm import recorded_arm
 from tests.conftest import Run
+from tests.pages import need_build
 from tests.studio.browser import need_browser
 
 
@@ -37,8 +39,7 @@ def lines(arm: Path) -> dict[str, tuple[object, ...]]:
 
 def test_pages_of_commands(run: Run, arm: Path, tmp_path: Path) -> None:
     """A page each, which is replaced until somebody edits it; --json stays JSON alone."""
-    if not bundle.is_built():
-        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    need_build()
     for kind, line in lines(arm).items():
         page = tmp_path / f"{kind}.html"
         code, out, err = run(*line, "--html", page, "--json")
@@ -52,20 +53,30 @@ def test_pages_of_commands(run: Run, arm: Path, tmp_path: Path) -> None:
     assert run(*line, "--html", page, "--force")[0] == 0
 
 
-def test_without_the_templates_commands_say_what_to_do(
-    run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before any work, in one sentence; base parameters have a plain page."""
-    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+def test_without_the_templates_commands_say_what_to_do(run: Run, arm: Path, tmp_path: Path, no_pages: None) -> None:
+    """Before any work, in one sentence; folders of results have all but the page, and a sentence."""
     for line in lines(arm).values():
         code, out, err = run(*line, "--html", tmp_path / "page.html")
         assert code == 2 and out == "" and "make studio" in err and "--json" in err
-    assert run("base", "planar2r", "--html", tmp_path / "page.html")[0] == 0
+    quick = ("--harmonics", 2, "--duration", 4, "--samples", 60, "--starts", 1, "--no-friction", "--no-rotors")
+    for more, numbers in (((), "excitation.json"), (("--sweeps",), "sweeps.json")):
+        code, out, err = run("excite", "planar2r", *quick[:6], *(more or quick[6:]), "--out", tmp_path / numbers)
+        assert code == 0 and out and err.count("not written: pages need") == 1 and "run `make studio`" in err, err
+        assert (tmp_path / numbers / numbers).is_file() and not list((tmp_path / numbers).glob("*.html"))
+
+
+def test_the_demo_without_the_templates(
+    run: Run, tmp_path: Path, no_pages: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text, JSON, and one sentence on how to get the page."""
+    monkeypatch.delitem(demo.STEPS, "the rehearsal")
+    code, out, err = run("demo", "--out", tmp_path)
+    assert code == 0 and "36 base parameters" in out and err.count("make studio") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["base-puma560.json"]
 
 
 def test_a_repetition_in_a_simulator_has_no_page(run: Run, arm: Path, tmp_path: Path) -> None:
-    if not bundle.is_built():
-        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    need_build()
     line = ("validate", arm / "one" / "model.toml", arm / "c.csv", "--in", "mujoco")
     code, _, err = run(*line, "--html", tmp_path / "page.html")
     assert code == 2 and "without --in" in err

@@ -23,12 +23,14 @@ from minertia.fleet.readout import StoredStacks
 from minertia.fleet.record import table_bytes
 from minertia.fleet.store import GROUP
 from minertia.report import fleet_page as page_module
+from minertia.report.blocks import FleetStrip, Words
 from minertia.report.fleet_page import fleet_page
 from minertia.report.fleet_tables import chance_text, ranked_robots
 from minertia.studio.fleet_work import fleet_view
 from tests.arm import FRICTION
 from tests.conftest import Run
 from tests.fleet.small import added, small_fleet, small_logs
+from tests.pages import page_data, page_text
 
 DAYS, CHANGED = 18, 11
 FLEET = SimulatedFleet(7, DAYS, 4, (FleetChange(0, "dry", 0.5, CHANGED, 1),), programs=3)
@@ -142,18 +144,22 @@ def test_the_fit_command(store: Path, run: Run) -> None:
 
 def test_the_page_tells_all_and_asks_nobody(found: FleetDrift, store: Path) -> None:
     fleet = Fleet.open(store)
-    text = fleet_page(found, {"arm": fleet.fit()}, store="<here>", faults=["a.csv: truncated"], arithmetic=["one"])
-    order = ["<h1>", "Alarms", "What changed", "Every robot, every day", "Robots unlike the others", "Faults of logs"]
-    places = [text.index(part) for part in (*order, "How it was judged")]
-    assert places == sorted(places)
-    assert "&lt;here&gt;" in text and "<here>" not in text
-    assert not re.search(r"https?://|<script", text.replace("http://www.w3.org", ""))
-    assert text.count("<figure>") == 1 and 'class="e3"' in text and "prefers-color-scheme:dark" in text
+    page = fleet_page(found, {"arm": fleet.fit()}, store="<here>", faults=["a.csv: truncated"], arithmetic=["one"])
+    written = page.written()
+    order = ["Alarms", "What changed", "Every robot, every day", "Robots unlike the others", "Faults of logs"]
+    assert [part.title for part in page.parts] == [*order, "How it was judged"]
+    assert "<here>" not in written and "<here>" in page_text(written)
+    blocks = [block for part in page_data(written)["view"]["parts"] for block in part["blocks"]]
+    chart, warmth = [block["chart"] for block in blocks if "chart" in block]
+    assert warmth["unit"] == "\u00b0C"
+    assert chart["span"][0] < chart["span"][1] and chart["edges"] == ["at most", "at least"]
+    (strip,) = [block["strip"] for block in blocks if "strip" in block]
+    assert "e3" in strip["robots"][0]["days"] and strip["robots"][0]["alarms"] == 1
 
 
 @pytest.mark.slow
 def test_the_page_of_a_fleet_that_is_learning_says_so(store: Path) -> None:
-    text = fleet_page(Fleet.open(store).drift(options=DriftOptions(learning=DAYS)))
+    text = page_text(fleet_page(Fleet.open(store).drift(options=DriftOptions(learning=DAYS))).written())
     assert "still learning: 18 days with logs" in text and "Not judged" in text and "What changed" not in text
     assert "No robot could be judged" in text
 
@@ -183,12 +189,14 @@ def test_robots_with_alarms_are_drawn_first_however_many_there_are(
     many = replace(found, alarms=tuple(alarms))
     assert ranked_robots(many) == (["r006", "r003", "r001", "r000", "r002", "r004", "r005"], 3)
     monkeypatch.setattr(page_module, "MOST_ROWS", 2)
-    text = page_module._strip(many)
-    drawn = re.findall(r'text-anchor="end"( class=guilty)?>(r\d+)<', text)
-    assert [name for _, name in drawn] == ["r006", "r003", "r001"] and all(guilty for guilty, _ in drawn)
-    assert "4 more robots without alarms are not drawn" in text
+    told, strip = page_module._strip(many)
+    assert isinstance(told, Words) and isinstance(strip, FleetStrip)
+    drawn = strip.view["robots"]
+    assert [row["name"] for row in drawn] == ["r006", "r003", "r001"] and all(row["alarms"] for row in drawn)
+    assert "4 more robots without alarms are not drawn" in told.text
     monkeypatch.setattr(page_module, "MOST_ROWS", 6)
-    assert "1 more robot without alarms is not drawn" in page_module._strip(many)
+    (told, _) = page_module._strip(many)
+    assert isinstance(told, Words) and "1 more robot without alarms is not drawn" in told.text
     assert [row["name"] for row in fleet_view(many)["robots"]][:3] == ["r006", "r003", "r001"]
     assert set(names) == set(many.robots)
 
@@ -205,6 +213,6 @@ def test_numbers_are_printed_plainly(found: FleetDrift, store: Path, run: Run) -
 def test_the_page_says_who_is_no_longer_judged_and_what_is_damaged(found: FleetDrift) -> None:
     lost = NoLongerJudged("r002", found.days[1] - 4, "no logs since <then>")
     fault = LogFault("evidence/x.parquet", "r001", "the record cannot be read")
-    text = fleet_page(replace(found, no_longer=(lost,), faults=(fault,), left_out=(fault,)))
-    assert "No longer judged" in text and "no logs since &lt;then&gt;" in text and "evidence/x.parquet" in text
+    text = page_text(fleet_page(replace(found, no_longer=(lost,), faults=(fault,), left_out=(fault,))).written())
+    assert "No longer judged" in text and "no logs since <then>" in text and "evidence/x.parquet" in text
     assert "1 robot judged before is not any more" in text and "Logs that came too late" in text

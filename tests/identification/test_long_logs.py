@@ -16,7 +16,7 @@ from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.signals.filtering import Filter
-from minertia.report.identification_page import identification_page
+from minertia.report.fit_views import audit_lines
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from tests.identification.fits import USUAL
@@ -171,7 +171,7 @@ def test_page_and_notes(robot: Robot, logs: list[Path], monkeypatch: pytest.Monk
     notes = ready.train[0].recording.notes
     assert any("standstill cut off" in note for note in notes) and any("read in blocks" in note for note in notes)
     result = identify(ready)
-    assert "read in blocks" in identification_page(result, result.model())
+    assert "read in blocks" in "\n".join(audit_lines(result))
 
 
 @pytest.mark.usefixtures("in_blocks")

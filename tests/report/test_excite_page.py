@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +11,9 @@ from minertia import read_robot
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.options import MotionSearch
-from minertia.report.charts import ticks
-from minertia.report.excite_page import excite_page, link_points
-from minertia.report.line_chart import line_chart
+from minertia.report.motion_views import _edges, played_view
+from minertia.report.pages import motion_page
+from tests.pages import page_data
 
 
 @pytest.fixture(scope="module")
@@ -30,35 +26,21 @@ def result():
     )
 
 
-def test_page_is_self_contained_and_escaped(result):
-    text = excite_page(result)
-    assert "<img" not in text and "</script><b>" not in text
-    assert not re.search(r"(src|href)\s*=|https?://|@import|url\(", text)
-    script = re.search(r"<script>(.*?)</script>", text, re.DOTALL)[1]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}'" in text
-    assert text.count("<script") == 2 and text.count("<svg") == 3
+def test_page_is_escaped_and_played(result):
+    page = motion_page(result)
+    assert "<img" not in page and "</script><b>" not in page
+    view = page_data(page)["view"]
+    assert view["joints"] == list(result.limits.names) and "<img>" in view["headline"] + page_data(page)["title"]
+    assert len(view["postures"]["t"]) == len(view["postures"]["q"]) == 241
+    assert view["postures"]["t"][-1] == result.motion.duration
+    end = result.motion.at(np.array([result.motion.duration]))[0][0]
+    np.testing.assert_allclose(view["postures"]["q"][-1], end, atol=1e-5)
 
 
-def test_preview_data_are_the_motion(result):
-    text = excite_page(result)
-    data = json.loads(re.search(r'id="motion">(.*?)</script>', text, re.DOTALL)[1])
-    assert len(data["t"]) == len(data["points"]) == 201
-    assert data["t"][-1] == result.motion.duration
-    assert data["lines"][0] == [0, 1]
-
-
-def test_link_points_keep_their_lengths():
-    robot = read_robot("puma560")
-    q = np.random.default_rng(0).normal(size=(20, 6))
-    points, lines = link_points(robot, q)
-    for a, b in lines:
-        lengths = np.linalg.norm(points[:, a] - points[:, b], axis=1)
-        np.testing.assert_allclose(lengths, lengths[0], atol=1e-12)
-
-
-def test_charts():
-    assert ticks(-1.03, 1.03, 6) == pytest.approx([-1, -0.5, 0, 0.5, 1])
-    t = np.linspace(0, 1, 50)
-    flat = line_chart("still", "rad", t, {"<j>": np.zeros(50)})
-    assert "&lt;j&gt;" in flat and "nan" not in flat
+def test_what_stands_around_is_drawn():
+    robot = read_robot("planar2r")
+    view = played_view(robot, motion_limits(robot), np.zeros(1), np.zeros((1, 2)))
+    assert view["boxes"] == [] and view["rooms"] == []
+    edges = _edges(np.zeros(3), np.eye(3), (1.0, 2.0, 3.0))
+    lengths = sorted(float(np.linalg.norm(np.subtract(a, b))) for a, b in edges)
+    assert lengths == [2.0] * 4 + [4.0] * 4 + [6.0] * 4

@@ -16,18 +16,23 @@ import pytest
 
 import minertia as mi
 from minertia.errors import InputError, MinertiaError, MissingExtra
+from minertia.excitation.sweep import sweeps
 from minertia.identification.comparison import compare_models
 from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view, titled
+from minertia.report.folders import write_identification
+from minertia.report.sweeps_page import sweeps_page
 from minertia.robot.read import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
 from tests.notebooks import shown
+from tests.pages import need_build, page_data, page_text
 from tests.studio.browser import Visit, need_browser
 from tests.test_notebook import without
 
 EVIL = '"></script><img src=x onerror=alert(1)>\u2028\u0007<!--'
+NAMES = {"document": "rehearsal", "played": "sweeps"}  # of pages that are made of blocks
 CODE = 600_000  # bytes of script and style in a page without the 3-D view
 
 
@@ -50,8 +55,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
     """One page of each kind."""
     from minertia.identification.validate import prepare_logs, validate_prepared
 
-    if not bundle.is_built():
-        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    need_build()
     model, folder = found.model, found.folder
     logs = prepare_logs(model, [folder / "c.csv"])
     limits = mi.motion_limits(found.robot, acceleration=20)
@@ -63,16 +67,11 @@ def written(found: SimpleNamespace) -> dict[str, str]:
         "payload": pages.payload_page(load, EVIL),
         "significance": pages.significance_page(mi.significance(found.problem), found.problem),
         "comparison": pages.comparison_page(compare_models(model, found.other.model(), (EVIL, "other"))),
-        "base": pages.written_base(mi.base_parameters(found.robot, rotors=True)),
-        "motion": pages.written_motion(motion),
+        "base": pages.base_page(mi.base_parameters(found.robot, rotors=True)),
+        "motion": pages.motion_page(motion),
         "document": blocks().written(),
+        "played": sweeps_page(sweeps(found.robot, limits=limits, duration=4, harmonics=3)).written(),
     }
-
-
-def data_of(page: str) -> Any:
-    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert len(found) == 1
-    return json.loads(found[0])
 
 
 def test_a_page_is_one_file_that_allows_its_own_script_alone(written: dict[str, str]) -> None:
@@ -81,9 +80,9 @@ def test_a_page_is_one_file_that_allows_its_own_script_alone(written: dict[str, 
         assert len(scripts) == 1, kind
         digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
         assert f"script-src 'sha256-{digest}'" in page and "default-src 'none'" in page
-        assert f'name="minertia-page" content="{kind.replace("document", "rehearsal")}"' in page
+        assert f'name="minertia-page" content="{NAMES.get(kind, kind)}"' in page
         rest = page.replace(scripts[0], "")
-        assert data_of(page)["kind"] == kind and not re.search(
+        assert page_data(page)["kind"] == kind and not re.search(
             r"@import|<link|src=|url\(|https?:", rest.replace("src=x", "")
         )
 
@@ -92,7 +91,7 @@ def test_no_name_becomes_markup(written: dict[str, str]) -> None:
     for kind, page in written.items():
         assert "<img" not in page and "\u2028" not in page and "\u0007" not in page, kind
         assert page.count("</script>") == 2 and EVIL[:4] not in page.partition("<style>")[0]
-        assert EVIL in data_of(page)["title"]  # and yet all of it is there
+        assert EVIL in page_data(page)["title"]  # and yet all of it is there
 
 
 def test_data_end_no_script() -> None:
@@ -102,20 +101,21 @@ def test_data_end_no_script() -> None:
 
 
 def test_code_in_a_page_is_small() -> None:
-    if not bundle.is_built():
-        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+    need_build()
     assert (bundle.STATIC / bundle.PLAIN).stat().st_size < CODE
     assert (bundle.STATIC / bundle.SCENE).stat().st_size < 1_000_000
 
 
-def test_without_the_templates_pages_are_plain_or_refused(
-    found: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_the_templates_a_sentence_says_where_the_page_is(
+    found: SimpleNamespace, tmp_path: Path, no_pages: None
 ) -> None:
-    monkeypatch.setattr(bundle, "STATIC", tmp_path)
-    plain = pages.written_fit(found.result, found.model)
-    assert "<script" not in plain and "minertia-page" in plain
-    with pytest.raises(MinertiaError, match="make studio"):
-        pages.comparison_page(compare_models(found.model, found.model))
+    for result in (found.result, compare_models(found.model, found.model)):
+        with pytest.raises(MinertiaError, match="install Node.js 20 or newer and run `make studio`, or install a wh"):
+            mi.show(result)
+    (note, *_) = write_identification(tmp_path / "out", found.result)
+    assert note.where == "report.html" and note.text == bundle.NOT_WRITTEN
+    assert {"model.toml", "result.json"} <= {p.name for p in (tmp_path / "out").iterdir()}
+    assert not (tmp_path / "out" / "report.html").exists()
 
 
 # ---------------------------------------------------------------------- what the views hold
@@ -361,15 +361,11 @@ def blocks() -> BlockPage:
     return BlockPage(f"Title {EVIL}", "rehearsal", 1, "What it is.", {"count": 3}, parts)
 
 
-def test_blocks_are_written_plain_and_as_data() -> None:
-    plain = blocks().plain()
-    assert "<img" not in plain and "<script" not in plain and plain.count("<svg") == 2
-    assert "\u22122350" in plain and '<a href="a%20b.toml">' in plain and 'class="mark out" style="left:0.0%"' in plain
-    if not bundle.is_built():
-        pytest.skip(f"pages are not built: {bundle.NOT_BUILT}")
+def test_blocks_are_written_as_data() -> None:
     page = blocks().written()
-    view = data_of(page)["view"]
+    view = page_data(page)["view"]
     assert 'name="minertia-page" content="rehearsal"' in page and "<img" not in page
+    assert "\u22122350" in page_text(page) and "a%20b.toml" in page_text(page)
     chart = view["parts"][1]["blocks"][1]["chart"]
     values = np.array(chart["lines"][0][1])
     assert chart["log"] and len(values) <= 1000 and values.min() == pytest.approx(1e-3, rel=1e-3)

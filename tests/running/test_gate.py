@@ -15,6 +15,7 @@ from minertia.errors import MinertiaError
 from minertia.excitation.capsules import length
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.limits_file import limits_toml
+from minertia.excitation.limits_table import LimitsTable
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.shapes import box
 from minertia.excitation.space import Box, Workspace
@@ -380,6 +381,53 @@ def test_speeds_that_nobody_limits_have_a_bound(tmp_path: Path) -> None:
     path = saved(tmp_path / "motion.csv", reaching(SLIDE, 0, 0.3, 0.1))
     with pytest.raises(MinertiaError, match="'j1' beyond the limit of velocity: .* 3 is allowed"):
         read_route(path, robot_of(SLIDE))
+
+
+@pytest.mark.parametrize(
+    "name, asked, said",
+    [
+        (HEAVY, {"velocity": 1000.0}, "'j1' has no limit of velocity in its file, and 1000 rad/s are more than the 10"),
+        (SLIDE, {"velocity": 3.5, "position": 1.0}, "3.5 m/s are more than the 3 m/s"),
+        (HEAVY, {"velocity": [1, 1, 1, 1, 1, 11.0]}, "'j6' has no limit of velocity"),
+        (HEAVY, {"velocity": 1.0, "acceleration": 1e5}, "'j1' has no limit of acceleration .* 1000 rad/s2"),
+    ],
+)
+def test_what_is_assumed_cannot_be_lifted_without_end(
+    tmp_path: Path, name: str, asked: dict[str, object], said: str
+) -> None:
+    """Neither by the folder of a motion, nor by options, nor from Python."""
+    robot = robot_of(name)
+    rows = table(swing(name, 0.1))
+    folder = folder_with(tmp_path / "motion", name, rows, **asked)
+    plain = saved(tmp_path / "plain.csv", rows)
+    options = [LimitsTable({what: values for what, values in asked.items()})]
+    for run in (
+        lambda: gate_limits(folder, robot),
+        lambda: gate_limits(plain, robot, options),
+        lambda: read_route(plain, robot, motion_limits(robot, **asked)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(MinertiaError, match=said) as refusal:
+            run()
+        assert "\n" not in str(refusal.value)
+
+
+def test_limits_from_python_are_not_wider_than_the_file(tmp_path: Path) -> None:
+    robot = robot_of(ARM)
+    wide = motion_limits(robot, position=9.0, velocity=90.0, acceleration=900.0, beyond_file=True)
+    for rows, said in (
+        (reaching(ARM, 0, 0.3, 0.16), "'.*1' beyond the limit of velocity"),
+        (reaching(ARM, 0, 3.0, 12.0), "'.*1' beyond the limit of position"),
+        (reaching(ARM, 1, 0.4, 0.5), "'.*2' beyond the limit of acceleration"),
+    ):
+        with pytest.raises(MinertiaError, match=said):
+            read_route(saved(tmp_path / "motion.csv", rows), robot, wide)
+
+
+def test_accelerations_that_nobody_limits_have_a_bound(tmp_path: Path) -> None:
+    """A step of 10 mrad within 20 ms."""
+    few = table(Transfer(np.array([HERE[HEAVY], HERE[HEAVY] + 0.01, HERE[HEAVY]]), [0.0, 0.02, 1.0]).at_rate(500.0))
+    with pytest.raises(MinertiaError, match="beyond the limit of acceleration: .* 100 is allowed"):
+        read_route(saved(tmp_path / "motion.csv", few), robot_of(HEAVY))
 
 
 def test_limits_beside_a_motion_cannot_be_changed_lost_or_lent(tmp_path: Path) -> None:

@@ -22,10 +22,15 @@ class FakeRosbridge:
     """Topics of one robot: after each command it publishes a state, a period later; others' messages come between."""
 
     def __init__(
-        self, *, silent_after: int | None = None, says: str | None = None, answers: dict | None = None
+        self,
+        *,
+        silent_after: int | None = None,
+        says: str | None = None,
+        answers: dict | None = None,
+        description: str | None = None,
     ) -> None:
         self.heard: list[dict] = []
-        self.silent_after, self.says, self.answers = silent_after, says, answers
+        self.silent_after, self.says, self.answers, self.description = silent_after, says, answers, description
         self.server = server_module.serve(self._talk, "127.0.0.1", 0)
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
@@ -48,9 +53,8 @@ class FakeRosbridge:
             elif message["op"] == "publish":
                 assert message["topic"] == COMMANDS
                 q, k = np.array(message["msg"]["data"]), k + 1
-            elif message["op"] == "call_service" and self.answers is not None:
-                answer = {"op": "service_response", "id": message["id"], "service": message["service"], **self.answers}
-                link.send(json.dumps(answer))
+            elif message["op"] == "call_service":
+                self._answer(link, message)
                 continue
             else:
                 continue
@@ -59,6 +63,16 @@ class FakeRosbridge:
             elif self.silent_after is None or k < self.silent_after:
                 link.send(json.dumps({"op": "status", "level": "info"}))
                 link.send(self._state(q, k))
+
+    def _answer(self, link, message) -> None:
+        answer = self.answers
+        if message["args"] == {"names": ["robot_description"]}:
+            assert message["service"] == "/robot_state_publisher/get_parameters"
+            answer = {"values": {"values": [{"type": 4, "string_value": self.description}]}, "result": True}
+            answer = answer if self.description is not None else None
+        if answer is not None:
+            head = {"op": "service_response", "id": message["id"], "service": message["service"]}
+            link.send(json.dumps({**head, **answer}))
 
     @staticmethod
     def _state(q, k: int) -> str:
@@ -106,7 +120,7 @@ def test_a_silent_robot_is_told_to_stay():
 )  # fmt: skip
 def test_what_is_no_state_is_a_sentence(says):
     with FakeRosbridge(says=says) as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
-        (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+        (log,) = climb(driver, motion(), GUARD, speeds=[0.1])
     assert "no JointState" in log.aborted
 
 
@@ -139,10 +153,13 @@ def order(*names: str) -> dict:
     ],
 )
 def test_the_controller_is_asked_for_its_joints(answers, found):
-    with FakeRosbridge(answers=answers) as robot, RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver:
+    with (
+        FakeRosbridge(answers=answers, description="<robot/>") as robot,
+        RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver,
+    ):
         told = driver.identity()
-    assert told.joints == ("gripper", "knee", "hip") and told.order == found
-    (asked,) = (m for m in robot.heard if m["op"] == "call_service")
+    assert told.joints == ("gripper", "knee", "hip") and told.order == found and told.description == "<robot/>"
+    asked, _ = (m for m in robot.heard if m["op"] == "call_service")
     assert asked["service"] == "/forward_position_controller/get_parameters" and asked["args"] == {"names": ["joints"]}
 
 
@@ -168,3 +185,31 @@ def test_joints_in_another_order_or_of_another_robot(monkeypatch):
         pytest.raises(Infeasible, match="order j2, j1"),
     ):
         check_identity(driver, robot_file)
+
+
+def test_the_description_of_another_robot_is_refused():
+    """It has the same names of joints, tells its states and takes commands; its forearm is 10 cm longer."""
+    from dataclasses import replace
+
+    from minertia import read_robot
+    from minertia.errors import Infeasible
+    from minertia.robot.urdf.new import new_urdf
+    from minertia.running.identity import check_identity
+
+    names = dict(zip(("j1", "j2"), NAMES, strict=True))
+    robot_file = read_robot("planar2r", letters=False).numeric
+    robot_file = replace(
+        robot_file, joints=tuple(replace(joint, name=names[joint.name]) for joint in robot_file.joints)
+    )
+    first, second = robot_file.joints
+    longer = replace(robot_file, joints=(first, replace(second, p=(float(second.p[0]) + 0.1, *second.p[1:]))))
+    for own, is_refused in ((robot_file, False), (longer, True)):
+        with (
+            FakeRosbridge(answers=order(*NAMES), description=new_urdf(own)[0]) as robot,
+            RosbridgeDriver(robot.url, NAMES, wait=60.0) as driver,
+        ):
+            if is_refused:
+                with pytest.raises(Infeasible, match="'hip' and 'knee' have another distance of their axes"):
+                    check_identity(driver, robot_file)
+            else:
+                assert "a description of the same axes" in check_identity(driver, robot_file)

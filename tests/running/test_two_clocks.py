@@ -22,6 +22,7 @@ from tests.running.followers import GUARD, HERE, NAMES, PERIOD, motion
 FASTEST = np.abs(motion().at(np.linspace(0, 2, 999))[1]).max(axis=0)
 Told = Callable[[float], float]
 BAD = 40  # reading in which something goes wrong
+FIRST = 0.1  # part of its speed at which a motion begins; of motion(FIRST) that is as fast as motion() is
 
 
 class Wall:
@@ -112,7 +113,7 @@ def bounded(driver: Real, speed: float) -> bool:
 )
 def test_stamps_are_held_against_this_computers_clock(wall, stamps, wait, how, speed):
     driver = Real(wall, stamps, wait)
-    (log,) = climb(driver, motion(), GUARD, speeds=[speed])
+    (log,) = climb(driver, motion(FIRST / speed), GUARD, speeds=[FIRST])
     assert bounded(driver, speed)
     assert f"clock runs {how} than this computer's" in log.aborted if how else not log.aborted
     if how:
@@ -129,16 +130,16 @@ def test_clocks_with_jitter_and_lost_messages_agree(wall):
             return None if self.k in lost else reading
 
     driver = Losing(wall, lambda t: 1.001 * t + 0.004 * np.sin(40 * t), lambda k: waits[k])
-    logs = climb(driver, motion(), GUARD, speeds=[0.5, 1.0])
+    logs = climb(driver, motion(), GUARD, speeds=[0.1, 0.5, 1.0])
     assert not any(log.aborted for log in logs) and bounded(driver, 1.0)
-    assert wall.now - driver.start < 1.3 * (4 + 2 + 0.6), "and the motion is not much slower for it"
+    assert wall.now - driver.start < 1.3 * (20 + 4 + 2 + 0.6), "and the motion is not much slower for it"
 
 
 def test_a_burst_of_old_states_is_no_reason_to_hurry(wall):
     """Thirty states come at once, after a second without any that the driver waited through."""
     driver = Real(wall, wait=lambda k: PERIOD if k < BAD or k > BAD + 30 else 1e-5)
     driver.stamps = lambda t: PERIOD * driver.k
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST])
     assert bounded(driver, 1.0) and "clock runs faster" in log.aborted
 
 
@@ -148,7 +149,7 @@ def test_what_was_lost_is_not_made_up_for_in_a_burst(wall):
     driver = Real(wall, wait=lambda k: 1e-6 if before <= k < before + late else PERIOD)
     driver.stamps = lambda t: PERIOD * (slow * min(driver.k, before) + max(0, driver.k - before))
     go = motion(2 * slow * before * PERIOD)  # the burst comes where it is fastest
-    (log,) = climb(driver, go, GUARD, speeds=[1.0])
+    (log,) = climb(driver, motion(FIRST * go.ends[1]), GUARD, speeds=[FIRST])
     fastest = np.abs(go.at(np.linspace(0, go.duration, 999))[1]).max(axis=0)
     burst = [q for t, q in driver.sent if abs(t - driver.start - before * PERIOD) < PERIOD / 2]
     assert not log.aborted and len(burst) > late, "the clocks agree"
@@ -163,14 +164,14 @@ def test_what_was_lost_is_not_made_up_for_in_a_burst(wall):
 def test_stamps_that_do_not_go_on_are_silence(wall, stamp):
     driver = Real(wall)
     driver.stamps = lambda t: stamp(t, driver.k)
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST])
     assert f"told nothing new for {WATCHDOG} periods" in log.aborted and len(driver.sent) <= BAD and driver.stops == 1
 
 
 def test_a_simulated_robot_says_so_and_keeps_its_own_time(wall):
     driver = Real(wall, lambda t: 50 * t)
     driver.is_simulated = True
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST])
     assert not log.aborted and (driver.largest_step() <= FASTEST * PERIOD * 1.001).all()
 
 
@@ -198,7 +199,7 @@ def test_a_simulated_robot_says_so_and_keeps_its_own_time(wall):
 def test_what_is_guarded_must_be_told(wall, change, said, at):
     driver = Real(wall)
     driver.told = lambda reading: change(reading) if driver.k > at else reading
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
+    (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST])
     assert said in log.aborted and driver.stops == 1 and "\n" not in log.aborted
     assert len(driver.sent) == at and len(log.t) <= at + 1
 
@@ -208,10 +209,10 @@ def test_limits_of_the_file_that_the_robot_does_not_tell_are_named(wall):
     said: list[str] = []
     driver = Real(wall)
     driver.told = lambda reading: reading._replace(effort=np.array([np.nan, 1.0]))
-    logs = climb(driver, motion(), guard, speeds=[0.5, 1.0], say=said.append)
+    logs = climb(driver, motion(), guard, speeds=[0.1, 1.0], say=said.append)
     assert not logs[-1].aborted and said == ["the robot tells no effort of hip, which is not watched"]
     driver.told = lambda reading: reading._replace(effort=np.array([np.nan, 6.0]))
-    assert "'knee' needs an effort of 6" in climb(driver, motion(), guard, speeds=[1.0])[0].aborted
+    assert "'knee' needs an effort of 6" in climb(driver, motion(FIRST), guard, speeds=[FIRST])[0].aborted
 
 
 # ---------------------------------------------------------------------- calls that fail
@@ -241,7 +242,7 @@ def test_nothing_that_fails_loses_the_log(wall, error, call):
     if call == "read":
         driver.read = lambda: broken() or read()
     options = {"listen": broken} if call == "listen" else {"stop": broken} if call == "stop key" else {}
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0], **options)
+    (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST], **options)
     assert BAD <= len(log.t) <= BAD + 1 and driver.stops == 1
     assert "the stop failed, too" in log.aborted and "press the emergency stop" in log.aborted
     assert len(log.aborted) < 400 and "\n" not in log.aborted
@@ -264,7 +265,7 @@ def test_a_second_ctrl_c_does_not_get_between_the_robot_and_its_stop(wall):
             raise KeyboardInterrupt
 
     driver.stop = pressed
-    (log,) = climb(driver, motion(), GUARD, speeds=[1.0], stop=lambda: len(driver.sent) == BAD)
+    (log,) = climb(driver, motion(FIRST), GUARD, speeds=[FIRST], stop=lambda: len(driver.sent) == BAD)
     assert log.aborted == "stopped by hand" and len(presses) == 2 and len(log.t) == BAD + 1
 
 
@@ -299,6 +300,43 @@ def test_a_real_robot_begins_slowly(speeds):
     with pytest.raises(InputError, match="begins with at most 10 % of the speed.*--speeds 10,50,100"):
         check_first(speeds)
     check_first([0.1, 1.0])
+
+
+@pytest.mark.parametrize("speeds", [[1.0], [0.11], [0.5, 1.0]])
+def test_python_begins_slowly_too(wall, speeds):
+    driver = Real(wall)
+    with pytest.raises(InputError, match="a real robot begins with at most 10 % of the speed"):
+        climb(driver, motion(), GUARD, speeds=speeds)
+    assert not driver.sent and driver.k == 0
+
+
+@pytest.mark.parametrize("off", [0.0099, 0.004, -0.009, 2e-4, 0.0])
+def test_the_first_command_is_where_the_robot_stands(wall, off):
+    """A robot near the first posture creeps there, from rest to rest, before the motion begins."""
+    driver = Real(wall)
+    driver.q = HERE + [off, -off / 2]
+    start = driver.q.copy()
+    logs = climb(driver, motion(), GUARD, speeds=[0.1, 0.5])
+    assert not any(log.aborted for log in logs)
+    sent = np.array([start, *(q for _, q in driver.sent)])
+    creep = np.abs(np.diff(sent[: 1 + round(abs(off) / 0.02 / PERIOD)], axis=0))
+    assert (creep <= 0.02 * PERIOD * 1.001 + 1e-12).all(), "2 cm or 0.02 rad a second"
+    assert (np.abs(np.diff(sent, axis=0)).max(axis=0) <= 0.5 * FASTEST * PERIOD * 1.001).all(), "nor any step later"
+    if abs(off) > 1e-3:
+        second = np.diff(sent[: len(creep)], 2, axis=0) / PERIOD**2
+        assert np.abs(second).max() < 0.5, "rad/s2"
+    reached = np.abs(sent - HERE).max(axis=1)
+    np.testing.assert_allclose(reached[len(creep) * 2 + 2 :].min(), 0, atol=1e-4)
+
+
+def test_a_robot_that_sags_is_not_told_to_sag_further(wall):
+    """The second speed begins from the command that is held, not from where the robot hangs below it."""
+    driver = Real(wall)
+    driver.told = lambda reading: reading._replace(q=reading.q - 0.008)
+    driver.q = HERE + 0.008
+    logs = climb(driver, motion(), GUARD, speeds=[0.1, 0.5])
+    assert not any(log.aborted for log in logs), logs[-1].aborted
+    np.testing.assert_allclose(logs[1].commanded[0], logs[0].commanded[-1], atol=1e-3)
 
 
 @pytest.mark.parametrize("period", [0.0, -0.01, 1.0, float("nan"), float("inf")])

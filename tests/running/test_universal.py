@@ -89,7 +89,7 @@ def test_a_motion(arm):
 )
 def test_what_ends_it(arm, what, said):
     setattr(arm, what, True)
-    (log,) = climb(UniversalDriver("10.0.0.2", 6), MOTION, GUARD, speeds=[1.0])
+    (log,) = climb(UniversalDriver("10.0.0.2", 6), MOTION, GUARD, speeds=[0.1])
     assert said in log.aborted and "servoStop" in arm.calls
 
 
@@ -102,7 +102,7 @@ def test_what_the_package_raises_ends_the_run_and_lets_go_of_the_robot(arm, monk
     monkeypatch.setattr(type(driver.control), call, fails)
     with driver:
         arm.refuses = call == "servoStop"
-        (log,) = climb(driver, MOTION, GUARD, speeds=[1.0])
+        (log,) = climb(driver, MOTION, GUARD, speeds=[0.1])
     assert "broken pipe" in log.aborted and ("the stop failed" in log.aborted) == (call == "servoStop")
     assert arm.calls[-3:] == ["stopScript", "disconnect", "receive.disconnect"]
 

@@ -31,7 +31,7 @@ from minertia.validation.rehearsal import file_names, rehearse
 from minertia.validation.rehearsed import RehearsalOptions
 from minertia.validation.rig import Rig
 from minertia.validation.shows import SHOWS, shown_code, shown_robot
-from tests.report.test_base_page import Checker
+from tests.pages import page_text
 
 mujoco = pytest.importorskip("mujoco")
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -185,7 +185,7 @@ def test_a_rehearsal_shows_them(puma: Robot, motions: tuple[Excitation, Excitati
     assert [step.name for step in result.steps][-3:] == ["controllers", "guiding", "adaptive"]
     data = json.loads(result.to_json())["shown"]
     assert data["guiding"]["drift"] < 1e-2 and data["adaptive"]["least_eigenvalue"] > 0
-    text = Checker(rehearsal_page(result).plain()).text
+    text = page_text(rehearsal_page(result).written())
     assert "Guided by hand" in text and "Adaptive control takes up a load" in text and "can exist at every step" in text
 
 

@@ -68,7 +68,7 @@ def base(
     from minertia.base.derive import base_parameters
 
     given = read_given(robot, floating, snap, numbers=numbers)
-    check_pages(html, pdf, force=force, is_plain=True)
+    check_pages(html, pdf, force=force)
     found = base_parameters(
         given,
         method,
@@ -79,9 +79,9 @@ def base(
     )
     say_changed_geometry(found.robot, "--snap 0")
     if html or pdf:
-        from minertia.report.pages import written_base
+        from minertia.report.pages import base_page
 
-        write_pages(written_base(found, frames), html, pdf, force=force)
+        write_pages(base_page(found, frames), html, pdf, force=force)
     if as_json:
         say_json({**found.to_dict(), "frames": frames, "classes": found.classes(frames)})
     elif latex:

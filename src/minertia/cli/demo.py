@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from minertia.errors import MissingExtra
 
 if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
+    from minertia.robot.robot import Note
 
 ROBOT = "puma560"
 REHEARSED, RATE, DURATION = "puma560_physical", 1000.0, 10.0  # robot, Hz, s
@@ -40,7 +41,7 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     with folder_at_once(out, force=force) as draft:
         for name, make in STEPS.items():
             try:
-                written.append(str(out / make(found, draft, skipped)))
+                written += [str(out / file) for file in make(found, draft, skipped)]
             except MissingExtra as err:
                 skipped.append(f"{name}: {err}")
     if as_json:
@@ -59,23 +60,22 @@ def _command() -> str:
     return str(called) if called.name == "minertia" and not called.is_absolute() else "minertia"
 
 
-def _page(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
-    from minertia.files import write_file
-    from minertia.report.base_page import base_page
+def _page(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
+    from minertia.report.bundle import write_page
+    from minertia.report.pages import base_page
 
-    write_file(folder / FILES[0], base_page(found))
-    return FILES[0]
+    return _shown(FILES[0], write_page(folder / FILES[0], lambda: base_page(found)), skipped)
 
 
-def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
+def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
     from minertia.files import write_file
 
     write_file(folder / FILES[1], found.to_json() + "\n")
-    return FILES[1]
+    return [FILES[1]]
 
 
-def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
-    from minertia.cli.rehearse import say_step, write_page
+def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
+    from minertia.cli.rehearse import say_step, write_rehearsal
     from minertia.robot.read import read_robot
     from minertia.validation.rehearsal import rehearse
     from minertia.validation.rehearsed import RehearsalOptions
@@ -84,9 +84,15 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> str:
     options = RehearsalOptions(rate=RATE, duration=DURATION)
     result = rehearse(read_robot(REHEARSED), options, out=place, progress=say_step)
     skipped += result.skipped
-    write_page(result, place)
+    notes = write_rehearsal(result, place)
     _write_campaign(folder, place)
-    return f"{REHEARSAL}/{PAGE}"
+    return _shown(f"{REHEARSAL}/{PAGE}", notes, skipped)
+
+
+def _shown(page: str, notes: Sequence[Note], skipped: list[str]) -> list[str]:
+    """A page that was written; where it was not, the sentence why goes to what was skipped."""
+    skipped += [f"{note.where}: {note.text}" for note in notes]
+    return [] if notes else [page]
 
 
 def _write_campaign(folder: Path, place: Path) -> None:
@@ -100,8 +106,8 @@ def _write_campaign(folder: Path, place: Path) -> None:
         write_campaign(Campaign(REHEARSED, logs[0], logs[1]), folder / CAMPAIGN)
 
 
-# part of the demo -> what makes it and names its file; what needs an extra that is not there is skipped with a sentence
-STEPS: dict[str, Callable[[Any, Path, list[str]], str]] = {
+# part of the demo -> what makes it and names its files; what needs an absent extra is skipped with a sentence
+STEPS: dict[str, Callable[[Any, Path, list[str]], list[str]]] = {
     "the page": _page,
     "the JSON file": _json,
     "the rehearsal": _rehearsal,

@@ -93,7 +93,7 @@ def excite(
     from minertia.excitation import excite as search
     from minertia.excitation.options import MotionSearch, Optimality, Recorded
 
-    check_pages(None, pdf, force=force, is_plain=True)
+    check_pages(None, pdf, force=force)
     given = _moving_robot(robot, snap, gravity, hold)
     chosen = _family(family, duration, harmonics, pieces)
     optimality = Optimality(criterion, rotors, friction)

@@ -10,12 +10,13 @@ import typer
 
 from minertia.cli.fleet import FORMAT, ExitZero, Store
 from minertia.cli.options import AsJson
-from minertia.cli.terminal import say, say_json, say_table
+from minertia.cli.terminal import diagnose, say, say_json, say_table
 
 if TYPE_CHECKING:
     from minertia.fleet.drift import FleetDrift
     from minertia.fleet.fit_result import FleetFit
     from minertia.fleet.fleet import Fleet
+    from minertia.report.blocks import BlockPage
 
 Days = Annotated[
     str | None,
@@ -114,13 +115,15 @@ def drift(
     """
     from minertia.files import check_file, write_file
     from minertia.fleet.fleet import Fleet
+    from minertia.report.bundle import require_bundle
 
     own = Fleet.open(store)
     if html is not None:
         check_file(html, force=force)
+        require_bundle()
     found = _judged(own, q, horizon, learning, events, days)
     if html is not None:
-        write_file(html, _page(own, store, found, {}), force=force)
+        write_file(html, _page(own, store, found, {}).written(), force=force)
     if as_json:
         say_json(_data(own, store, found))
     else:
@@ -147,13 +150,15 @@ def report(
     """
     from minertia.files import check_folder
     from minertia.fleet.fleet import Fleet
+    from minertia.report.bundle import NOT_WRITTEN, is_built
 
     own = Fleet.open(store)
     names = _types(own, None, None)
     check_folder(out, ("fleet.html", "drift.json", *(f"fit-{name}.json" for name in names)), force=force)
     found = _judged(own, q, horizon, learning, events, days)
     fits = {name: own.fit(name, days=days) for name in names}
-    files = {"fleet.html": _page(own, store, found, fits), "drift.json": _text(_data(own, store, found))}
+    page = {"fleet.html": _page(own, store, found, fits).written()} if is_built() else {}
+    files = {**page, "drift.json": _text(_data(own, store, found))}
     files |= {f"fit-{name}.json": _text(one.to_json()) for name, one in fits.items()}
     _write(out, files, force)
     if as_json:
@@ -161,6 +166,8 @@ def report(
     else:
         _say_drift(found)
         say(f"written: {', '.join(str(out / name) for name in files)}")
+    if not page:
+        diagnose(f"fleet.html: {NOT_WRITTEN}")
     if found.needs_a_look and not exit_zero:
         raise typer.Exit(1)
 
@@ -195,7 +202,7 @@ def _arithmetic(own: Fleet) -> list[str]:
     return sorted({row.arithmetic for row in own.rows()})
 
 
-def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) -> str:
+def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) -> BlockPage:
     from minertia.report.fleet_page import fleet_page
 
     faults = [str(fault) for fault in own.conflicts()]

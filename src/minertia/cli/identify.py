@@ -52,7 +52,7 @@ def identify(
 
     if pdf is not None and out is None:
         raise InputError("--pdf prints the page that --out writes; name a folder with --out")
-    check_pages(None, pdf, force=force, is_plain=True)
+    check_pages(None, pdf, force=force)
     if out is not None:
         from minertia.report.folders import check_identification
 

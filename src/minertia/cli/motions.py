@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
     from minertia.excitation.result import Excitation
     from minertia.excitation.route import Route
-    from minertia.robot.robot import Robot
+    from minertia.robot.robot import Note, Robot
 
 MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json", "excitation-limits.toml")
 WAY_FILES = ("approach.csv", "return.csv")
@@ -101,15 +103,21 @@ def deliver(found: Excitation, delivery: Delivery) -> None:
     way = route(found, delivery.come_from)
     texts = delivery.texts(found, way)
     data = {**found.to_dict(), **_way_data(way, delivery)}
-    write_excitation(delivery.out, found, texts=texts, data=data, force=delivery.force)
-    files = [*MOTION_FILES, *(name for name in texts if name not in MOTION_FILES)]
+    notes = write_excitation(delivery.out, found, texts=texts, data=data, force=delivery.force)
+    files = _written((*MOTION_FILES, *(name for name in texts if name not in MOTION_FILES)), notes)
     if delivery.as_json:
         say_json({**data, "files": [str(delivery.out / name) for name in files]})
     else:
         _say_motion(found)
         _say_way(way)
+    say_notes(notes, file=sys.stderr)
     for name in files:
         diagnose(f"wrote {delivery.out / name}")
+
+
+def _written(files: Sequence[str], notes: Sequence[Note]) -> list[str]:
+    """The files without those of which notes say that they could not be written."""
+    return [name for name in files if name not in {note.where for note in notes}]
 
 
 def _way_data(way: Route, delivery: Delivery) -> dict[str, Any]:
@@ -158,6 +166,7 @@ def deliver_sweeps(
     from minertia.excitation.limits_file import limits_toml
     from minertia.excitation.sweep import sweeps
     from minertia.files import check_folder, folder_at_once, write_file
+    from minertia.report.bundle import write_page
     from minertia.report.excitation_tables import sweep_table
     from minertia.report.sweeps_page import sweeps_page
 
@@ -170,10 +179,10 @@ def deliver_sweeps(
         for sweep in found.sweeps:
             path = sweep.trajectory if delivery.rate is None else sweep.motion.at_rate(delivery.rate)
             write_file(draft / sweep.file, path.to_csv())
-        write_file(draft / "sweeps.html", sweeps_page(found))
+        notes = write_page(draft / "sweeps.html", lambda: sweeps_page(found).written())
         write_file(draft / "sweeps.json", found.to_json() + "\n")
         write_file(draft / "excitation-limits.toml", limits_toml(robot, found.limits))
-    files = [*(sweep.file for sweep in found.sweeps), *SWEEP_FILES]
+    files = _written((*(sweep.file for sweep in found.sweeps), *SWEEP_FILES), notes)
     if delivery.as_json:
         say_json({**found.to_dict(), "files": [str(delivery.out / name) for name in files]})
     else:
@@ -183,5 +192,6 @@ def deliver_sweeps(
         say_table(sweep_table(found))
         for remark in found.remarks():
             say(remark)
+    say_notes(notes, file=sys.stderr)
     for name in files:
         diagnose(f"wrote {delivery.out / name}")

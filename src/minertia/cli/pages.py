@@ -19,8 +19,8 @@ Pdf = Annotated[
 ]
 
 
-def check_pages(html: Path | None, pdf: Path | None, *, force: bool, is_plain: bool = False) -> None:
-    """Say before the work, not after it, that a page cannot be written; is_plain: there is one without script, too."""
+def check_pages(html: Path | None, pdf: Path | None, *, force: bool) -> None:
+    """Say before the work, not after it, that a page cannot be written."""
     from minertia.files import check_file
     from minertia.report.bundle import require_bundle
     from minertia.report.pdf import require_browser
@@ -30,7 +30,7 @@ def check_pages(html: Path | None, pdf: Path | None, *, force: bool, is_plain: b
             check_file(path, force=force)
     if html is not None and pdf is not None and html.resolve() == pdf.resolve():
         raise InputError(f"{html}: both pages would have this name; give each its own name")
-    if not is_plain and (html or pdf):
+    if html or pdf:
         require_bundle()
     if pdf is not None:
         require_browser()

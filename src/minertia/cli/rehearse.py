@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
+    from minertia.robot.robot import Note
     from minertia.validation.rehearsed import Rehearsal, RehearsalStep
 
 PAGE = "rehearsal.html"
@@ -96,19 +98,19 @@ def rehearse(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
         stribeck=stribeck, load=load, show=shown_names(show), watch=watch,
     )  # fmt: skip
-    check_pages(None, pdf, force=force, is_plain=True)
+    check_pages(None, pdf, force=force)
     given = read_given(robot, snap=snap, numbers=True, without=without, hold=hold)
     say_notes(model_notes(given), file=sys.stderr)
     bounds = None if given.is_floating else read_limits(given, limits or (), floor, self_collision)
     check_folder(out, (PAGE, *file_names(given, options)), force=force)
     with folder_at_once(out, force=force) as draft:
         found = run(given, options, limits=bounds, out=draft, progress=say_step)
-        write_page(found, draft)
+        notes = write_rehearsal(found, draft)
     if as_json:
         say_json(found.to_dict())
     else:
         _say(found)
-    _diagnose(found, out)
+    _diagnose(found, out, notes)
     print_page(out / PAGE, pdf, force=force)
 
 
@@ -128,12 +130,13 @@ def _say(found: Rehearsal) -> None:
     say_table(Table(("step", "time [s]", "what came of it"), rows, right=(1,)))
 
 
-def _diagnose(found: Rehearsal, out: Path) -> None:
+def _diagnose(found: Rehearsal, out: Path, notes: Sequence[Note]) -> None:
     for note in found.notes:
         diagnose(f"note: {note}")
     for sentence in found.skipped:
         diagnose(f"skipped {sentence}")
-    diagnose(f"wrote {out / PAGE}")
+    say_notes(notes, file=sys.stderr)
+    diagnose(f"wrote {out if notes else out / PAGE}")
 
 
 def say_step(step: RehearsalStep) -> None:
@@ -141,9 +144,9 @@ def say_step(step: RehearsalStep) -> None:
     diagnose(f"{step.name}: {step.seconds:.1f} s, {step.text}")
 
 
-def write_page(found: Rehearsal, folder: Path) -> None:
-    """The page of a rehearsal beside its other files."""
-    from minertia.files import write_file
+def write_rehearsal(found: Rehearsal, folder: Path) -> tuple[Note, ...]:
+    """The page of a rehearsal beside its other files; a note where no page can be written."""
+    from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
 
-    write_file(folder / PAGE, rehearsal_page(found, folder).written())
+    return write_page(folder / PAGE, lambda: rehearsal_page(found, folder).written())

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minertia.identification.watch import OnlineWatch
     from minertia.robot.robot import Robot
     from minertia.running.driver import Driver, JointReading
+    from minertia.running.gate_limits import GateLimits
     from minertia.running.guard import Guard
     from minertia.running.ladder import RungLog, Stop
 
@@ -93,7 +94,7 @@ class LogFolder:
 
 @dataclass(frozen=True)
 class _RunTask:
-    """What is to be run: speeds as parts, rate [Hz] of the commands, digest of the limits it was held against."""
+    """What is to be run: speeds as parts, rate [Hz] of the commands, and what the motion was held against."""
 
     robot: Robot
     way: Route
@@ -101,7 +102,12 @@ class _RunTask:
     parts: list[float]
     guard: Guard
     rate: float
-    limits: str
+    held: GateLimits
+
+    @property
+    def limits(self) -> str:
+        """Digest of what the motion was held against."""
+        return self.held.digest(self.robot)
 
     @property
     def is_simulated(self) -> bool:
@@ -152,7 +158,7 @@ def run(
     way = read_route(motion, given, held.limits)
     often = _rate(driver, rate, rehearsed)
     _check_rate(way, guard, often)
-    task = _RunTask(given, way, driver, parts, guard, often, held.digest(given))
+    task = _RunTask(given, way, driver, parts, guard, often, held)
     _say_unwatched(guard)
     diagnose(held.sentence)
     if not task.is_simulated:
@@ -179,7 +185,7 @@ def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[lis
         with _driver(task, host) as arm, _stop_key() as stop:
             column = arm.effort
             if not task.is_simulated:
-                diagnose(check_identity(arm, task.robot))
+                diagnose(check_identity(arm, task.robot, task.held.limits))
             watch = _Listener.of(task.robot, arm, levels)
             logs = climb(
                 arm, task.way, task.guard, speeds=task.parts, stop=stop, progress=_say_rung, listen=watch, say=diagnose

@@ -121,8 +121,9 @@ def motion_limits(
 ) -> MotionLimits:
     """The limits given, and those of the robot's file where None is given.
 
-    position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  Where the file allows less, that
-    holds and a note says so, unless `beyond_file` says that the robot can do more than its file.  effort: None for
+    position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  Where the file allows less of
+    anything, that holds and a note says so, unless `beyond_file` says that the robot can do more than its file, which
+    `run` never believes.  effort: None for
     those of the file where it has them and masses, True if it must have them, False for no limit, or values.
     effort_margin: part of it kept free.  workspace: floor, obstacles, boxes, and whether links keep apart.
     """
@@ -132,13 +133,17 @@ def motion_limits(
     told = _Told(robot)
     lower, upper = _positions(robot, position, beyond_file, told)
     v, a = _both_rates(robot, velocity, acceleration, told)
+    efforts = _efforts(robot, effort, told)
+    if not beyond_file:
+        v, a = told.within("velocity", v), told.within("acceleration", a)
+        efforts = None if efforts is None else told.within("effort", efforts)
     return MotionLimits(
         names=robot.coordinate_names,
         lower=lower,
         upper=upper,
         velocity=v,
         acceleration=a,
-        effort=_efforts(robot, effort, told),
+        effort=efforts,
         effort_margin=effort_margin,
         boxes=tuple(workspace.boxes),
         clearance=space.model,
@@ -186,6 +191,22 @@ class _Told:
     assumed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
+    def within(self, what: str, values: Array) -> Array:
+        """The values (n,), those of the file where it allows less; a zero in it stands for what nobody knows."""
+        robot = self.robot
+        file = np.array([getattr(robot.joints[j].limits, what) or np.nan for j in robot.independent], float)
+        file = np.where(file >= SMALLEST, file, np.nan)
+        self.note_wider(what, values > file)
+        return np.asarray(np.fmin(values, file))
+
+    def note_wider(self, what: str, is_wider: NDArray[np.bool_]) -> None:
+        """Say whose limits were given wider than in the file."""
+        if is_wider.any():
+            named = _listed([name for name, wider in zip(self.robot.coordinate_names, is_wider, strict=True) if wider])
+            self.notes.append(
+                f"the limits of {what} given for {named} are wider than those of the robot's file, which hold"
+            )
+
 
 def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, told: _Told) -> tuple[Array, Array]:
     """Lower and upper positions: those given, beyond those of the file only where that is asked for."""
@@ -196,11 +217,7 @@ def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, told: _Told)
     if beyond:
         return asked[:, 0], asked[:, 1]
     wider = (asked[:, 0] < ends[:, 0]) | (asked[:, 1] > ends[:, 1])  # false where the file says nothing (nan)
-    if wider.any():
-        named = _listed([name for name, is_wider in zip(robot.coordinate_names, wider, strict=True) if is_wider])
-        told.notes.append(
-            f"the limits of position given for {named} are wider than those of the robot's file, which hold"
-        )
+    told.note_wider("position", wider)
     return np.fmax(asked[:, 0], ends[:, 0]), np.fmin(asked[:, 1], ends[:, 1])
 
 

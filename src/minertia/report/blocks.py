@@ -1,4 +1,4 @@
-"""Pages made of blocks: sentences, tables, charts; written as plain HTML, or as data for the studio's components."""
+"""Pages made of blocks: sentences, tables, charts; data for the studio's components."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.report.bundle import filled, is_built
-from minertia.report.html import escape, facts, markup_table, page, paragraph, parameter_name, section
-from minertia.report.line_chart import line_chart
+from minertia.report.bundle import filled
 from minertia.report.numbers import rounded, thinned
+from minertia.report.tables import Table
 
 Array = NDArray[np.float64]
 POINTS = 800  # of one curve
@@ -55,7 +54,11 @@ class CellTable:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over time [s], or over something else; decades: a logarithmic axis with at most so many."""
+    """Lines over time [s], or over something else.
+
+    decades: a logarithmic axis with at most so many.  edges: lines that bound a band.  marks: places on the axis, such
+    as events.  span: a part of the axis to be shaded.
+    """
 
     title: str
     unit: str
@@ -63,6 +66,9 @@ class Chart:
     lines: Mapping[str, Array]
     over: str = "time"
     decades: float | None = None
+    edges: Sequence[str] = ()
+    marks: Sequence[float] = ()
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,21 @@ class Links:
     items: Sequence[tuple[str, str]]
 
 
-Block: TypeAlias = Words | CellTable | Chart | Links
+@dataclass(frozen=True)
+class Listed:
+    """Sentences, one below the other."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class FleetStrip:
+    """Robots by days, as `fleet_views.strip_view` has them."""
+
+    view: Mapping[str, Any]
+
+
+Block: TypeAlias = Words | CellTable | Chart | Links | Listed | FleetStrip
 
 
 @dataclass(frozen=True)
@@ -85,7 +105,10 @@ class Part:
 
 @dataclass(frozen=True)
 class BlockPage:
-    """A whole page: what it is about in a sentence, its figures, and its parts."""
+    """A whole page: what it is about in a sentence, its figures, and its parts.
+
+    verdict: of an identification, as its JSON has it.  played: a robot's postures, to be played first of all.
+    """
 
     title: str
     kind: str
@@ -93,26 +116,32 @@ class BlockPage:
     lead: str
     facts: Mapping[str, object]
     parts: Sequence[Part]
+    verdict: Mapping[str, Any] | None = None
+    played: Mapping[str, Any] | None = None
 
     def written(self) -> str:
-        """As a file, of the best kind that can be written here."""
-        return self.drawn() if is_built() else self.plain()
-
-    def plain(self) -> str:
-        """As HTML without a script."""
-        head = f'<header>\n<h1>{escape(self.title)}</h1>\n<p class="lead">{escape(self.lead)}</p>\n{facts(self.facts)}'
-        body = "".join(section(part.title, _plain_blocks(part.blocks)) for part in self.parts)
-        text = f"{head}</header>\n{body}"
-        return page(self.title, text, kind=self.kind, format_version=self.format_version, style=_STYLE)
-
-    def drawn(self) -> str:
-        """With the studio's components."""
+        """As a file, drawn by the studio's components."""
         view = {
+            "verdict": self.verdict,
             "lead": self.lead,
             "facts": [[name, str(value)] for name, value in self.facts.items()],
             "parts": [{"title": part.title, "blocks": [_data(block) for block in part.blocks]} for part in self.parts],
         }
-        return filled("document", self.title, view, format_version=self.format_version, page=self.kind)
+        kind = "document" if self.played is None else "played"
+        view |= {} if self.played is None else {"played": self.played}
+        return filled(
+            kind, self.title, view, format_version=self.format_version, page=self.kind, scene=kind == "played"
+        )
+
+
+def cells(table: Table) -> CellTable:
+    """A table of text as a block."""
+    return CellTable(table.headers, table.rows, table.right)
+
+
+def raised(unit: str) -> str:
+    """Powers in a unit set high: kg m2 as kg m\u00b2."""
+    return unit.replace("m2", "m\u00b2").replace("s2", "s\u00b2")
 
 
 def figures(value: float, digits: int = 5) -> str:
@@ -131,6 +160,10 @@ def _data(block: Block) -> dict[str, Any]:
         return {"links": [list(item) for item in block.items]}
     if isinstance(block, Chart):
         return {"chart": _chart_data(block)}
+    if isinstance(block, Listed):
+        return {"list": list(block.texts)}
+    if isinstance(block, FleetStrip):
+        return {"strip": block.view}
     rows = [[_cell_data(cell) for cell in row] for row in block.rows]
     return {"table": {"headers": list(block.headers), "rows": rows, "right": list(block.right)}}
 
@@ -158,60 +191,7 @@ def _chart_data(chart: Chart) -> dict[str, Any]:
         "log": chart.decades is not None,
         "t": rounded(np.asarray(chart.t, float)[keep], figures=6),
         "lines": [[name, rounded(values[keep, k], figures=5)] for k, name in enumerate(chart.lines)],
+        "edges": list(chart.edges),
+        "marks": [float(x) for x in chart.marks],
+        "span": None if chart.span is None else [float(x) for x in chart.span],
     }
-
-
-# ---------------------------------------------------------------------- as HTML
-
-
-def _plain_blocks(blocks: Sequence[Block]) -> str:
-    """Charts that follow one another stand side by side where there is room."""
-    parts: list[str] = []
-    charts: list[str] = []
-    for block in (*blocks, None):
-        if isinstance(block, Chart):
-            drawn = line_chart(block.title, block.unit, block.t, block.lines, over=block.over, decades=block.decades)
-            charts.append(drawn)
-            continue
-        if charts:
-            parts.append(charts[0] if len(charts) == 1 else f'<div class="grid-of-charts">{"".join(charts)}</div>\n')
-            charts = []
-        if block is not None:
-            parts.append(_plain(block))
-    return "".join(parts)
-
-
-def _plain(block: Words | CellTable | Links) -> str:
-    if isinstance(block, Words):
-        return paragraph(block.text)
-    if isinstance(block, Links):
-        items = (f'<li><a href="{escape(to)}">{escape(name)}</a></li>\n' for name, to in block.items)
-        return f"<ul>\n{''.join(items)}</ul>\n"
-    return markup_table(block.headers, [[_plain_cell(cell) for cell in row] for row in block.rows], block.right)
-
-
-def _plain_cell(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return escape(cell)
-    if isinstance(cell, NameCell):
-        return parameter_name(cell.name)
-    place = 50 + 50 / WIDEST * float(np.clip(cell.value, -WIDEST, WIDEST))
-    kind = "out" if cell.is_far else "in"
-    return f'<span class="scale"><span class="mark {kind}" style="left:{place:.1f}%"></span></span>'
-
-
-_STYLE = """
-figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}
-svg{width:100%;max-width:56rem}svg text{font-size:11px;fill:var(--soft)}.grid{stroke:var(--line);stroke-width:.6}
-.key span{margin-left:.8rem;white-space:nowrap}
-.key i{display:inline-block;width:1.1rem;height:.2rem;margin-right:.25rem;vertical-align:middle}
-.scale{display:inline-block;position:relative;width:9rem;height:.8rem;vertical-align:middle;
-background:linear-gradient(90deg,var(--combination) 12.5%,var(--none) 12.5% 87.5%,var(--combination) 87.5%);
-border-radius:.2rem}
-.mark{position:absolute;top:0;width:3px;height:100%;margin-left:-1.5px;background:var(--mark)}
-.mark.out{background:var(--warn)}
-.grid-of-charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(26rem,100%),1fr));gap:0 1rem}
-.grid-of-charts svg text{font-size:14px}
-.grid-of-charts figure{margin:.4rem 0}
-a{color:var(--mark)}
-"""

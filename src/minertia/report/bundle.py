@@ -9,20 +9,24 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from minertia.errors import MinertiaError
+from minertia.files import write_file
+from minertia.robot.robot import Note
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 PLAIN, SCENE = "page.html", "scene.html"
 HEAD, DATA = "<!--minertia-head-->", "<!--minertia-data-->"
+HOW_TO_BUILD = "install Node.js 20 or newer and run `make studio`, or install a wheel, which has it"
 NOT_BUILT = (
-    "this page needs the script of the studio, which is not built in this checkout: install Node.js 20 or newer and "
-    "run `make studio`, or install a wheel, which has it; --json has the same numbers"
+    f"this page needs the script of the studio, which is not built in this checkout: {HOW_TO_BUILD}; "
+    "--json has the same numbers"
 )
+NOT_WRITTEN = f"not written: pages need the script of the studio, which is not built here: {HOW_TO_BUILD}"
 
 
 def is_built() -> bool:
@@ -34,6 +38,14 @@ def require_bundle() -> None:
     """Refuse, before any work is done, a page that cannot be written here."""
     if not is_built():
         raise MinertiaError(NOT_BUILT)
+
+
+def write_page(path: Path, make: Callable[[], str]) -> tuple[Note, ...]:
+    """Write a page beside other files of a result; where pages are not built, a note says how to get them."""
+    if not is_built():
+        return (Note("info", path.name, NOT_WRITTEN),)
+    write_file(path, make())
+    return ()
 
 
 def filled(

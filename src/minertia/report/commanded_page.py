@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 from minertia.identification.closed_loop.identify import scale
 from minertia.identification.closed_loop.judge import hidden_sentences, steps_of
 from minertia.identification.closed_loop.simulate import simulated, with_start
-from minertia.report.charts import STYLE as CHART_STYLE
-from minertia.report.charts import effort_chart, legend
-from minertia.report.html import bullets, escape, facts, markup_table, number, page, paragraph, section, text_table
-from minertia.report.identification_page import (
-    FORMAT,
-    SHOWN,
-    VERDICT_STYLE,
-    audit_section,
-    head,
-    not_excited_section,
-    parameter_section,
-    sentence,
-    words,
+from minertia.report.blocks import (
+    Block,
+    BlockPage,
+    Cell,
+    CellTable,
+    Chart,
+    Listed,
+    NameCell,
+    Part,
+    Words,
+    cells,
+    figures,
 )
-from minertia.report.identification_tables import percent, residual_rows, result_rows, short
+from minertia.report.fit_views import FIT_FORMAT, SHOWN, audit_lines, words
+from minertia.report.identification_tables import DEVIATIONS, percent, residual_rows, result_rows, short
+from minertia.report.words import CLASS_WORDS
 from minertia.version import __version__
 
 if TYPE_CHECKING:
@@ -32,100 +33,112 @@ if TYPE_CHECKING:
     from minertia.identification.closed_loop.model import ServoModel
     from minertia.identification.closed_loop.outcome import ReadLog
     from minertia.identification.commanded import LoopIdentification
+    from minertia.identification.evidence.parameters import ParameterEvidence
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.model import IdentifiedModel
 
 Array = NDArray[np.float64]
 STEP = 1e-3  # s with which the curves are simulated
 AWAY = "With these values the motion runs away; there is nothing to draw."
+LEAD = "Found by simulating the joints' position loops: positions follow from commands, no effort was measured."
+RELATIVE = (
+    "Norm of measured less simulated positions over norm of how far the joints are from their commands, in open "
+    "simulation of each log from its start; 100 % is a joint that follows its command at once."
+)
+RATIOS = "They are what a simulated servo needs, and hold whatever fixes the scale: dead zone, sag and damping over kp."
+UNITS = "Joint side, in N m and rad, N and m where a joint slides, and s."
 
 
-def commanded_page(result: LoopIdentification, model: IdentifiedModel) -> str:
-    """One self-contained HTML page of an identification from commands and positions."""
+def commanded_page(result: LoopIdentification, model: IdentifiedModel) -> BlockPage:
+    """The page of an identification from commands and positions."""
+    hidden, audits = [sentence(text) for text in hidden_sentences(result.fit)], audit_lines(result)
+    unexcited = list(dict.fromkeys(result.estimate.not_excited.values()))
+    parts = [
+        Part("Scale", [Words(sentence(scale(result.fit.model)))]),
+        Part("Position loops", _loops(result)),
+        Part("Ratios to kp", _ratios(result)),
+        Part("Residuals of positions", _residuals(result)),
+        *_curves(result),
+        Part("Parameters", _parameters(result, model)),
+        *([Part("What this motion does not tell apart", [Listed(hidden)])] if hidden else []),
+        Part("What was not excited", _unexcited(unexcited)),
+        *([Part("What was said about the logs", [Listed(audits)])] if audits else []),
+        Part("How this was made", [_made(result)]),
+    ]
     title = f"Identification of {result.outcome.campaign.name} from commands"
-    body = "".join(
-        (
-            head(result, title),
-            section("Scale", paragraph(sentence(scale(result.fit.model)))),
-            section("Position loops", _loops(result)),
-            section("Ratios to kp", _ratios(result)),
-            section("Residuals of positions", _residuals(result)),
-            _curves(result),
-            section("Parameters", parameter_section(result, model)),
-            _unseen(result),
-            not_excited_section(result),
-            audit_section(result),
-            section("How this was made", _made(result)),
-        )
-    )
-    return page(title, body, kind="identification", format_version=FORMAT, style=VERDICT_STYLE + CHART_STYLE)
+    verdict = result.to_dict()["verdict"]
+    return BlockPage(title, "identification", FIT_FORMAT, LEAD, _facts(result), parts, verdict=verdict)
 
 
-def _loops(result: LoopIdentification) -> str:
+def sentence(text: str) -> str:
+    """A line as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _facts(result: LoopIdentification) -> dict[str, object]:
+    unseen = [r.relative for r in result.validation]
+    return {
+        "residual, training": percent(result.training.relative),
+        **({"residual, unseen logs": percent(float(np.mean(unseen)))} if unseen else {}),
+        "parameters": len(result.estimate.names),
+        "estimator": result.estimate.estimator,
+        "condition number": f"{result.estimate.condition:.3g}",
+    }
+
+
+def _loops(result: LoopIdentification) -> list[Block]:
     loop = result.loop
     columns = [key for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop]
-    rows = [
-        [escape(joint), *(number(float(loop[key][j]), 4) for key in columns)] for j, joint in enumerate(loop["joints"])
-    ]
+    rows = [[joint, *(figures(float(loop[key][j]), 4) for key in columns)] for j, joint in enumerate(loop["joints"])]
     late = f"the {loop['delay_of']} is late by {1e3 * loop['delay']:.3g} ms"
     held = "each command is held until the next" if loop["hold"] == "zero" else "commands are joined linearly"
-    lead = f"Law: {loop['law']}; {late}; {held}."
     one = [joint for joint, is_one in zip(loop["joints"], loop["damping_is_one"], strict=True) if is_one]
-    told = paragraph(f"kd holds viscous friction, too: {', '.join(one)}.") if one else ""
-    units = "Joint side, in N m and rad, N and m where a joint slides, and s."
-    table = markup_table(["joint", *columns], rows, tuple(range(1, len(columns) + 1)))
-    return paragraph(lead) + told + table + paragraph(units)
+    told = [Words(f"kd holds viscous friction, too: {', '.join(one)}.")] if one else []
+    table = CellTable(["joint", *columns], rows, tuple(range(1, len(columns) + 1)))
+    return [Words(f"Law: {loop['law']}; {late}; {held}."), *told, table, Words(UNITS)]
 
 
-def _ratios(result: LoopIdentification) -> str:
-    found = result.to_dict()["ratios"]
+def _ratios(result: LoopIdentification) -> list[Block]:
     rows = [
-        [escape(r["joint"]), escape(r["ratio"]), number(r["value"], 4), number(r["deviation"], 2), escape(r["unit"])]
-        for r in found
+        [r["joint"], r["ratio"], figures(r["value"], 4), figures(r["deviation"], 2), r["unit"]]
+        for r in result.to_dict()["ratios"]
     ]
-    lead = (
-        "They are what a simulated servo needs, and hold whatever fixes the scale: dead zone, sag and damping over kp."
-    )
-    return paragraph(lead) + markup_table(["joint", "ratio", "value", "deviation", "unit"], rows, (2, 3))
+    return [Words(RATIOS), CellTable(["joint", "ratio", "value", "deviation", "unit"], rows, (2, 3))]
 
 
-def _residuals(result: LoopIdentification) -> str:
-    lead = (
-        "Norm of measured less simulated positions over norm of how far the joints are from their commands, in open "
-        "simulation of each log from its start; 100 % is a joint that follows its command at once."
-    )
+def _residuals(result: LoopIdentification) -> list[Block]:
     judged = {"training": result.training, **{short(r.log): r for r in result.validation}}
-    rows = [[escape(name), *(number(1e3 * e, 3) for e in r.joint_rmse)] for name, r in judged.items()]
-    right = tuple(range(1, len(result.training.joints) + 1))
-    rmse = markup_table(["", *result.training.joints], rows, right)
-    about = paragraph("Root mean square of the residual [mrad or mm]:")
-    return paragraph(lead) + text_table(residual_rows(result_rows(result, short))) + about + rmse
+    rows = [[name, *(figures(1e3 * float(e), 3) for e in r.joint_rmse)] for name, r in judged.items()]
+    joints = result.training.joints
+    rmse = CellTable(["", *joints], rows, tuple(range(1, len(joints) + 1)))
+    about = Words("Root mean square of the residual [mrad or mm]:")
+    return [Words(RELATIVE), cells(residual_rows(result_rows(result, short))), about, rmse]
 
 
-def _curves(result: LoopIdentification) -> str:
+def _curves(result: LoopIdentification) -> list[Part]:
     """How far the joints are from their commands, measured and simulated; logs never fitted first."""
     outcome = result.outcome
     logs = [(read, "not fitted") for read in outcome.unseen] + [(read, "fitted") for read in outcome.logs]
     judged = {r.log: r for r in (*result.evidence.logs, *result.validation)}
     parts = [
-        section(f"{read.loop.name} ({kind})", legend(), *_charts(result, read, judged.get(read.loop.name)))
+        Part(f"{read.loop.name} ({kind})", _charts(result, read, judged.get(read.loop.name)))
         for read, kind in logs[:SHOWN]
     ]
     left = ", ".join(read.loop.name for read, _ in logs[SHOWN:])
-    return "".join(parts) + (paragraph(f"Not drawn: {left}.") if left else "")
+    return parts + ([Part("Not drawn", [Words(left)])] if left else [])
 
 
-def _charts(result: LoopIdentification, read: ReadLog, found: Residuals | None) -> list[str]:
+def _charts(result: LoopIdentification, read: ReadLog, found: Residuals | None) -> list[Block]:
     model = result.fit.model
     found_lags = lags(model, result.fit.theta, read.loop)
     if found_lags is None:
-        return [paragraph(AWAY)]
+        return [Words(AWAY)]
     t, measured, predicted = found_lags
-    charts = []
+    charts: list[Block] = [Words("Distance from the command, measured and simulated.")]
     for j, joint in enumerate(model.output_names):
-        left = "" if found is None else f", residual {percent(found.joint_relative[j])} of it"
-        remark = f"distance from the command [mrad or mm]{left}"
-        charts.append(effort_chart(joint, remark, t, measured[:, j], predicted[:, j], ""))
+        left = "" if found is None else f", residual {percent(float(found.joint_relative[j]))} of it"
+        lines = {"measured": measured[:, j], "simulated": predicted[:, j]}
+        charts.append(Chart(f"{joint}{left}", "mrad or mm", t, lines))
     return charts
 
 
@@ -139,16 +152,38 @@ def lags(model: ServoModel, theta: Array, log: LoopLog, step: float = STEP) -> t
     return t, 1e3 * log.lag[rows], 1e3 * (motion.q - log.told)[rows]
 
 
-def _unseen(result: LoopIdentification) -> str:
-    told = hidden_sentences(result.fit)
-    if not told:
-        return ""
-    return section("What this motion does not tell apart", bullets([sentence(text) for text in told]))
+def _parameters(result: LoopIdentification, model: IdentifiedModel) -> list[Block]:
+    """All values with deviations, intervals and classes."""
+    relations = {str(p["name"]): str(p["relation"]) for p in model.parameters}
+    headers = ["parameter", "value", "deviation", "relative", "95 % interval", "class", "relation"]
+    rows = [_row(p, relations.get(p.name, "")) for p in result.parameters]
+    classes = "; ".join(f"{kind}: {text}" for kind, text in CLASS_WORDS.items() if kind != "none")
+    lead = f"{sentence(DEVIATIONS)} Classes: {classes}; fixed: given, not fitted."
+    return [Words(lead), CellTable(headers, rows, (1, 2, 3, 4))]
 
 
-def _made(result: LoopIdentification) -> str:
+def _row(p: ParameterEvidence, relation: str) -> list[Cell]:
+    is_fixed, (low, high) = p.kind == "fixed", p.interval
+    return [
+        NameCell(p.name),
+        figures(p.value),
+        "" if is_fixed else figures(p.deviation, 2),
+        "" if is_fixed else percent(p.relative_deviation),
+        "" if is_fixed else f"{figures(low, 4)} to {figures(high, 4)}",
+        p.kind,
+        "" if relation == p.name else relation,
+    ]
+
+
+def _unexcited(missing: list[str]) -> list[Block]:
+    if not missing:
+        return [Words("Everything that this robot can show was excited.")]
+    return [Words("These logs say nothing about the following; no number is given for them."), Listed(missing)]
+
+
+def _made(result: LoopIdentification) -> CellTable:
     campaign, names = result.outcome.campaign, [read.loop.name for read in result.outcome.logs]
-    pairs: dict[str, object] = {
+    pairs = {
         "minertia": __version__,
         "robot": result.robot.source or result.robot.name,
         "fitted": ", ".join(log.name for log in campaign.train),
@@ -157,4 +192,4 @@ def _made(result: LoopIdentification) -> str:
         "links": "of the robot's file" if result.fit.model.keeps_links else "fitted",
         "steps of the simulation between rows": words(dict(zip(names, result.fit.steps, strict=True))),
     }
-    return facts(pairs)
+    return CellTable(["choice", "value"], [[key, value] for key, value in pairs.items()])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from minertia.identification.commanded import LOOP
 from minertia.identification.validate import VALIDATED_STEP, SimulatedLog
 from minertia.report.blocks import Block, BlockPage, CellTable, Chart, Part, Words, figures
-from minertia.report.commanded_page import AWAY, lags
-from minertia.report.identification_page import SHOWN
+from minertia.report.commanded_page import AWAY, RELATIVE, lags
+from minertia.report.fit_views import SHOWN
 from minertia.report.identification_tables import percent
 from minertia.version import __version__
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LEAD = "Positions simulated from commands by a model that was identified before; nothing was fitted to these logs."
-RELATIVE = (
-    "Norm of measured less simulated positions over norm of how far the joints are from their commands, in open "
-    "simulation of each log from its start; 100 % is a joint that follows its command at once."
-)
 
 
 def commanded_validation(model: IdentifiedModel, name: str, logs: Sequence[SimulatedLog]) -> BlockPage:

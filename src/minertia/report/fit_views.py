@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.identify import Identification
 from minertia.identification.logs.recording import Recording
+from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
+from minertia.report.identification_tables import physical_sentence
 from minertia.report.log_views import KnownModel, judged_view
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 from minertia.report.tables import unit_of
+from minertia.version import __version__
 
 Array = NDArray[np.float64]
+FIT_FORMAT = 1  # of the page
+SHOWN = 4  # logs whose curves are drawn, at most
 
 
 def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> dict[str, Any]:
@@ -140,3 +146,88 @@ def _title(log: PreparedLog, names: Mapping[str, str]) -> str:
 def findings_view(logs: Sequence[PreparedLog]) -> list[dict[str, Any]]:
     """Errors and warnings of the audits of logs."""
     return [{"log": log.name, **asdict(f)} for log in logs for f in log.findings if f.level != "info"]
+
+
+# ---------------------------------------------------------------------- what a page says beside its figures
+
+
+def physical_sentences(result: Identification, model: IdentifiedModel) -> list[str]:
+    """Whether a robot can have these values, what that costs, and what the estimator noted."""
+    verdict, sentences = result.estimate.verdict, []
+    own = physical_sentence(verdict)
+    if own:
+        sentences.append(own)
+    excess = float(model.evidence.get("standard_excess", 0.0))
+    if not verdict and model.is_physical:
+        cost = (
+            f"a robot that can exist fits best with a sum of squares higher by {100 * excess:.2g} %"
+            if excess > 0
+            else "a robot that can exist has exactly these efforts"
+        )
+        sentences.append(f"{cost}; its masses and inertias stand in model.toml")
+    if not model.is_physical:
+        sentences.append("no robot that can exist was found with these efforts; identify with --physical")
+    lost = urdf_loss(result, model) if str(result.robot.source).lower().endswith(".urdf") else None
+    if lost is not None:
+        sentences.append(f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo")
+    return [*sentences, *result.estimate.notes]
+
+
+def audit_lines(result: Identification) -> list[str]:
+    """What was assumed about each log, and what its audit found."""
+    lines = []
+    for log in (*result.problem.logs, *result.problem.unseen):
+        lines += [f"{log.name}: {note}" for note in (log.recording.notes if log.recording is not None else ())]
+        for f in log.findings:
+            if f.level != "info":
+                where = ", ".join(p for p in (f.channel, "" if f.row is None else f"row {f.row}") if p)
+                lines.append(f"{log.name}: {f.level}: {where + ': ' if where else ''}{f.text}")
+    return lines
+
+
+def made_facts(result: Identification) -> dict[str, object]:
+    """How an identification was made."""
+    record = campaign_record(result.problem.campaign)
+    gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
+    pairs: dict[str, object] = {
+        "minertia": __version__,
+        "robot": result.robot.source or result.robot.name,
+        "gravity [m/s\u00b2]": f"({gravity})",
+        "fitted": ", ".join(record["train"]),
+        "validated on": ", ".join(record["validate"]) or "nothing",
+        "estimator": words(record["estimator"]),
+        "effects": _effects(record["effects"]),
+        "filter of the fit": words(record["filter"]),
+        "evaluation filter": words(record["evaluation"] or {}),
+        "columns": words(record["columns"]) or "recognised",
+        "drive": words(record["drive"]) or "joint side",
+    }
+    if record["fix"]:
+        pairs["fixed"] = words(record["fix"])
+    if record["prior"]:
+        pairs["prior"] = record["prior"]
+    spread = result.evidence.spread
+    if spread is not None:
+        pairs["autocorrelation time of the residuals"] = (
+            f"{spread.length} samples, of which the logs have {spread.blocks}"
+        )
+    return pairs
+
+
+def _effects(effects: Sequence[Any] | None) -> str:
+    if effects is None:
+        return "chosen"
+    return ", ".join(str(e["kind"]) if isinstance(e, Mapping) else str(e) for e in effects) or "none"
+
+
+def words(table: Mapping[str, Any]) -> str:
+    """A table in one line."""
+    return ", ".join(f"{key} {_value(value)}" for key, value in table.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    return str(value)

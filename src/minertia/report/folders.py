@@ -23,8 +23,9 @@ from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import write_model
 from minertia.identification.physical.fit import NOT_FOUND
+from minertia.report.bundle import write_page
 from minertia.report.commanded_page import commanded_page
-from minertia.report.pages import written_fit, written_motion
+from minertia.report.pages import fit_page, motion_page
 from minertia.robot.identified import taken_notes
 from minertia.robot.robot import Note, Robot
 from minertia.robot.write import write_robot
@@ -45,8 +46,8 @@ def write_excitation(
     texts: Mapping[str, str] | None = None,
     data: Mapping[str, Any] | None = None,
     force: bool = False,
-) -> None:
-    """The motion for the controller, its page and its numbers, at once.
+) -> tuple[Note, ...]:
+    """The motion for the controller, its page and its numbers, at once; a note where no page can be written.
 
     texts: files for controllers by name, the motion among them (by default the motion alone).  data: its numbers.
     """
@@ -54,10 +55,11 @@ def write_excitation(
     with folder_at_once(out, force=force) as draft:
         for name, text in (texts or {motion: found.trajectory.to_csv()}).items():
             write_file(draft / name, text)
-        write_file(draft / page, written_motion(found))
+        notes = write_page(draft / page, lambda: motion_page(found))
         content = {**(data or found.to_dict()), "limits": limits}
         write_file(draft / numbers, json.dumps(content, indent=1, allow_nan=False) + "\n")
         write_file(draft / limits, limits_toml(found.base.robot, found.limits))
+    return notes
 
 
 # ---------------------------------------------------------------------- identifications
@@ -91,11 +93,11 @@ def write_identification(
         write_model(model, draft / model_file)
         write_file(draft / data, result.to_json() + "\n")
         if isinstance(result, LoopIdentification):
-            write_file(draft / page, commanded_page(result, model))
-            return _write_loops(model, draft)
-        write_file(draft / page, written_fit(result, model, names))
+            told = write_page(draft / page, lambda: commanded_page(result, model).written())
+            return (*told, *_write_loops(model, draft))
+        told = write_page(draft / page, lambda: fit_page(result, model, names))
         notes = _write_robot(model, draft, out)
-    return (*notes, *_loss(result, model, [note.where for note in notes]))
+    return (*told, *notes, *_loss(result, model, [note.where for note in notes]))
 
 
 def _write_loops(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:

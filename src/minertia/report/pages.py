@@ -1,8 +1,4 @@
-"""Pages of results that need no server.
-
-Where the templates are built (`bundle.py`), they show the studio's own components; pages of base parameters,
-identifications and motions fall back to plain ones elsewhere.
-"""
+"""Pages of results that need no server: the studio's own components, filled with a result (`bundle.py`)."""
 
 from __future__ import annotations
 
@@ -14,22 +10,21 @@ from minertia.base.grouping import BaseParameters
 from minertia.excitation.result import FORMAT as MOTION_FORMAT
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
-from minertia.report.base_page import base_facts, base_page
-from minertia.report.bundle import filled, is_built
-from minertia.report.excite_page import excite_page
-from minertia.report.fit_views import fit_view, titled, validation_view
-from minertia.report.identification_page import (
-    FORMAT,
+from minertia.report.bundle import filled
+from minertia.report.fit_views import (
+    FIT_FORMAT,
     SHOWN,
     audit_lines,
-    identification_page,
+    fit_view,
     made_facts,
     physical_sentences,
+    titled,
+    validation_view,
 )
 from minertia.report.motion_views import motion_view
 from minertia.report.numbers import finite
 from minertia.report.robot_data import robot_data
-from minertia.report.robot_views import base_view
+from minertia.report.robot_views import base_facts, base_view
 from minertia.report.shapes import drawn_robot
 from minertia.report.tables import unit_of
 
@@ -46,15 +41,10 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Robot
 
 CURVE = 1500  # points of a curve in a file
-PAGE_FORMAT = 1  # of the pages that have no plain form
+PAGE_FORMAT = 1  # of pages without a format of their own
 
 
 # ---------------------------------------------------------------------- identifications
-
-
-def written_fit(result: Identification, model: IdentifiedModel, names: Mapping[str, str] | None = None) -> str:
-    """The page of an identification, of the best kind that can be written here; names: see `fit_page`."""
-    return fit_page(result, model, names) if is_built() else identification_page(result, model)
 
 
 def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str, str] | None = None) -> str:
@@ -71,7 +61,7 @@ def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str,
         "made": _pairs(made_facts(result)),
     }
     title = f"Identification of {result.problem.campaign.name}"
-    return filled("fit", title, titled(view, names or {}), format_version=FORMAT)
+    return filled("fit", title, titled(view, names or {}), format_version=FIT_FORMAT)
 
 
 def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PreparedLog], judged: Sequence[Residuals]) -> str:
@@ -146,10 +136,8 @@ def _rule(found: Significance) -> dict[str, Any]:
 # ---------------------------------------------------------------------- robots and motions
 
 
-def written_base(base: BaseParameters, frames: str = "joint") -> str:
-    """The page of base parameters, of the best kind that can be written here; frames: see `base_page`."""
-    if not is_built():
-        return base_page(base, frames)
+def base_page(base: BaseParameters, frames: str = "joint") -> str:
+    """Base parameters: classes, relations, certificate; frames: "joint" or "file", in which the classes are given."""
     view = {
         "robot": robot_data(base.robot),
         "base": base_view(base, frames),
@@ -165,10 +153,8 @@ def robot_page(robot: Robot) -> str:
     return filled("robot", robot.name, view, format_version=PAGE_FORMAT, scene=True)
 
 
-def written_motion(found: Excitation) -> str:
-    """The page of an exciting motion, of the best kind that can be written here."""
-    if not is_built():
-        return excite_page(found)
+def motion_page(found: Excitation) -> str:
+    """An exciting motion played, its curves, use of the limits and predicted deviations."""
     title = f"Exciting motion of {found.base.robot.name}"
     return filled("motion", title, motion_view(found), format_version=MOTION_FORMAT, scene=True)
 

@@ -20,8 +20,8 @@ from minertia.report.blocks import (
     Part,
     Words,
     figures,
+    raised,
 )
-from minertia.report.html import units
 from minertia.report.shown_sections import shown_parts
 from minertia.report.tables import unit_of
 from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
@@ -90,7 +90,7 @@ def _parameters(r: Rehearsal) -> list[Block]:
     rows: list[list[Cell]] = [
         [
             NameCell(x.name),
-            units(unit_of(r.robot, x.name)),
+            raised(unit_of(r.robot, x.name)),
             figures(x.true if abs(x.true) > ROUNDING else 0.0, 4),
             figures(x.value, 4),
             figures(x.deviation, 2),

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from minertia.base.derive import base_parameters
-from minertia.base.grouping import BaseParameters
+from minertia.base.grouping import FORMAT, BaseParameters
 from minertia.errors import MinertiaError
 from minertia.report.robot_data import robot_data
 from minertia.report.shapes import drawn_robot
 from minertia.report.tables import class_counts, unit_of
 from minertia.report.words import CLASS_WORDS, certificate_sentences
 from minertia.robot.check import check_robot
+from minertia.robot.effects import ROTOR_SYMBOLS, STANDARD_SYMBOLS
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Note, Robot
+from minertia.version import __version__
 
 
 def robot_view(robot: Robot, *, rotors: bool, friction: bool) -> dict[str, Any]:
@@ -73,3 +75,21 @@ def base_view(base: BaseParameters, frames: str = "joint") -> dict[str, Any]:
         "class_counts": dict(class_counts(base, frames)),
         "certificate": list(certificate_sentences(base)),
     }
+
+
+def base_facts(base: BaseParameters, frames: str) -> dict[str, object]:
+    """How base parameters were found."""
+    symbols = {split_name(name)[0] for name in base.columns}
+    pairs: dict[str, object] = {
+        "minertia": __version__,
+        "page format": FORMAT,
+        "method": base.method,
+        "rotor inertias": "yes" if "IA" in symbols else "no",
+        "friction and offsets": "yes" if symbols & set(STANDARD_SYMBOLS) - set(ROTOR_SYMBOLS) else "no",
+        "gravity [m/s\u00b2]": "(" + ", ".join(f"{g:g}" for g in base.robot.gravity) + ")",
+        "classes in": f"{frames} frames",
+        "random states": f"{base.certificate.states}, seed {base.certificate.seed}",
+    }
+    if base.robot.source:
+        pairs["robot file"] = base.robot.source
+    return pairs

@@ -65,9 +65,9 @@ def _name(result: Any) -> str:
 
 _KINDS: dict[type, tuple[str, Callable[[Any], str]]] = {
     Robot: ("", pages.robot_page),
-    BaseParameters: ("Base parameters of", pages.written_base),
-    Identification: ("Identification of", lambda result: pages.written_fit(result, result.model())),
-    Excitation: ("Exciting motion of", pages.written_motion),
+    BaseParameters: ("Base parameters of", pages.base_page),
+    Identification: ("Identification of", lambda result: pages.fit_page(result, result.model())),
+    Excitation: ("Exciting motion of", pages.motion_page),
     Payload: ("Load", pages.payload_page),
     SignificantParameters: ("Significant parameters of", pages.significance_page),
     ModelComparison: ("Two models", pages.comparison_page),

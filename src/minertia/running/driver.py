@@ -32,13 +32,14 @@ class RobotIdentity:
     """What a driver knows of its robot, None for what it cannot tell.
 
     joints: names of the joints that it tells positions of.  order: those that it commands, in order.  model: of the
-    maker, such as UR10.  serial: its serial number.
+    maker, such as UR10.  serial: its serial number.  description: the URDF that the robot's own system holds.
     """
 
     joints: tuple[str, ...] | None = None
     order: tuple[str, ...] | None = None
     model: str | None = None
     serial: str | None = None
+    description: str | None = None
 
 
 class Driver(abc.ABC):

@@ -29,8 +29,14 @@ from minertia.tables import parse_table
 
 Array = NDArray[np.float64]
 FAR = 1e6  # rad or m: a joint whose range nobody knows
-FAST, SLIDING_FAST = 10.0, 3.0  # rad/s, m/s: where no limit is known; hardly any arm's joint is as fast
-HARD, STRONG = 1e6, 1e12  # rad/s2 or m/s2, N m or N: where no limit is known
+STRONG = 1e12  # N m or N: where no limit is known
+# {what: (turning, sliding)} where no limit is known: hardly any arm's joint is as fast
+ASSUMED = {"velocity": (10.0, 3.0), "acceleration": (100.0, 50.0)}  # rad/s and m/s; rad/s2 and m/s2
+# above these a file does not know: some exporters write 100, 1000 or 1e8; the fastest axes of small arms have 45 rad/s
+BELIEVED = {"velocity": (60.0, 20.0), "acceleration": (1e4, 1e3)}
+# what can be given where the file has none; URDF has no place for accelerations, so these can be given by option alone
+WIDEST = {"velocity": ASSUMED["velocity"], "acceleration": (1000.0, 300.0)}
+UNITS = {"velocity": ("rad/s", "m/s"), "acceleration": ("rad/s2", "m/s2")}
 RATES = ("velocity", "acceleration")
 SAME = 1e-6  # m/s2 between gravities that are the same
 NUMBERS = "excitation.json"  # beside a motion; says whether limits were written with it
@@ -64,14 +70,14 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
     given = [table for table in (beside, *tables) if table is not None]
     known = _known(robot)
     start = LimitsTable({what: _where_known(robot, what, values) for what, values in known.items()})
-    limits = _within_file(robot, limits_from_tables(robot, [start, *given]), known)
+    limits = within_file(robot, limits_from_tables(robot, [start, *given]))
     stated = {what for what in known for table in given if what in table}
     if limits.effort is not None and "effort" not in stated:
         known["effort"] = _positive(_of(robot, "effort"))
     unknown = [
-        f"limits of {what} of {listed(_names(robot, values))} (the file has none; give --limits {what}=...)"
+        f"limits of {what} of {listed(names)} (the file has none{_assumed(what)}; give --limits {what}=...)"
         for what, values in known.items()
-        if what not in stated and _names(robot, values)
+        if what not in stated and (names := _names(robot, values))
     ]
     return GateLimits(limits, (*unknown, *claims(limits).unchecked))
 
@@ -82,7 +88,9 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
 def _known(robot: Robot) -> dict[str, Array]:
     """{what: numbers of the file}, position (n, 2), nan where it says nothing."""
     position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
-    return {"position": position, **{what: _positive(_of(robot, what)) for what in RATES}}
+    rates = {what: _positive(_of(robot, what)) for what in RATES}
+    rates = {what: np.where(v <= _by_kind(robot, BELIEVED[what]), v, np.nan) for what, v in rates.items()}
+    return {"position": position, **rates}
 
 
 def _of(robot: Robot, name: str) -> Array:
@@ -99,9 +107,21 @@ def _where_known(robot: Robot, what: str, values: Array) -> Any:
     """The numbers, and those for joints of which nothing is known."""
     if what == "position":
         return np.where(np.isnan(values), [-FAR, FAR], values).tolist()
+    return np.where(np.isnan(values), _by_kind(robot, ASSUMED[what]), values).tolist()
+
+
+def _by_kind(robot: Robot, values: tuple[float, float]) -> Array:
+    """(n,) of the values of turning and of sliding joints."""
     sliding = np.array([robot.joints[j].kind == "prismatic" for j in robot.independent])
-    open_ended = np.where(sliding, SLIDING_FAST, FAST) if what == "velocity" else np.full(robot.n, HARD)
-    return np.where(np.isnan(values), open_ended, values).tolist()
+    return np.where(sliding, values[1], values[0])
+
+
+def _assumed(what: str) -> str:
+    if what not in ASSUMED:
+        return ""
+    return "; assumed: " + ", ".join(
+        f"{value:g} {unit}" for value, unit in zip(ASSUMED[what], UNITS[what], strict=True)
+    )
 
 
 def _names(robot: Robot, values: Array) -> list[str]:
@@ -110,15 +130,34 @@ def _names(robot: Robot, values: Array) -> list[str]:
     return [name for name, unknown in zip(robot.coordinate_names, is_unknown, strict=True) if unknown]
 
 
-def _within_file(robot: Robot, limits: MotionLimits, known: dict[str, Array]) -> MotionLimits:
-    """No limit is wider than that of the robot's file."""
+def within_file(robot: Robot, limits: MotionLimits) -> MotionLimits:
+    """No limit is wider than that of the robot's file; where it has none, none is wider than what is believable."""
+    known = _known(robot)
+    for what in RATES:
+        _check_believable(robot, what, getattr(limits, what), known[what])
     narrowed = {what: np.fmin(getattr(limits, what), known[what]) for what in RATES}
+    ends = known["position"]
+    narrowed |= {"lower": np.fmax(limits.lower, ends[:, 0]), "upper": np.fmin(limits.upper, ends[:, 1])}
     efforts = _positive(_of(robot, "effort"))
     if limits.effort is not None:
         narrowed["effort"] = np.fmin(limits.effort, efforts)
     elif not np.isnan(efforts).all() and robot.has_parameters:  # switched off by hand; the motors' limits still are
         narrowed["effort"] = np.where(np.isnan(efforts), STRONG, efforts)
     return replace(limits, **narrowed)  # type: ignore[arg-type]
+
+
+def _check_believable(robot: Robot, what: str, given: Array, known: Array) -> None:
+    """Refuse a limit that is given for a joint without one and that no joint has."""
+    widest = _by_kind(robot, WIDEST[what])
+    off = np.isnan(known) & (given > widest * (1 + 1e-9))
+    if off.any():
+        j = int(np.argmax(off))
+        unit = UNITS[what][robot.joints[robot.independent[j]].kind == "prismatic"]
+        where = ": give at most that" + (", or put its limit into the robot's file" if what == "velocity" else "")
+        raise Infeasible(
+            f"joint '{robot.coordinate_names[j]}' has no limit of {what} in its file, and {given[j]:g} {unit} are more "
+            f"than the {widest[j]:g} {unit} that can be given{where}"
+        )
 
 
 # ---------------------------------------------------------------------- the folder of the motion

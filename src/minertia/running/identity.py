@@ -6,18 +6,24 @@ import re
 
 from minertia.errors import Infeasible
 from minertia.excitation.claims import listed
+from minertia.excitation.limits import MotionLimits
 from minertia.robot.robot import Robot
+from minertia.running.described import check_description
 from minertia.running.driver import Driver, RobotIdentity
 
 UNIVERSAL = re.compile(r"(?<![a-z])ur[\s_-]*(\d{1,2})(?!\d)", re.IGNORECASE)
 
 
-def check_identity(driver: Driver, robot: Robot) -> str:
-    """Refuse another robot; what the driver could tell, or that it could not, in a sentence."""
+def check_identity(driver: Driver, robot: Robot, limits: MotionLimits | None = None) -> str:
+    """Refuse another robot; what the driver could tell, or that it could not, in a sentence.
+
+    limits: those that the motion was held against; none is to be wider than the robot's own system allows.
+    """
     found = driver.identity()
     _check_joints(found, robot)
     _check_model(found, robot)
-    return _sentence(found, robot)
+    unsure = "" if found.description is None else check_description(found.description, robot, limits)
+    return _sentence(found, robot, unsure)
 
 
 def _check_joints(found: RobotIdentity, robot: Robot) -> None:
@@ -43,12 +49,17 @@ def _check_model(found: RobotIdentity, robot: Robot) -> None:
         raise Infeasible(f"the robot is a {found.model} and its file is of '{robot.name}': this is another robot")
 
 
-def _sentence(found: RobotIdentity, robot: Robot) -> str:
+def _sentence(found: RobotIdentity, robot: Robot, undescribed: str) -> str:
     told = [f"model {found.model}"] * (found.model is not None)
     told += [f"serial number {found.serial}"] * (found.serial is not None)
     told += [f"joints {listed(list(found.joints or ()))}"] * (found.joints is not None)
     told += ["commands in their order"] * (found.order is not None)
     told += ["not in which order it takes commands"] * (found.joints is not None and found.order is None)
+    if found.description is not None:
+        same = (
+            f"a description that was not compared ({undescribed})" if undescribed else "a description of the same axes"
+        )
+        told.append(same)
     if not told:
         return f"this driver cannot tell which robot it moves: see to it that it is '{robot.name}'"
     unsure = "" if found.joints is not None or _is_known(found, robot) else f"; see to it that it is '{robot.name}'"

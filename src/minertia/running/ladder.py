@@ -28,6 +28,8 @@ DRIFT = 0.02  # part of the time by which they may differ besides
 PERIODS = 5e-4, 0.1  # s: a command leads on by one of them
 FIRST = 0.1  # part of its speed at which a motion begins on a real robot
 SETTLE = 0.2  # s for which the last posture is held
+CREEP = 0.02  # rad/s or m/s, at most, from where the robot stands to the first posture of a motion
+STEEPEST = 1.875  # largest slope of the quintic from 0 to 1 that begins and ends at rest
 LOOK, LOOKS_A_SECOND, MOST_LOOKS = 500, 50, 100_000  # times at which the largest velocities of a motion are taken
 BY_HAND = "stopped by hand"
 SLOWEST = 0.01  # part of its speed at which a motion can be run
@@ -108,17 +110,22 @@ def climb(
 ) -> list[RungLog]:
     """Run a motion at each speed in turn; the first that is aborted is the last one.
 
-    motion: from rest to rest, from a posture back to it.  stop: asked once a period whether a person wants to stop.
-    listen: told every state that was judged good, after its command was sent.  say: told what is not watched.
+    A robot that is not simulated begins with a tenth of the speed at most.  The first command is where the robot
+    stands; it creeps to the first posture before the motion begins.  motion: from rest to rest, from a posture back to
+    it.  stop: asked once a period whether a person wants to stop.  listen: told every state that was judged good, after
+    its command was sent.  say: told what is not watched.
     """
     check_speeds(speeds)
+    if not driver.is_simulated:
+        check_first(speeds)
     if not PERIODS[0] <= driver.period <= PERIODS[1] * (1 + 1e-9):
         raise InputError(
             f"robots take a command every {PERIODS[0]:g} to {PERIODS[1]:g} s, not every {driver.period:g} s"
         )
     logs: list[RungLog] = []
     for speed in speeds:
-        rung = _Rung(driver, motion, guard, speed, stop, listen, _mute if logs else say)
+        held = logs[-1].commanded[-1] if logs else None
+        rung = _Rung(driver, motion, guard, speed, stop, listen, _mute if logs else say, held)
         logs.append(rung.run())
         try:
             if progress is not None:
@@ -161,6 +168,28 @@ class _Clocks:
 
 
 @dataclass
+class _Creep:
+    """From where a robot stands to the first posture of its motion, slowly and from rest to rest."""
+
+    start: Array
+    end: Array
+    duration: float  # s
+    gone: float = 0.0  # s
+
+    @classmethod
+    def of(cls, start: Array, end: Array) -> _Creep:
+        return cls(start, end, STEEPEST * float(np.abs(end - start).max()) / CREEP)
+
+    def after(self, passed: float) -> tuple[Array, Array] | None:
+        """Position and velocity (n,) as much later [s]; None where the motion may begin."""
+        self.gone += passed
+        if self.gone >= self.duration:
+            return None
+        x, way = self.gone / self.duration, self.end - self.start
+        return self.start + way * x**3 * (10 - 15 * x + 6 * x**2), way * 30 * x**2 * (1 - x) ** 2 / self.duration
+
+
+@dataclass
 class _Rung:
     """One run: where it stands, and its rows."""
 
@@ -171,6 +200,7 @@ class _Rung:
     stop: Stop
     listen: Listen = _deaf
     say: Callable[[str], None] = _mute
+    held_at: Array | None = None  # (n,) command that the robot holds; None: where it stands
     rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
@@ -211,7 +241,7 @@ class _Rung:
         """Look where the robot is."""
         looks = min(max(LOOK, int(LOOKS_A_SECOND * self.motion.duration)), MOST_LOOKS)
         self.fastest = self.speed * np.abs(self.motion.at(np.linspace(0.0, self.motion.duration, looks))[1]).max(axis=0)
-        self.commanded = self.motion.at(0.0)[0][0]
+        first = self.motion.at(0.0)[0][0]
         self.phase, self.held, self.silent = 0.0, 0.0, 0
         self.before: JointReading | None = None
         self.following = Following(self.guard, self.driver.period)
@@ -223,8 +253,10 @@ class _Rung:
         self.guard, wrong, unwatched = self.guard.watching(now)
         if unwatched:
             self.say(unwatched)
-        wrong = wrong or self.guard.place(now.q, self.commanded) or ""
+        wrong = wrong or self.guard.place(now.q, first) or ""
         if not wrong:
+            self.creep = _Creep.of(now.q if self.held_at is None else self.held_at, first)
+            self.commanded = self.creep.start
             self._send(now)
         return wrong
 
@@ -234,10 +266,12 @@ class _Rung:
             return None
         if not np.isfinite(now.t):  # by which the motion goes on
             raise DriverError("the robot tells no time")
-        for what, values in (("positions", now.q), ("efforts", now.effort)):
-            if values is not None and np.shape(values) != (len(self.guard.names),):
-                raise DriverError(f"the robot tells {np.size(values)} {what} of {len(self.guard.names)} joints")
-        return now
+        q = np.array(now.q, float)  # drivers may tell every state from one buffer
+        effort = None if now.effort is None else np.array(now.effort, float)
+        for what, values in (("positions", q), ("efforts", effort)):
+            if values is not None and values.shape != (len(self.guard.names),):
+                raise DriverError(f"the robot tells {values.size} {what} of {len(self.guard.names)} joints")
+        return JointReading(float(now.t), q, effort)
 
     def _go(self) -> str:
         """Period by period: read, judge, record, command; why it ended, "" at the end of the motion."""
@@ -269,15 +303,20 @@ class _Rung:
         """Command what is due a period later, and keep the row."""
         passed = self._passed(now)
         self.clocks.spent += passed
+        q, qd = self.creep.after(passed) or self._next(passed)
+        self.following.commanded(q - self.commanded)
+        self.commanded = q
+        self.rows.append((now, self.commanded))
+        self.before = now
+        self.driver.command(self.commanded.copy(), qd)
+
+    def _next(self, passed: float) -> tuple[Array, Array]:
+        """Position and velocity (n,) of the motion, as much later; at its end it is held."""
         self.phase += self.speed * passed
         if self.phase >= self.motion.duration:
             self.held += passed
         q, qd, _ = self.motion.at(min(self.phase, self.motion.duration))
-        self.following.commanded(q[0] - self.commanded)
-        self.commanded = q[0]
-        self.rows.append((now, self.commanded))
-        self.before = now
-        self.driver.command(self.commanded, self.speed * qd[0] * (self.held == 0))
+        return q[0], self.speed * qd[0] * (self.held == 0)
 
     def _passed(self, now: JointReading) -> float:
         """Time [s] by which the motion goes on: never more than a period, so that no command is too fast."""

@@ -138,6 +138,8 @@ def robot_digest(robot: Robot) -> str:
         "places": [[*j.R, j.p] for j in numeric.joints],
         "frames": {name: [str(frame.joint), *frame.pose] for name, frame in numeric.frames.items()},
         "values": [robot.gravity, values, robot.effects, robot.motor_effects, robot.constants, robot.coupling],
+        "links": [None if ten is None else list(ten) for ten in numeric.links],
+        "seed": robot.seed,  # on which branch loops are assembled
         "loops": [
             [cut.name, cut.kind, str(cut.first), str(cut.second), cut.first_pose, cut.second_pose]
             for cut in numeric.cuts
@@ -192,8 +194,9 @@ def require_rehearsed(
     if path is None:
         raise MinertiaError(f"this motion was not rehearsed on a simulated robot: {how}")
     record = read_record(path)
-    if record.get("driver") != SIMULATED or record.get("passed") is not True:
-        why = record.get("aborted") or "it was not run on a simulated robot"
+    aborted = record.get("aborted")
+    if record.get("driver") != SIMULATED or record.get("passed") is not True or aborted != "":
+        why = aborted or "it was not run on a simulated robot"
         raise MinertiaError(f"the rehearsal in '{path}' was not passed ({why}): {how}")
     for key, own, said in (
         ("motion", motion_digest(motion), "is of another motion"),
@@ -203,7 +206,7 @@ def require_rehearsed(
         if own is not None and record.get(key) != own:
             raise MinertiaError(f"the rehearsal in '{path}' {said}: {how}")
     told = _number(record.get("rate"))
-    if told is None or abs(told - rate) > SAME_RATE * rate:
+    if told is None or not abs(told - rate) <= SAME_RATE * rate:
         had = "no rate" if told is None else f"{told:g} commands a second"
         raise MinertiaError(f"the rehearsal in '{path}' had {had}, not {rate:g}: give that --rate, or {how}")
     speeds = record.get("speeds")

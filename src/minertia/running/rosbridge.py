@@ -22,12 +22,13 @@ from minertia.running.driver import Driver, DriverError, JointReading, RobotIden
 Array = NDArray[np.float64]
 STATES, COMMANDS = "/joint_states", "/forward_position_controller/commands"
 STATE_TYPE, COMMAND_TYPE = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
-LONGEST = 1 << 20  # bytes of a message
+LONGEST = 1 << 24  # bytes of a message; descriptions of robots are the longest
 OPENING = 10.0  # s to reach the robot
 MOST = 1000  # messages taken in one period
 ASKING = 1.0  # s to wait for the joints of the states, and for those of the controller
-ASKED = "minertia-joints"  # mark of the question for them
-STRINGS = 9  # kind of a parameter that is a list of texts, in rcl_interfaces
+ASKED, ASKED_WHICH = "minertia-joints", "minertia-description"  # marks of the questions
+PUBLISHER = "/robot_state_publisher"  # node that holds the description of the robot
+TEXT, TEXTS = 4, 9  # kinds of parameters that are a text or a list of them, in rcl_interfaces
 
 
 class RosbridgeDriver(Driver):
@@ -60,19 +61,23 @@ class RosbridgeDriver(Driver):
         self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
 
     def identity(self) -> RobotIdentity:
-        """Joints of the states, and those of the controller in its order, where both tell them soon enough."""
-        service = self.commands.rsplit("/", 1)[0] + "/get_parameters"
-        self._send(op="call_service", service=service, id=ASKED, args={"names": ["joints"]})
+        """Joints of the states, those of the controller in its order, and the description, where told soon enough."""
+        controller = self.commands.rsplit("/", 1)[0]
+        for mark, node, name in ((ASKED, controller, "joints"), (ASKED_WHICH, PUBLISHER, "robot_description")):
+            self._send(op="call_service", service=f"{node}/get_parameters", id=mark, args={"names": [name]})
         joints: dict[str, None] = {}  # several publishers may tell some each
-        order: tuple[str, ...] | None = None
-        is_answered, end = False, monotonic() + ASKING
-        while not (is_answered and joints.keys() >= set(self.names)) and (left := end - monotonic()) > 0:
+        answers: dict[str, dict[str, Any]] = {}
+        end = monotonic() + ASKING
+        while not (len(answers) == 2 and joints.keys() >= set(self.names)) and (left := end - monotonic()) > 0:
             message = _message(self._received(left))
             if message.get("op") == "publish" and message.get("topic") == self.states:
                 joints |= dict.fromkeys(_texts(message.get("msg"), "name") or ())
-            elif message.get("op") == "service_response" and message.get("id") == ASKED:
-                order, is_answered = _joints_answered(message), True
-        return RobotIdentity(joints=tuple(joints) or None, order=order)
+            elif message.get("op") == "service_response" and message.get("id") in (ASKED, ASKED_WHICH):
+                answers[message["id"]] = message
+        order = _texts(_parameter(answers.get(ASKED, {}), TEXTS), "string_array_value")
+        text = _parameter(answers.get(ASKED_WHICH, {}), TEXT).get("string_value")
+        description = text if isinstance(text, str) and text else None
+        return RobotIdentity(joints=tuple(joints) or None, order=order, description=description)
 
     def read(self) -> JointReading | None:
         """The newest state that has come; what came before it is passed over."""
@@ -103,6 +108,8 @@ class RosbridgeDriver(Driver):
                 return None
             state = message["msg"]
             where = {name: k for k, name in enumerate(state["name"])}
+            if len({len(where), len(state["name"]), len(state["position"])}) != 1:
+                raise ValueError("names that come twice, or more of them than positions")
             if not where.keys() >= set(self.names):
                 return None
             order = [where[name] for name in self.names]
@@ -152,12 +159,12 @@ def _texts(table: Any, key: str) -> tuple[str, ...] | None:
     return tuple(values) if is_list else None  # type: ignore[arg-type]
 
 
-def _joints_answered(message: dict[str, Any]) -> tuple[str, ...] | None:
-    """The parameter `joints` of a controller; None where it has none."""
+def _parameter(message: dict[str, Any], kind: int) -> dict[str, Any]:
+    """The one parameter that a node answers with; an empty one where it has none of this kind."""
     values = message.get("values")
     first = values.get("values") if isinstance(values, dict) and message.get("result") is not False else None
     entry = first[0] if isinstance(first, list) and first else None
-    return _texts(entry, "string_array_value") if isinstance(entry, dict) and entry.get("type") == STRINGS else None
+    return entry if isinstance(entry, dict) and entry.get("type") == kind else {}
 
 
 def _picked(values: Sequence[float], order: Sequence[int]) -> Array:

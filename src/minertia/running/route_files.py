@@ -14,7 +14,7 @@ from minertia.excitation.trajectory import SECONDS, Trajectory
 from minertia.files import is_file
 from minertia.robot.robot import Robot
 from minertia.running.gate import Gate, check_columns
-from minertia.running.gate_limits import gate_limits
+from minertia.running.gate_limits import gate_limits, within_file
 
 PARTS = ("approach", "excitation", "return")
 JOINED = 1e-6  # rad or m between the end of a part and the beginning of the next one
@@ -23,7 +23,8 @@ JOINED = 1e-6  # rad or m between the end of a part and the beginning of the nex
 def read_route(path: str | Path, robot: Robot, limits: MotionLimits | None = None) -> Route:
     """A closed route: from rest to rest, from a posture back to it, within every limit at every time.
 
-    limits: by default those of the robot's file and of the folder of the motion, as `gate_limits` has them.
+    limits: by default those of the robot's file and of the folder of the motion, as `gate_limits` has them;
+    none that is given is wider than that of the robot's file.
     """
     found = _files(Path(path))
     for name, part in found:
@@ -31,7 +32,7 @@ def read_route(path: str | Path, robot: Robot, limits: MotionLimits | None = Non
     for (first, a), (second, b) in zip(found, [*found[1:], found[0]], strict=True):
         if np.abs(a.q[-1] - b.q[0]).max() > JOINED:
             raise Infeasible(f"'{first}' does not end where '{second}' begins; write both in one go, with --from")
-    gate = Gate(robot, gate_limits(path, robot).limits if limits is None else limits)
+    gate = Gate(robot, gate_limits(path, robot).limits if limits is None else within_file(robot, limits))
     parts = tuple((name, SampledMotion(part)) for name, part in found)
     for name, motion in parts:
         gate.check(name, motion)

@@ -13,15 +13,15 @@ from minertia.fleet.calendar import day_name
 from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
-from minertia.report.fleet_page import SHADES, fleet_page
+from minertia.report.bundle import write_page
+from minertia.report.fleet_page import fleet_page
 from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text
+from minertia.report.fleet_views import strip_view
 from minertia.report.numbers import rounded
 from minertia.studio.job_work import JobWork
 
 Array = NDArray[np.float64]
-DAYS_SHOWN = 180
 MOST_POINTS = 400_000  # of all streams in one view; robots with alarms come first
-WORDS = {"hole": "no logs", "learn": "learning", "mute": "not judged", **{name: text for _, name, text in SHADES}}
 
 
 def fleet(work: JobWork) -> tuple[dict[str, Any], str]:
@@ -38,15 +38,13 @@ def fleet(work: JobWork) -> tuple[dict[str, Any], str]:
     data = found.to_json(store.title, [], arithmetic)
     with folder_at_once(work.out) as draft:
         page = fleet_page(found, store=store.title, faults=conflicts, arithmetic=arithmetic)
-        write_file(draft / "fleet.html", page)
+        write_page(draft / "fleet.html", page.written)
         write_file(draft / "drift.json", json.dumps(data, indent=1, allow_nan=False) + "\n")
     return {"store": store.title, "faults": faults, **fleet_view(found)}, found.statement
 
 
 def fleet_view(drift: FleetDrift) -> dict[str, Any]:
     """A judged fleet as plain data."""
-    last = drift.days[1]
-    first = max(drift.days[0], last - DAYS_SHOWN + 1)
     names, _ = ranked_robots(drift)
     streams: dict[str, list[dict[str, Any]]] = {}
     points = 0
@@ -57,11 +55,7 @@ def fleet_view(drift: FleetDrift) -> dict[str, Any]:
             streams[name] = [_stream(drift, s) for s in own]
     return {
         "statement": drift.statement,
-        "first": day_name(first),
-        "last": day_name(last),
-        "days": last - first + 1,
-        "shades": WORDS,
-        "robots": [{"name": n, "alarms": _count(drift, n), "days": _shades(drift, n, first, last)} for n in names],
+        **strip_view(drift, names),
         "alarms": [_alarm(a) for a in drift.alarms],
         "watch": [_alarm(a) for a in drift.watch],
         "not_judged": [list(row) for row in not_judged_table(drift).rows],
@@ -70,31 +64,9 @@ def fleet_view(drift: FleetDrift) -> dict[str, Any]:
     }
 
 
-def _count(drift: FleetDrift, robot: str) -> int:
-    return sum(a.robot == robot for a in drift.alarms)
-
-
 def _alarm(a: FleetAlarm) -> dict[str, Any]:
     texts = {"by": change_text(a), "began": since_text(a), "chance": chance_text(a)}
     return {"robot": a.robot, "joint": a.joint, "what": a.what, "suggestion": a.suggestion, "cost": a.cost, **texts}
-
-
-def _shades(drift: FleetDrift, robot: str, first: int, last: int) -> list[str]:
-    """What each day of a robot was like, from the first to the last."""
-    own = drift.robots[robot]
-    found = {d: "learn" if d <= own.learnt[1] else "mute" for d in own.days}
-    top: dict[int, float] = {}
-    for s in drift.streams:
-        if s.stream.robot == robot:
-            for d, e in zip(s.process.days.tolist(), s.process.e.tolist(), strict=True):
-                top[d] = max(top.get(d, 0.0), e)
-    found |= {d: _shade(e) for d, e in top.items()}
-    return [found.get(d, "hole") for d in range(first, last + 1)]
-
-
-def _shade(e: float) -> str:
-    log = np.log10(max(e, 1e-300))
-    return [name for edge, name, _ in SHADES if log >= edge or edge < 0][-1]
 
 
 def _stream(drift: FleetDrift, judged: JudgedStream) -> dict[str, Any]:

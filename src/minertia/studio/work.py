@@ -295,6 +295,7 @@ def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
 
 def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     """Logs of a simulated robot, for a campaign without one."""
+    from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.read import read_robot
     from minertia.validation.rehearsal import rehearse
@@ -311,7 +312,7 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
     work.tell("looking for motions", 0.02)
     found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)
-    write_file(work.out / "rehearsal.html", rehearsal_page(found, work.out).written())
+    write_page(work.out / "rehearsal.html", rehearsal_page(found, work.out).written)
     logs = {}
     for name in ("training", "unseen"):
         path = work.out / f"{name}-log.csv"

@@ -1,18 +1,22 @@
 import { Fragment, type ReactNode, useMemo } from "react";
 import { Facts } from "../parts/bits";
+import { Verdict } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
 import { Plot } from "../parts/plot";
-import { DataTable } from "../parts/table";
+import { Strip, type StripView } from "../parts/strip";
+import { DataTable, Sentences } from "../parts/table";
+import type { VerdictData } from "../types";
 import { Document, type PageData, type Part } from "./shell";
 
 type Cell = string | { name: string } | { offset: number; far: boolean };
 interface TableData { headers: string[]; rows: Cell[][]; right: number[] }
-interface ChartData { title: string; unit: string; over: string; log: boolean; t: number[]; lines: [string, (number | null)[]][] }
-interface Block { words?: string; links?: [string, string][]; table?: TableData; chart?: ChartData }
-interface DocumentView { lead: string; facts: [string, string][]; parts: { title: string; blocks: Block[] }[] }
+interface ChartData { title: string; unit: string; over: string; log: boolean; t: number[]; lines: [string, (number | null)[]][]; edges: string[]; marks: number[]; span: [number, number] | null }
+interface Block { words?: string; links?: [string, string][]; list?: string[]; strip?: StripView; table?: TableData; chart?: ChartData }
+export interface DocumentView { verdict: VerdictData | null; lead: string; facts: [string, string][]; parts: { title: string; blocks: Block[] }[] }
 
 const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 const MEASURED = { colour: "--measured", width: 3.4 }; // under the others, so that both stay visible where they agree
+const EDGE = { colour: COLOURS[0], width: 0.7, dash: [2, 3], quiet: true }; // of a band about the first line
 const WIDEST = 4; // deviations at either end of the scale
 
 /** A page of blocks: sentences, tables, charts, files. */
@@ -21,15 +25,24 @@ export function DocumentPage({ data }: { data: PageData<DocumentView> }) {
   return (
     <Document
       data={data}
-      summary={
-        <>
-          <p className="lead">{view.lead}</p>
-          <Facts pairs={view.facts} />
-        </>
-      }
-      parts={view.parts.map((part, k): Part => ({ id: `part${k + 1}`, title: part.title, body: grouped(part.blocks) }))}
+      summary={<Summary view={view} />}
+      parts={partsOf(view)}
     />
   );
+}
+
+export function Summary({ view }: { view: DocumentView }) {
+  return (
+    <>
+      <p className="lead">{view.lead}</p>
+      {view.verdict && <Verdict verdict={view.verdict} open />}
+      <Facts pairs={view.facts} />
+    </>
+  );
+}
+
+export function partsOf(view: DocumentView): Part[] {
+  return view.parts.map((part, k) => ({ id: `part${k + 1}`, title: part.title, body: grouped(part.blocks) }));
 }
 
 /** Blocks in their order; charts that follow one another stand side by side where there is room. */
@@ -51,8 +64,10 @@ function grouped(blocks: Block[]): ReactNode {
   return found;
 }
 
-function drawn({ words, links, table }: Block): ReactNode {
+function drawn({ words, links, list, strip, table }: Block): ReactNode {
   if (words !== undefined) return <p>{words}</p>;
+  if (list) return <Sentences texts={list} />;
+  if (strip) return <Strip view={strip} />;
   if (links)
     return (
       <ul className="links">
@@ -79,7 +94,7 @@ function cell(value: Cell): ReactNode {
 }
 
 function ChartBlock({ chart, tall }: { chart: ChartData; tall: boolean }) {
-  const series = useMemo(() => chart.lines.map(([label, values], k) => ({ label, values, ...(label === "measured" ? MEASURED : { colour: COLOURS[k % COLOURS.length] }) })), [chart]);
+  const series = useMemo(() => chart.lines.map(([label, values], k) => ({ label, values, ...(label === "measured" ? MEASURED : chart.edges.includes(label) ? EDGE : { colour: COLOURS[k % COLOURS.length] }) })), [chart]);
   const over = useMemo(() => (chart.over === "time" ? undefined : { name: chart.over, unit: "" }), [chart.over]);
-  return <Plot title={chart.title} unit={chart.unit} t={chart.t} series={series} over={over} log={chart.log} height={tall ? 230 : 170} />;
+  return <Plot title={chart.title} unit={chart.unit} t={chart.t} series={series} over={over} log={chart.log} marks={chart.marks} span={chart.span} height={tall ? 230 : 170} />;
 }

@@ -1,5 +1,6 @@
-import { Deviations, LimitUse, MotionCurves, MotionWords, Played } from "../parts/motion";
+import { Deviations, LimitUse, MotionCurves, MotionWords, Played, type PlayedView } from "../parts/motion";
 import type { MotionView } from "../types";
+import { type DocumentView, partsOf, Summary } from "./document";
 import { Document, type PageData } from "./shell";
 
 export function MotionPage({ data }: { data: PageData<MotionView> }) {
@@ -21,4 +22,10 @@ export function MotionPage({ data }: { data: PageData<MotionView> }) {
       ]}
     />
   );
+}
+
+/** A page of blocks about motions, which are played first of all. */
+export function PlayedPage({ data }: { data: PageData<DocumentView & { played: PlayedView }> }) {
+  const { view } = data;
+  return <Document data={data} summary={<Summary view={view} />} parts={[{ id: "played", title: "The motions played", body: <Played view={view.played} /> }, ...partsOf(view)]} />;
 }

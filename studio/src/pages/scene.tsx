@@ -1,5 +1,5 @@
-import { MotionPage } from "./motion";
+import { MotionPage, PlayedPage } from "./motion";
 import { RobotPage } from "./robot";
 import { mount } from "./shell";
 
-mount({ motion: MotionPage, robot: RobotPage });
+mount({ motion: MotionPage, played: PlayedPage, robot: RobotPage });

@@ -11,14 +11,16 @@ const COLOURS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"]
 const QUANTITIES: Record<string, [string, string]> = { q: ["positions", "rad or m"], qd: ["velocities", "rad/s or m/s"], qdd: ["accelerations", "rad/s² or m/s²"] };
 const POOR = 0.1;
 
+export type PlayedView = Pick<MotionView, "joints" | "limits" | "postures" | "drawing" | "robot" | "floor" | "boxes" | "rooms">;
+
 /** Postures with one joint at an end of its range and the others as they are now: how far a motion could go. */
-function atLimits(view: MotionView, now: number[]): number[][] {
+function atLimits(view: PlayedView, now: number[]): number[][] {
   const ends = view.joints.flatMap((_, j) => [view.limits.lower[j], view.limits.upper[j]].map((end) => [j, end] as const));
   return ends.filter(([, end]) => end !== null).map(([j, end]) => now.map((value, k) => (k === j ? (end as number) : value)));
 }
 
 /** The motion played in three dimensions, with what stands around the robot. */
-export function Played({ view }: { view: MotionView }) {
+export function Played({ view }: { view: PlayedView }) {
   const [capsules, setCapsules] = useState(true);
   const [limits, setLimits] = useState(false);
   const { t, q } = view.postures;

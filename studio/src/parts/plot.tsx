@@ -78,7 +78,7 @@ function pressed(plot: uPlot, key: string): boolean {
 }
 
 /** Curves over time, or over something else: drag to zoom, double-click for all of it; plots of one group zoom and point together. */
-export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark, detail }: {
+export function Plot({ title, t, series, unit, height = 170, group, bounds, over = TIME, log = false, mark, marks, span, detail }: {
   title: string;
   t: number[];
   series: Series[];
@@ -89,6 +89,8 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
   over?: Axis;
   log?: boolean;
   mark?: number; // a place on the horizontal axis
+  marks?: number[]; // events on it
+  span?: [number, number] | null; // a part of it that is shaded
   detail?: (from: number, to: number) => Promise<Detail | null>; // more points of the part that is shown
 }) {
   const place = useRef<HTMLDivElement>(null);
@@ -158,6 +160,25 @@ export function Plot({ title, t, series, unit, height = 170, group, bounds, over
                 own.ctx.save();
                 own.ctx.strokeStyle = css("--accent");
                 own.ctx.lineWidth = 2;
+                own.ctx.beginPath();
+                own.ctx.moveTo(x, own.bbox.top);
+                own.ctx.lineTo(x, own.bbox.top + own.bbox.height);
+                own.ctx.stroke();
+                own.ctx.restore();
+              }
+              if (span) {
+                const [from, to] = span.map((x) => own.valToPos(x, "x", true));
+                own.ctx.save();
+                own.ctx.globalAlpha = 0.15;
+                own.ctx.fillStyle = css("--warn");
+                own.ctx.fillRect(from, own.bbox.top, Math.max(2, to - from), own.bbox.height);
+                own.ctx.restore();
+              }
+              for (const place of marks ?? []) {
+                const x = own.valToPos(place, "x", true);
+                own.ctx.save();
+                own.ctx.strokeStyle = css("--soft");
+                own.ctx.setLineDash([4, 4]);
                 own.ctx.beginPath();
                 own.ctx.moveTo(x, own.bbox.top);
                 own.ctx.lineTo(x, own.bbox.top + own.bbox.height);
