@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from minertia.calibration.chain import Array, Chain, chain_of, moved
-from minertia.calibration.choice import LEVELS, Choice, chosen, groups_of
-from minertia.calibration.fit import Fit
-from minertia.calibration.folds import LeftOut, Problem, left_out, regions, without_groups
+from minertia.calibration.choice import LEVELS, LevelChoice, chosen, groups_of
+from minertia.calibration.fit import GeometryFit
+from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, left_out, regions, without_groups
 from minertia.calibration.joints import joint_columns
 from minertia.calibration.judging import judged
 from minertia.calibration.measures import SamePointMeasure
 from minertia.calibration.readings import MeasurementColumns, Measurements, parse_columns, read_measurements
-from minertia.calibration.result import Calibration, Errors, Shown, errors_row
+from minertia.calibration.result import Calibration, ReadingErrors, ShownGeometry, errors_row
 from minertia.calibration.setups import other_readings
 from minertia.calibration.spread import spread_of
 from minertia.errors import InputError, UnknownName
@@ -97,7 +97,7 @@ def _calibrated(
     reach = _reach(problem)
     others = other_readings(problem, reach)
     tell("levels of corrections, judged on regions left out")
-    choice = chosen(problem, levels) if options.levels is None else Choice(levels, ())
+    choice = chosen(problem, levels) if options.levels is None else LevelChoice(levels, ())
     tell(f"fit of {', '.join(choice.levels) or 'base and tool'}")
     nominal = problem.fit(())
     found = problem.fit(choice.groups, start=nominal.state) if choice.levels else nominal
@@ -124,7 +124,9 @@ def _calibrated(
     return replace(made, verdict=verdict)
 
 
-def _problem(chain: Chain, m: Measurements, groups: Sequence[str], like: Problem | None = None) -> Problem:
+def _problem(
+    chain: Chain, m: Measurements, groups: Sequence[str], like: GeometryProblem | None = None
+) -> GeometryProblem:
     """Postures with the joint corrections of some groups; like: those of another problem, their shapes scaled alike."""
     gravity = np.array(chain.robot.gravity, float)
     wanted = [g for g in groups if g not in ("zeros", "lengths", "angles")]
@@ -137,7 +139,7 @@ def _problem(chain: Chain, m: Measurements, groups: Sequence[str], like: Problem
         columns = [
             replace(c, shape=c.shape[n:] * _ratio(known[c.name].shape, c.shape[:n])) for c in both if c.name in known
         ]
-    return Problem(chain, m.postures, tuple(columns), m.places)
+    return GeometryProblem(chain, m.postures, tuple(columns), m.places)
 
 
 def _ratio(a: Array, b: Array) -> float:
@@ -145,21 +147,21 @@ def _ratio(a: Array, b: Array) -> float:
     return float(a @ b) / max(float(b @ b), 1e-300)
 
 
-def _reach(problem: Problem) -> float:
+def _reach(problem: GeometryProblem) -> float:
     """Largest extent of the places that the tool comes to [m]."""
     chain = problem.chain
     tool = moved(chain.nominal, chain.is_hinge, chain.positions(problem.postures.q)).tool
     return max(float(np.ptp(tool[:, :3, 3], axis=0).max()), 0.1)
 
 
-def _errors(name: str, problem: Problem, fits: Sequence[Fit]) -> Errors:
+def _errors(name: str, problem: GeometryProblem, fits: Sequence[GeometryFit]) -> ReadingErrors:
     """Figures of a file for the fit, for base and tool alone, and for zeros alone."""
     everything = np.arange(problem.postures.count)
     sizes = [problem.errors(without_groups(f), everything)[1] for f in fits]
     return errors_row(name, sizes[0], sizes[1], sizes[2])
 
 
-def _folds(problem: Problem, choice: Choice, training: Errors) -> Errors:
+def _folds(problem: GeometryProblem, choice: LevelChoice, training: ReadingErrors) -> ReadingErrors:
     """Errors on regions left out, where no posture was kept back."""
     tried = dict(choice.tried)
     if choice.levels not in tried:
@@ -167,11 +169,11 @@ def _folds(problem: Problem, choice: Choice, training: Errors) -> Errors:
         if len(np.unique(region)) < 2:
             return training
         tried = {choice.levels: left_out(problem, choice.groups, region), (): left_out(problem, (), region)}
-    best: LeftOut = tried[choice.levels]
+    best: RegionsLeftOut = tried[choice.levels]
     return errors_row("regions left out", best.sizes, tried[()].sizes)
 
 
-def _shown(found: Fit) -> Shown:
+def _shown(found: GeometryFit) -> ShownGeometry:
     """Ranks of the columns at these postures, joint corrections left out, and what is hardly shown."""
     layout = found.layout
     rows = layout.linearised(found.state)
@@ -187,10 +189,10 @@ def _shown(found: Fit) -> Shown:
     here = int((s > RANK * s[0]).sum())
     gap = float(s[here - 1] / s[here]) if here < len(s) else float("inf")
     weak = _weak(found, A.shape[1])
-    return Shown(frames + own, here - max(groups, 0), gap, float(s[here - 1] / s[0]), weak)
+    return ShownGeometry(frames + own, here - max(groups, 0), gap, float(s[here - 1] / s[0]), weak)
 
 
-def _weak(found: Fit, count: int) -> tuple[str, ...]:
+def _weak(found: GeometryFit, count: int) -> tuple[str, ...]:
     """Names that make up directions which these postures hardly show."""
     rows = found.layout.linearised(found.state)
     A = rows.A[:, found.active]

@@ -125,7 +125,7 @@ def matrix_of(pose: Pose) -> Array:
     return T
 
 
-class Moved(NamedTuple):
+class MovedChain(NamedTuple):
     """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before the motion of each, `tool` (N, 4, 4)."""
 
     frames: Array
@@ -142,7 +142,7 @@ class Moved(NamedTuple):
         return J.reshape(N, 6, 6 * frames)
 
 
-def moved(placements: Array, is_hinge: Sequence[bool], positions: Array) -> Moved:
+def moved(placements: Array, is_hinge: Sequence[bool], positions: Array) -> MovedChain:
     """Where all frames are at N postures: placements (n + 1, 4, 4), joint positions (N, n)."""
     N, n = positions.shape
     frames = np.empty((N, n + 1, 4, 4))
@@ -151,7 +151,7 @@ def moved(placements: Array, is_hinge: Sequence[bool], positions: Array) -> Move
         frames[:, j] = T @ placements[j]
         T = frames[:, j] @ _motion(is_hinge[j], positions[:, j])
     frames[:, n] = T @ placements[n]
-    return Moved(frames, frames[:, n])
+    return MovedChain(frames, frames[:, n])
 
 
 def _motion(turns: bool, q: Array) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.calibration.folds import LeftOut, Problem, capped, left_out, regions
+from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, capped, left_out, regions
 
 LEVELS: dict[str, tuple[str, ...]] = {  # what each adds to those before it
     "zeros": ("zeros",),
@@ -20,11 +20,11 @@ MOST_POSTURES = 200  # in the fits that judge levels
 
 
 @dataclass(frozen=True)
-class Choice:
+class LevelChoice:
     """Levels that were taken, and what each that was tried left on regions left out [m, rad]."""
 
     levels: tuple[str, ...]
-    tried: tuple[tuple[tuple[str, ...], LeftOut], ...]
+    tried: tuple[tuple[tuple[str, ...], RegionsLeftOut], ...]
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -37,31 +37,31 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
     return tuple(group for level in levels for group in LEVELS[level])
 
 
-def chosen(problem: Problem, levels: Sequence[str]) -> Choice:
+def chosen(problem: GeometryProblem, levels: Sequence[str]) -> LevelChoice:
     """Levels in their order, each kept where it makes regions left out better, most of them and clearly."""
     some = _some(problem)
     region = regions(some)
     if len(np.unique(region)) < 2:
-        return Choice(tuple(levels), ())
+        return LevelChoice(tuple(levels), ())
     taken: tuple[str, ...] = ()
     best = last = left_out(some, (), region)
-    tried: list[tuple[tuple[str, ...], LeftOut]] = [((), best)]
+    tried: list[tuple[tuple[str, ...], RegionsLeftOut]] = [((), best)]
     for k in range(1, len(levels) + 1):
         now = tuple(levels[:k])
         last = left_out(some, groups_of(now), region, last)
         tried.append((now, last))
         if is_better(last, best):
             taken, best = now, last
-    return Choice(taken, tuple(tried))
+    return LevelChoice(taken, tuple(tried))
 
 
-def is_better(new: LeftOut, old: LeftOut) -> bool:
+def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
     """Whether the errors are smaller by more than `GAIN`, and in most regions."""
     wins = float(np.mean(new.by_region < old.by_region))
     return capped(new.sizes) < (1 - GAIN) * capped(old.sizes) and wins > 0.5
 
 
-def _some(problem: Problem) -> Problem:
+def _some(problem: GeometryProblem) -> GeometryProblem:
     """The problem with at most some postures, evenly taken."""
     count = problem.postures.count
     if count <= MOST_POSTURES:

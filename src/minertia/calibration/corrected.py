@@ -8,14 +8,14 @@ import numpy as np
 
 from minertia.algebra.vec3 import Mat, Pose
 from minertia.calibration.chain import Array, Chain, exponential
-from minertia.calibration.layout import State
+from minertia.calibration.layout import GeometryState
 from minertia.robot.robot import Frame, Robot
 
 TOOL = "calibrated_tool"
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedRobot:
     """The robot with corrected frames, where it stands in the frame of measurement, and points of the tool in tip
     axes.
 
@@ -29,7 +29,9 @@ class Corrected:
     zeros: dict[str, float]
 
 
-def corrected(chain: Chain, state: State, points: dict[str, Array], *, zeros_in_file: bool = True) -> Corrected:
+def corrected(
+    chain: Chain, state: GeometryState, points: dict[str, Array], *, zeros_in_file: bool = True
+) -> CorrectedRobot:
     """Frames 2 to n + 1 of a fit as the robot's own; frame 1 is where the robot stands.
 
     zeros_in_file: whether joint zeros become part of the frames; else they are a table for the controller.
@@ -51,7 +53,7 @@ def corrected(chain: Chain, state: State, points: dict[str, Array], *, zeros_in_
         pose[:3, 3] += pose[:3, :3] @ np.array(p)
         frames[f"calibrated_point_{name}"] = Frame(chain.joints[-1], _pose(pose))
     moved = replace(robot, joints=tuple(joints), frames=frames)
-    return Corrected(moved, base, named, zeros)
+    return CorrectedRobot(moved, base, named, zeros)
 
 
 def _taken_zeros(chain: Chain, placements: Array) -> dict[str, float]:

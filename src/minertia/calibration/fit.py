@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.calibration.chain import Array
-from minertia.calibration.layout import Layout, Linearised, State
+from minertia.calibration.layout import GeometryLayout, GeometryState, LinearisedReadings
 from minertia.calibration.measures import UNITS
 
 FREE = ("base", "tool")
@@ -33,7 +33,7 @@ FACTORS = (1.0, 0.3, 0.1, 0.01)  # of a step, until the cost falls
 
 
 @dataclass(frozen=True)
-class Sizes:
+class GeometrySizes:
     """Deviations: of rows by unit (index in `UNITS`), and of the corrections of each group [m, rad]."""
 
     rows: Mapping[int, float]
@@ -41,7 +41,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Normal:
+class NormalEquations:
     """Normal equations of rows of one unit: A'A, A'r, r'r and number of rows, rows weighted by their postures."""
 
     G: Array
@@ -51,18 +51,18 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Fit:
+class GeometryFit:
     """A fitted state.
 
     active: columns that were fitted.  S: inverse of the curvature of their cost.  weights: of postures, 1 where they
     are as good as the others.  sizes: of rows and of corrections.
     """
 
-    layout: Layout
-    state: State
+    layout: GeometryLayout
+    state: GeometryState
     active: NDArray[np.intp]
     S: Array
-    sizes: Sizes
+    sizes: GeometrySizes
     weights: Array
 
     @property
@@ -86,7 +86,9 @@ class Fit:
         return prior_of(self.groups, self.sizes)
 
 
-def fit(layout: Layout, state: State, groups: Sequence[str], *, finds_sizes: bool = True) -> Fit:
+def fit(
+    layout: GeometryLayout, state: GeometryState, groups: Sequence[str], *, finds_sizes: bool = True
+) -> GeometryFit:
     """The corrections of some groups, besides base and tool, from a state near the readings.
 
     finds_sizes: whether sizes of groups are found; else they stay those of `PRIOR`.
@@ -94,7 +96,7 @@ def fit(layout: Layout, state: State, groups: Sequence[str], *, finds_sizes: boo
     return _Fitter(layout, groups).fit(state, finds_sizes=finds_sizes)
 
 
-def fitted_in_levels(layout: Layout, state: State, groups: Sequence[str]) -> Fit:
+def fitted_in_levels(layout: GeometryLayout, state: GeometryState, groups: Sequence[str]) -> GeometryFit:
     """Base and tool first, then zeros, then all groups: each level starts from the last."""
     found = fit(layout, state, (), finds_sizes=False)
     if "zeros" in groups:
@@ -102,7 +104,7 @@ def fitted_in_levels(layout: Layout, state: State, groups: Sequence[str]) -> Fit
     return fit(layout, found.state, groups) if set(groups) - {"zeros"} else found
 
 
-def prior_of(groups: NDArray[np.str_], sizes: Sizes) -> Array:
+def prior_of(groups: NDArray[np.str_], sizes: GeometrySizes) -> Array:
     """1 / variance of the prior of columns in some groups; base and tool have none."""
     known = {**dict.fromkeys(FREE, np.inf), **sizes.groups}
     return np.array([known[g] for g in groups], float) ** -2.0
@@ -111,52 +113,52 @@ def prior_of(groups: NDArray[np.str_], sizes: Sizes) -> Array:
 class _Fitter:
     """Steps of one fit; what it holds between them: sizes and weights."""
 
-    def __init__(self, layout: Layout, groups: Sequence[str]) -> None:
+    def __init__(self, layout: GeometryLayout, groups: Sequence[str]) -> None:
         self.layout = layout
         self.groups = tuple(g for g in dict.fromkeys(layout.groups.tolist()) if g in groups)
         self.active = np.flatnonzero(np.isin(layout.groups, [*FREE, *self.groups]))
         self.own_groups = layout.groups[self.active]
         self.weights = np.ones(layout.postures.count)
-        self.sizes = Sizes({}, {g: PRIOR.get(g, JOINT_PRIOR) for g in self.groups})
+        self.sizes = GeometrySizes({}, {g: PRIOR.get(g, JOINT_PRIOR) for g in self.groups})
 
-    def fit(self, state: State, *, finds_sizes: bool) -> Fit:
+    def fit(self, state: GeometryState, *, finds_sizes: bool) -> GeometryFit:
         rows = self.layout.linearised(state)
         sizes = {int(u): max(rms(rows.residual[rows.unit == u]), LEAST_NOISE) for u in np.unique(rows.unit)}
-        self.sizes = Sizes(sizes, self.sizes.groups)
+        self.sizes = GeometrySizes(sizes, self.sizes.groups)
         state, rows = self._converged(state, rows)
         for _ in range(2):
             self._reweigh(rows)
             self._resize(self._normal(rows), self._values(state), finds_sizes=finds_sizes)
             state, rows = self._converged(state, rows)
-        return Fit(self.layout, state, self.active, self._inverse(self._normal(rows)), self.sizes, self.weights)
+        return GeometryFit(self.layout, state, self.active, self._inverse(self._normal(rows)), self.sizes, self.weights)
 
-    def _values(self, state: State) -> Array:
+    def _values(self, state: GeometryState) -> Array:
         return self.layout.values(state)[self.active]
 
-    def _cost(self, rows: Linearised, values: Array) -> float:
+    def _cost(self, rows: LinearisedReadings, values: Array) -> float:
         size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
         weighted = self.weights[rows.posture] * (rows.residual / size) ** 2
         return float(weighted.sum() + values @ (prior_of(self.own_groups, self.sizes) * values))
 
-    def _normal(self, rows: Linearised) -> dict[int, Normal]:
+    def _normal(self, rows: LinearisedReadings) -> dict[int, NormalEquations]:
         found = {}
         for unit in self.sizes.rows:
             of = rows.unit == unit
             root = np.sqrt(self.weights[rows.posture[of]])
             A, r = rows.A[of][:, self.active] * root[:, None], rows.residual[of] * root
-            found[unit] = Normal(A.T @ A, A.T @ r, float(r @ r), float(of.sum()))
+            found[unit] = NormalEquations(A.T @ A, A.T @ r, float(r @ r), float(of.sum()))
         return found
 
-    def _inverse(self, normal: Mapping[int, Normal]) -> Array:
+    def _inverse(self, normal: Mapping[int, NormalEquations]) -> Array:
         """(sum of A'A / sigma^2 + prior)^-1; directions that nothing shows get none."""
         H = sum((part.G / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros((len(self.active),) * 2))
         return inverse(H + np.diag(prior_of(self.own_groups, self.sizes)))
 
-    def _step(self, normal: Mapping[int, Normal], values: Array) -> Array:
+    def _step(self, normal: Mapping[int, NormalEquations], values: Array) -> Array:
         b = sum((part.b / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros(len(self.active)))
         return self._inverse(normal) @ (b - prior_of(self.own_groups, self.sizes) * values)
 
-    def _converged(self, state: State, rows: Linearised) -> tuple[State, Linearised]:
+    def _converged(self, state: GeometryState, rows: LinearisedReadings) -> tuple[GeometryState, LinearisedReadings]:
         cost = self._cost(rows, self._values(state))
         for _ in range(STEPS):
             step = np.zeros(len(self.layout.columns))
@@ -175,7 +177,7 @@ class _Fitter:
                 break
         return state, rows
 
-    def _reweigh(self, rows: Linearised) -> None:
+    def _reweigh(self, rows: LinearisedReadings) -> None:
         """Huber's weights by posture: a target not seated or exchanged spoils a posture as a whole."""
         size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
         N = len(self.weights)
@@ -185,7 +187,7 @@ class _Fitter:
         typical = max(float(np.sqrt(np.median(mean[count > 0]))), LEAST_NOISE)
         self.weights = np.minimum(1.0, HUBER * typical / np.maximum(root, LEAST_NOISE))
 
-    def _resize(self, normal: Mapping[int, Normal], values: Array, *, finds_sizes: bool) -> None:
+    def _resize(self, normal: Mapping[int, NormalEquations], values: Array, *, finds_sizes: bool) -> None:
         """Sizes of rows and groups where the restricted likelihood is largest, by MacKay's rounds."""
         for _ in range(ROUNDS):
             S, step = self._inverse(normal), self._step(normal, values)
@@ -195,11 +197,11 @@ class _Fitter:
                 groups = {g: self._group_size(g, values + step, S) for g in self.groups}
             old: list[float] = [*self.sizes.rows.values(), *self.sizes.groups.values()]
             new: list[float] = [*rows.values(), *groups.values()]
-            self.sizes = Sizes(rows, groups)
+            self.sizes = GeometrySizes(rows, groups)
             if np.abs(np.log(np.array(new) / np.array(old))).max() < SETTLED:
                 return
 
-    def _row_size(self, part: Normal, step: Array, S: Array, unit: int) -> float:
+    def _row_size(self, part: NormalEquations, step: Array, S: Array, unit: int) -> float:
         left = float(part.rr - 2 * part.b @ step + step @ part.G @ step)
         used = float(np.sum(S * part.G)) / self.sizes.rows[unit] ** 2
         return max(float(np.sqrt(max(left, 0.0) / max(part.count - used, 1.0))), LEAST_NOISE)

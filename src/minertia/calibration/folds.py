@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.calibration.chain import Array, Chain
-from minertia.calibration.fit import Fit, fit, fitted_in_levels, rms
-from minertia.calibration.layout import JointColumn, Layout, Postures, State
+from minertia.calibration.fit import GeometryFit, fit, fitted_in_levels, rms
+from minertia.calibration.layout import GeometryLayout, GeometryState, JointColumn, Postures
 from minertia.calibration.measures import SamePointMeasure
 from minertia.calibration.starts import started
 
@@ -21,7 +21,7 @@ CAP = 5.0  # medians of the error beyond which one posture says no more
 
 
 @dataclass(frozen=True)
-class Problem:
+class GeometryProblem:
     """Everything that a fit of some groups needs: chain, postures, all joint corrections that may be taken."""
 
     chain: Chain
@@ -29,42 +29,44 @@ class Problem:
     columns: tuple[JointColumn, ...]
     places: NDArray[np.intp] | None = None  # regions that the measurement names
 
-    def layout(self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None) -> Layout:
+    def layout(self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None) -> GeometryLayout:
         """The unknowns of some groups at some of the postures."""
         columns = [c for c in self.columns if c.group in groups]
         if chosen is None:
-            return Layout(self.chain, self.postures, columns)
+            return GeometryLayout(self.chain, self.postures, columns)
         taken = [replace(c, shape=c.shape[chosen]) for c in columns]
-        return Layout(self.chain, self.postures.take(chosen), taken)
+        return GeometryLayout(self.chain, self.postures.take(chosen), taken)
 
-    def taken(self, chosen: NDArray[np.intp]) -> Problem:
+    def taken(self, chosen: NDArray[np.intp]) -> GeometryProblem:
         """The same at some of the postures."""
         columns = tuple(replace(c, shape=c.shape[chosen]) for c in self.columns)
         places = None if self.places is None else self.places[chosen]
-        return Problem(self.chain, self.postures.take(chosen), columns, places)
+        return GeometryProblem(self.chain, self.postures.take(chosen), columns, places)
 
-    def fit(self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None, start: State | None = None) -> Fit:
+    def fit(
+        self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None, start: GeometryState | None = None
+    ) -> GeometryFit:
         """Some groups, from nothing known of base and tool, or from the state of a fit of fewer groups."""
         layout = self.layout(groups, chosen)
         if start is None:
             return fitted_in_levels(layout, started(layout), groups)
         return fit(layout, replace(start, joints=np.zeros(len(layout.joint_columns))), groups)
 
-    def errors(self, found: Fit, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    def errors(self, found: GeometryFit, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
         """(posture among the chosen, size of the error) of every reading at some postures."""
         groups = [c.group for c in found.layout.joint_columns]
         layout = self.layout(groups, chosen)
         return errors_of(layout, found.state)
 
 
-def errors_of(layout: Layout, state: State) -> tuple[NDArray[np.intp], Array]:
+def errors_of(layout: GeometryLayout, state: GeometryState) -> tuple[NDArray[np.intp], Array]:
     """(posture, size of the error) of every reading of the measurements' main unit."""
     tool = layout.moved(state).tool
     pairs = [m.held(tool, own) for m, own in zip(layout.postures.measures, state.own, strict=True)]
     return np.concatenate([p for p, _ in pairs]), np.concatenate([e for _, e in pairs])
 
 
-def regions(problem: Problem) -> NDArray[np.intp]:
+def regions(problem: GeometryProblem) -> NDArray[np.intp]:
     """A region for each posture: places that the measurement names, else neighbourhoods in joint space (k-means)."""
     if problem.places is not None and len(np.unique(problem.places)) > 1:
         return problem.places
@@ -96,19 +98,19 @@ def _balanced(x: Array, count: int) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class RegionsLeftOut:
     """Errors of a level at postures that it was not fitted to: by region, root mean squares; and over all."""
 
     groups: tuple[str, ...]
     by_region: Array
     rms: float
     sizes: Array  # of every reading
-    states: tuple[State, ...]  # fitted without each region
+    states: tuple[GeometryState, ...]  # fitted without each region
 
 
 def left_out(
-    problem: Problem, groups: Sequence[str], region: NDArray[np.intp], fewer: LeftOut | None = None
-) -> LeftOut:
+    problem: GeometryProblem, groups: Sequence[str], region: NDArray[np.intp], fewer: RegionsLeftOut | None = None
+) -> RegionsLeftOut:
     """Fit all regions but one, judge on that one, in turn; fewer: the same of fewer groups, to start from."""
     by_region, sizes, states = [], [], []
     for k, number in enumerate(np.unique(region)):
@@ -119,10 +121,10 @@ def left_out(
         sizes.append(errors)
         states.append(found.state)
     whole = np.concatenate(sizes)
-    return LeftOut(tuple(groups), np.array(by_region), rms(whole), whole, tuple(states))
+    return RegionsLeftOut(tuple(groups), np.array(by_region), rms(whole), whole, tuple(states))
 
 
-def without_groups(found: Fit) -> Fit:
+def without_groups(found: GeometryFit) -> GeometryFit:
     """Places of groups of postures are found anew where they are judged: only the point on the tool stays."""
     measures = found.layout.postures.measures
     own = tuple(

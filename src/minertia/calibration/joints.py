@@ -19,7 +19,7 @@ VANISHING = 1e-9  # size of a shape that is none
 
 
 @dataclass(frozen=True)
-class Shape:
+class JointShape:
     """A shape as a function of the chain's joint positions (N, n), and what it is."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minertia.calibration.choice import Choice
-from minertia.calibration.result import Errors, Value
+from minertia.calibration.choice import LevelChoice
+from minertia.calibration.result import GeometricValue, ReadingErrors
 from minertia.calibration.setups import OtherReading
 from minertia.identification.evidence.verdict import Grade, Verdict
 
@@ -19,10 +19,10 @@ KNOWN = 0.5  # deviation over value: larger, and a value is hardly known
 
 
 def judged(
-    errors: Sequence[Errors],
-    training: Errors,
-    choice: Choice,
-    values: Sequence[Value],
+    errors: Sequence[ReadingErrors],
+    training: ReadingErrors,
+    choice: LevelChoice,
+    values: Sequence[GeometricValue],
     others: Sequence[OtherReading],
     reach: float,
     *,
@@ -57,7 +57,7 @@ def judged(
     return Verdict(grade, (*faults, *reasons), (), predicts, knows, (), not_judged)
 
 
-def _large(value: Value) -> str:
+def _large(value: GeometricValue) -> str:
     if value.group == "zeros":
         return (
             f"the zero {value.name} is off by {value.value:.3g} {value.unit}: another convention for that joint's zero?"

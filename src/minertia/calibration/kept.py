@@ -12,7 +12,7 @@ from minertia.calibration.hidden import reduced
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptColumns:
     """Columns that stay, and each as the combination of corrections whose effect it takes over."""
 
     columns: tuple[str, ...]
@@ -20,7 +20,7 @@ class Kept:
     dropped: dict[str, Linear]
 
 
-def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[str] = ()) -> Kept:
+def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[str] = ()) -> KeptColumns:
     """Solve relations for what is to go: tool and base take over the zeros next to them, joints in between keep theirs.
 
     without: columns that are left out from the beginning, since other unknowns do all that they do.
@@ -36,7 +36,7 @@ def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[st
             own: neg(form.terms[name]) for own, form in solved.items() if not is_zero(form.terms.get(name, 0))
         }
         forms.append(Linear({name: 1, **taken}))
-    return Kept(tuple(names), tuple(forms), solved)
+    return KeptColumns(tuple(names), tuple(forms), solved)
 
 
 def _order(chain: Chain) -> list[str | tuple[str, ...]]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, is_zero
 from minertia.algebra.vec3 import apply, transpose
-from minertia.calibration.chain import SYMBOLS, Array, Chain, Moved, exponential, logarithm, moved
+from minertia.calibration.chain import SYMBOLS, Array, Chain, MovedChain, exponential, logarithm, moved
 from minertia.calibration.hidden import clean, hidden_relations
-from minertia.calibration.kept import Kept, kept_columns
-from minertia.calibration.measures import Measure, Rows
+from minertia.calibration.kept import KeptColumns, kept_columns
+from minertia.calibration.measures import Measure, MeasureRows
 
 BLOCK = 5000  # rows at a time
 
@@ -32,7 +32,7 @@ class JointColumn:
 
 
 @dataclass(frozen=True)
-class State:
+class GeometryState:
     """Values of all unknowns: placements (n + 1, 4, 4), joint corrections (E,), own unknowns of each measurement."""
 
     placements: Array
@@ -60,7 +60,7 @@ class Postures:
         return Postures(self.q[chosen], tuple(m.take(chosen, number_of) for m in self.measures))
 
 
-class Layout:
+class GeometryLayout:
     """Columns of a chain's calibration from given postures.
 
     columns: names; groups: of each, one of base, tool, zeros, lengths, angles, and those of joint corrections.  Only
@@ -90,22 +90,22 @@ class Layout:
         frames = [_group(name, zeros, self.chain.n) for name in self.kept.columns]
         return np.array([*frames, *(column.group for column in self.joint_columns), *["tool"] * own])
 
-    def start(self) -> State:
+    def start(self) -> GeometryState:
         """The robot's file, with own unknowns zero."""
         own = tuple(np.zeros(len(measure.own)) for measure in self.postures.measures)
-        return State(self.chain.nominal.copy(), np.zeros(len(self.joint_columns)), own)
+        return GeometryState(self.chain.nominal.copy(), np.zeros(len(self.joint_columns)), own)
 
-    def moved(self, state: State) -> Moved:
+    def moved(self, state: GeometryState) -> MovedChain:
         """Frames at all postures."""
         positions = self.positions + self.shapes @ state.joints
         return moved(state.placements, self.chain.is_hinge, positions)
 
-    def values(self, state: State) -> Array:
+    def values(self, state: GeometryState) -> Array:
         """Corrections so far (frames and joints) and own unknowns, in the order of the columns."""
         xi = logarithm(np.linalg.inv(self.chain.nominal) @ state.placements).ravel()
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
-    def stepped(self, state: State, step: Array) -> State:
+    def stepped(self, state: GeometryState, step: Array) -> GeometryState:
         """A state after a step of all unknowns."""
         frames, joints = len(self.frame_columns), len(self.joint_columns)
         xi = np.zeros(6 * (self.chain.n + 1))
@@ -115,9 +115,9 @@ class Layout:
         for values in state.own:
             own.append(values + step[at : at + len(values)])
             at += len(values)
-        return State(placements, state.joints + step[frames : frames + joints], tuple(own))
+        return GeometryState(placements, state.joints + step[frames : frames + joints], tuple(own))
 
-    def linearised(self, state: State) -> Linearised:
+    def linearised(self, state: GeometryState) -> LinearisedReadings:
         """All rows at a state."""
         at = self.moved(state)
         J = at.jacobian()
@@ -128,10 +128,10 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Linearised:
+class LinearisedReadings:
     """Rows of all measurements: residual (M,), derivatives of what is predicted (M, columns), over joints (M, n).
 
-    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `Rows`, `measure` (M,): which measurement.
+    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): which measurement.
     """
 
     residual: Array
@@ -142,7 +142,7 @@ class Linearised:
     measure: NDArray[np.intp]
 
 
-def _stacked(parts: Sequence[Rows], columns: Array, Jq: Array, widths: Sequence[int]) -> Linearised:
+def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Sequence[int]) -> LinearisedReadings:
     total, C, at = sum(widths), columns.shape[2], 0
     blocks = []
     for k, (part, width) in enumerate(zip(parts, widths, strict=True)):
@@ -157,7 +157,7 @@ def _stacked(parts: Sequence[Rows], columns: Array, Jq: Array, widths: Sequence[
         blocks.append((part.residual, A, by_joints, part.posture, part.unit, np.full(len(part.residual), k)))
     whole = [np.concatenate(entries) for entries in zip(*blocks, strict=True)]
     order = np.argsort(whole[3], kind="stable")
-    return Linearised(*(entries[order] for entries in whole))
+    return LinearisedReadings(*(entries[order] for entries in whole))
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
@@ -169,15 +169,15 @@ def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
     return out
 
 
-def kept_of(chain: Chain, measures: Sequence[Measure]) -> Kept:
+def kept_of(chain: Chain, measures: Sequence[Measure]) -> KeptColumns:
     """Columns of frames that rules leave, for measurements with unknown points, places and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
     n = chain.n
     without = [] if uses_tool else [f"{s}{n + 1}" for s in SYMBOLS]
     without += [] if has_base else [f"{s}1" for s in SYMBOLS]
-    tool = measures[0].tool if uses_tool and len(measures) == 1 else ()
-    relations = hidden_relations(chain, tool)
+    alone = measures[0] if len(measures) == 1 and uses_tool else None
+    relations = hidden_relations(chain) if alone is None else hidden_relations(chain, alone.tool, alone.world)
     if all(measure.loses_scale and not _is_scaled(measure) for measure in measures) and all(chain.is_hinge):
         relations.append(scale_relation(chain))
     return kept_columns(chain, relations, without)
@@ -207,7 +207,7 @@ def _group(name: str, zeros: set[str], n: int) -> str:
     return "lengths" if name.startswith("D") else "angles"
 
 
-def with_postures(layout: Layout, postures: Postures, shapes: Sequence[Array]) -> Layout:
+def with_postures(layout: GeometryLayout, postures: Postures, shapes: Sequence[Array]) -> GeometryLayout:
     """The same unknowns at other postures; shapes: of the joint corrections there."""
     columns = [replace(c, shape=shape) for c, shape in zip(layout.joint_columns, shapes, strict=True)]
-    return Layout(layout.chain, postures, columns)
+    return GeometryLayout(layout.chain, postures, columns)

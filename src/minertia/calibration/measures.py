@@ -21,7 +21,7 @@ Indices = NDArray[np.intp]
 UNITS = ("m", "rad", "px", "1")
 
 
-class Rows(NamedTuple):
+class MeasureRows(NamedTuple):
     """M scalar measurements at some postures.
 
     residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6): prediction
@@ -52,6 +52,7 @@ class Measure(ABC):
     width: ClassVar[int] = 3
     has_point: ClassVar[bool] = True  # the place of a point on the tool is unknown
     tool: ClassVar[tuple[Twist, ...]] = ()  # motions of the tool that change nothing, at the nominal point
+    world: ClassVar[tuple[Twist, ...]] = ()  # the same of the frame of measurement
     has_base: ClassVar[bool] = True  # where the root is in the frame of measurement can be seen
     loses_scale: ClassVar[bool] = False  # all lengths times one factor change nothing, where no joint slides
 
@@ -66,7 +67,7 @@ class Measure(ABC):
         return "m"
 
     @abstractmethod
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Rows at the poses of the tool (N, 4, 4) with the kind's own unknowns."""
 
     def held(self, tool: Array, own: Array) -> tuple[Indices, Array]:
@@ -96,10 +97,10 @@ def _place(tool: Array, p: Array) -> tuple[Array, Array]:
     return tool[:, :3, 3] + arm, by_tool
 
 
-def _flat(residual: Array, posture: Indices, unit: str, by_tool: Array, by_own: Array) -> Rows:
+def _flat(residual: Array, posture: Indices, unit: str, by_tool: Array, by_own: Array) -> MeasureRows:
     """Rows of (M, k) residuals, k scalars for each reading."""
     M, k = residual.shape
-    return Rows(
+    return MeasureRows(
         residual.ravel(),
         np.repeat(posture, k),
         _units(M * k, unit),
@@ -108,9 +109,9 @@ def _flat(residual: Array, posture: Indices, unit: str, by_tool: Array, by_own: 
     )
 
 
-def _joined(a: Rows, b: Rows) -> Rows:
+def _joined(a: MeasureRows, b: MeasureRows) -> MeasureRows:
     """Two sets of rows, neither with a second posture, one after the other."""
-    return Rows(*(np.concatenate([x, y]) for x, y in zip(a[:5], b[:5], strict=True)))
+    return MeasureRows(*(np.concatenate([x, y]) for x, y in zip(a[:5], b[:5], strict=True)))
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class PointMeasure(Measure):
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted places."""
         at = tool[self.posture]
         x, by_tool = _place(at, own)
@@ -133,7 +134,7 @@ class PoseMeasure(Measure):
     width: ClassVar[int] = 12
     has_point: ClassVar[bool] = False
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Places, then rotation vectors from predicted to measured."""
         at = tool[self.posture]
         R = self.values[:, 3:].reshape(-1, 3, 3)
@@ -158,7 +159,7 @@ class OrientationMeasure(Measure):
         """Radians."""
         return "rad"
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Rotation vectors from predicted to measured."""
         at = tool[self.posture]
         turned = rotation_vector(self.values.reshape(-1, 3, 3) @ np.swapaxes(at[:, :3, :3], 1, 2))
@@ -173,13 +174,14 @@ class DirectionMeasure(Measure):
 
     has_point: ClassVar[bool] = False
     tool: ClassVar[tuple[Twist, ...]] = TRANSLATIONS
+    world: ClassVar[tuple[Twist, ...]] = (*TRANSLATIONS, ROTATIONS[2])
 
     @property
     def unit(self) -> str:
         """Of unit vectors."""
         return "1"
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted directions."""
         at = tool[self.posture]
         down = np.array([0.0, 0.0, -1.0])
@@ -221,7 +223,7 @@ class DistanceMeasure(_OfPoint):
         )
         return (*super().own, *fixed)
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted distances."""
         x, by_tool, by_place = self._points(tool[self.posture], own)
         fixed = own[3:].reshape(-1, 3)
@@ -232,7 +234,7 @@ class DistanceMeasure(_OfPoint):
         by_own[:, :3] = _through(slope, by_place)
         for axis in range(3):
             by_own[np.arange(len(d)), 3 + 3 * self.anchor + axis] = -slope[:, axis]
-        return Rows(self.values[:, 0] - d, self.posture, _units(len(d), "m"), _through(slope, by_tool), by_own)
+        return MeasureRows(self.values[:, 0] - d, self.posture, _units(len(d), "m"), _through(slope, by_tool), by_own)
 
     def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
         return {"anchor": self.anchor[inside]}
@@ -258,7 +260,7 @@ class PlaneMeasure(_OfPoint):
             *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in ("NX", "NY", "NZ", "D")),
         )
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted heights."""
         x, by_tool, by_place = self._points(tool[self.posture], own)
         planes = own[3:].reshape(-1, 4)[self.plane]
@@ -272,7 +274,9 @@ class PlaneMeasure(_OfPoint):
         for axis in range(3):
             by_own[rows, 3 + 4 * self.plane + axis] = by_normal[:, axis]
         by_own[rows, 3 + 4 * self.plane + 3] = -1
-        return Rows(self.values[:, 0] - height, self.posture, _units(len(rows), "m"), _through(normal, by_tool), by_own)
+        return MeasureRows(
+            self.values[:, 0] - height, self.posture, _units(len(rows), "m"), _through(normal, by_tool), by_own
+        )
 
     def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
         return {"plane": self.plane[inside]}
@@ -297,7 +301,7 @@ class SamePointMeasure(_OfPoint):
         count = int(self.group.max(initial=-1)) + 1
         return (*super().own, *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in "XYZ"))
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Place of the group less that of the point."""
         x, by_tool, by_place = self._points(tool[self.posture], own)
         places = own[3:].reshape(-1, 3)
@@ -308,7 +312,7 @@ class SamePointMeasure(_OfPoint):
             by_own[np.arange(M), axis, 3 + 3 * self.group + axis] = -1
         return _joined(_flat(places[self.group] - x, self.posture, "m", by_tool, by_own), self._distances(places))
 
-    def _distances(self, places: Array) -> Rows:
+    def _distances(self, places: Array) -> MeasureRows:
         """Known less predicted distances between groups; rows of the first posture of the first group."""
         way = places[self.pairs[:, 0]] - places[self.pairs[:, 1]]
         d = np.linalg.norm(way, axis=1)
@@ -319,7 +323,7 @@ class SamePointMeasure(_OfPoint):
             by_own[np.arange(K), 3 + 3 * self.pairs[:, 0] + axis] = slope[:, axis]
             by_own[np.arange(K), 3 + 3 * self.pairs[:, 1] + axis] = -slope[:, axis]
         first = np.array([int(self.posture[np.argmax(self.group == g)]) for g in self.pairs[:, 0]], np.intp)
-        return Rows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
+        return MeasureRows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
 
     def held(self, tool: Array, own: Array) -> tuple[Indices, Array]:
         """(posture, distance to the mean of its group), for groups that were never fitted, too."""
@@ -350,7 +354,7 @@ class DistanceBetweenMeasure(_OfPoint):
     second: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted distances."""
         x, by_x, place_x = self._points(tool[self.posture], own)
         y, by_y, place_y = self._points(tool[self.second], own)
@@ -358,7 +362,7 @@ class DistanceBetweenMeasure(_OfPoint):
         d = np.linalg.norm(way, axis=1)
         slope = way / d[:, None]
         by_own = _through(slope, place_x - place_y)
-        return Rows(
+        return MeasureRows(
             self.values[:, 0] - d,
             self.posture,
             _units(len(d), "m"),
@@ -393,7 +397,7 @@ class PixelMeasure(Measure):
         """Pixels."""
         return "px"
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted pixels."""
         at = tool[self.posture]
         x, by_tool = _place(at, own)
@@ -425,7 +429,7 @@ class PixelToolMeasure(Measure):
         """Places of the marks."""
         return tuple(f"{axis}_{self.name}.{k + 1}" for k in range(int(self.mark.max(initial=-1)) + 1) for axis in "XYZ")
 
-    def rows(self, tool: Array, own: Array) -> Rows:
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted pixels."""
         at = tool[self.posture]
         back = np.swapaxes(at[:, :3, :3], 1, 2)

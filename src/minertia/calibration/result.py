@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from minertia.algebra.show import text
 from minertia.calibration.chain import Array, Chain
-from minertia.calibration.choice import Choice
-from minertia.calibration.corrected import Corrected, corrected
-from minertia.calibration.fit import FREE, Fit, rms
+from minertia.calibration.choice import LevelChoice
+from minertia.calibration.corrected import CorrectedRobot, corrected
+from minertia.calibration.fit import FREE, GeometryFit, rms
 from minertia.calibration.setups import OtherReading
-from minertia.calibration.spread import Spread
+from minertia.calibration.spread import GeometrySpread
 from minertia.identification.evidence.verdict import Verdict
 from minertia.notebook import clipped, html_table, plural
 
@@ -26,7 +25,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Value:
+class GeometricValue:
     """One base geometric parameter: what it stands for, its value and deviation [m, rad]."""
 
     name: str
@@ -49,7 +48,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Errors:
+class ReadingErrors:
     """Sizes of the errors of readings [m; rad for rotations], beside those of base and tool alone."""
 
     file: str
@@ -67,7 +66,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownGeometry:
     """What a kind of measurement can show of this chain, and what these postures show: counts and singular values."""
 
     count: int
@@ -87,19 +86,19 @@ class Calibration:
     """The result of a calibration."""
 
     chain: Chain
-    fit: Fit
-    spread: Spread
-    choice: Choice
-    shown: Shown
-    training: Errors
-    validation: tuple[Errors, ...]
+    fit: GeometryFit
+    spread: GeometrySpread
+    choice: LevelChoice
+    shown: ShownGeometry
+    training: ReadingErrors
+    validation: tuple[ReadingErrors, ...]
     verdict: Verdict
     other_readings: tuple[OtherReading, ...] = ()
     notes: tuple[str, ...] = ()
     zeros_in_file: bool = field(default=True)
 
     @cached_property
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[GeometricValue, ...]:
         """All fitted values but those of base and tool."""
         found = []
         kept = self.fit.layout.kept
@@ -113,12 +112,12 @@ class Calibration:
             share = float(self.fit.S[k, k] * weight)
             unit = "m" if group == "lengths" or (group == "zeros" and name.startswith("D")) else "rad"
             found.append(
-                Value(name, str(group), meanings[name], float(value), float(deviation), share > BY_PRIOR, unit)
+                GeometricValue(name, str(group), meanings[name], float(value), float(deviation), share > BY_PRIOR, unit)
             )
         return tuple(found)
 
     @cached_property
-    def corrected(self) -> Corrected:
+    def corrected(self) -> CorrectedRobot:
         """The corrected robot, where it stands, and where the tool's points are."""
         points = {}
         for measure, own in zip(self.fit.layout.postures.measures, self.fit.state.own, strict=True):
@@ -167,12 +166,6 @@ class Calibration:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
-    def save(self, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-        """Write calibration.json and the corrected robot (TOML; URDF or MJCF where it was read from one)."""
-        from minertia.calibration.save import saved
-
-        return saved(self, Path(folder), force=force)
-
     def __repr__(self) -> str:
         judged = self.validation or (self.training,)
         return (
@@ -185,9 +178,9 @@ class Calibration:
         return html_table(repr(self)[1:-1], ("name", "value", "deviation", "unit", "stands for"), rows)
 
 
-def errors_row(file: str, sizes: Array, nominal: Array, zeros: Array | None = None) -> Errors:
+def errors_row(file: str, sizes: Array, nominal: Array, zeros: Array | None = None) -> ReadingErrors:
     """Figures of the errors of one file."""
-    return Errors(
+    return ReadingErrors(
         file,
         len(sizes),
         rms(sizes),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from minertia.calibration.result import Calibration
 from minertia.files import write_file
 from minertia.robot.write import write_robot
 
-if TYPE_CHECKING:
-    from minertia.calibration.result import Calibration
 
-
-def saved(found: Calibration, folder: Path, *, force: bool) -> tuple[Path, ...]:
-    """calibration.json and the corrected robot as robot.toml, and as URDF where it was read from one."""
+def save_calibration(found: Calibration, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+    """Write calibration.json and the corrected robot as robot.toml, and as URDF where it was read from one."""
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     made = [folder / "calibration.json", folder / "robot.toml"]
     write_file(made[0], found.to_json(), force=force)

@@ -15,7 +15,7 @@ import numpy as np
 
 from minertia.calibration.chain import Array, Chain
 from minertia.calibration.fit import rms
-from minertia.calibration.folds import Problem, capped
+from minertia.calibration.folds import GeometryProblem, capped
 from minertia.calibration.layout import Postures
 from minertia.calibration.measures import Measure, PointMeasure, PoseMeasure
 
@@ -48,14 +48,14 @@ class OtherReading:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _ReadingTrial:
     check: str
     what: str
     change: str
     made: Callable[[Postures], Postures | None]
 
 
-def other_readings(problem: Problem, reach: float) -> tuple[OtherReading, ...]:
+def other_readings(problem: GeometryProblem, reach: float) -> tuple[OtherReading, ...]:
     """Set-ups that explain the readings far better than the stated one, the best first; reach [m] of the chain."""
     count = problem.postures.count
     some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
@@ -73,7 +73,7 @@ def other_readings(problem: Problem, reach: float) -> tuple[OtherReading, ...]:
     return tuple(sorted(found, key=lambda s: s.after))
 
 
-def left_by(problem: Problem) -> float:
+def left_by(problem: GeometryProblem) -> float:
     """What base, tool and zeros leave, few large errors capped."""
     try:
         found = problem.fit(("zeros",))
@@ -83,54 +83,56 @@ def left_by(problem: Problem) -> float:
     return capped(errors)
 
 
-def _trials(chain: Chain, measures: Sequence[Measure]) -> Iterator[_Trial]:
+def _trials(chain: Chain, measures: Sequence[Measure]) -> Iterator[_ReadingTrial]:
     robot, used = chain.robot, chain.coordinates
     names = [robot.coordinate_names[c] for c in used]
-    yield _Trial(
+    yield _ReadingTrial(
         "angle", "joint positions seem to be in degrees", 'set angle = "deg"', _positions(lambda q: np.deg2rad(q))
     )
-    yield _Trial(
+    yield _ReadingTrial(
         "angle", "joint positions seem to be in radians", 'set angle = "rad"', _positions(lambda q: np.rad2deg(q))
     )
     for c, name in zip(used, names, strict=True):
-        yield _Trial(
+        yield _ReadingTrial(
             "sign", f"the sign of joint {name} seems to be the other", f"turn the sign of {name}", _scaled(c, -1.0)
         )
     for a, b in zip(used, used[1:], strict=False):
         first, second = robot.coordinate_names[a], robot.coordinate_names[b]
-        yield _Trial(
+        yield _ReadingTrial(
             "order", f"joints {first} and {second} seem to be exchanged", "exchange their columns", _exchanged(a, b)
         )
         for factor in (1.0, -1.0):
-            yield _Trial(
+            yield _ReadingTrial(
                 "coupling",
                 f"joint {second} seems to be counted from joint {first}",
                 f"give {second} {'plus' if factor > 0 else 'less'} {first}",
                 _added(b, a, factor),
             )
-    yield _Trial(
+    yield _ReadingTrial(
         "order", "the joints seem to be in the opposite order", "turn the order of the columns", _reversed(used)
     )
     for shift in (1, -1):
-        yield _Trial(
+        yield _ReadingTrial(
             "rows",
             f"readings seem to be {abs(shift)} row {'late' if shift > 0 else 'early'}",
             "shift the columns of one side by a row",
             _shifted(shift),
         )
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
-        yield _Trial(
+        yield _ReadingTrial(
             "mirror",
             "the frame of measurement seems to be left-handed",
             "turn the sign of one axis",
             _points(_mirrored),
         )
-        yield _Trial(
+        yield _ReadingTrial(
             "scale", "the unit of lengths seems to be another", "look at length in [columns]", _rescaled(chain)
         )
     if any(isinstance(m, PoseMeasure) for m in measures):
         for what, turned in ROTATION_READINGS.items():
-            yield _Trial("rotation", f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned)))
+            yield _ReadingTrial(
+                "rotation", f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned))
+            )
 
 
 def _positions(change: Callable[[Array], Array]) -> Callable[[Postures], Postures]:
@@ -193,9 +195,9 @@ def _rescaled(chain: Chain) -> Callable[[Postures], Postures | None]:
     """Readings times the factor by which the spread of places fits that of the file's robot."""
 
     def change(p: Postures) -> Postures | None:
-        from minertia.calibration.layout import Layout
+        from minertia.calibration.layout import GeometryLayout
 
-        tool = Layout(chain, p).moved(Layout(chain, p).start()).tool
+        tool = GeometryLayout(chain, p).moved(GeometryLayout(chain, p).start()).tool
         ratios = [
             rms(_centred(tool[m.posture, :3, 3])) / max(rms(_centred(m.values[:, :3])), 1e-12)
             for m in p.measures

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.calibration.chain import Array
-from minertia.calibration.fit import Fit, inverse, rms
-from minertia.calibration.layout import Linearised
+from minertia.calibration.fit import GeometryFit, inverse, rms
+from minertia.calibration.layout import LinearisedReadings
 from minertia.calibration.measures import UNITS
 
 ROUNDS = 30
@@ -26,7 +26,7 @@ PART = 0.3  # of the residual that joints make to begin with
 
 
 @dataclass(frozen=True)
-class Spread:
+class GeometrySpread:
     """Deviations of rows by unit and of joints [rad; m for slides], and the covariance of the fitted values."""
 
     rows: dict[str, float]
@@ -39,23 +39,23 @@ class Spread:
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
 
-def spread_of(found: Fit) -> Spread:
+def spread_of(found: GeometryFit) -> GeometrySpread:
     """The two sizes of noise of a fit, and the covariance of its values."""
     rows = found.layout.linearised(found.state)
     A = rows.A[:, found.active]
-    noise = _Noise(rows, A, found)
+    noise = _TwoNoises(rows, A, found)
     noise.estimate()
     size = np.array([found.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
     weighted = A * (found.weights[rows.posture] / size**2)[:, None]
     middle = weighted.T @ noise.times(weighted) + np.diag(found.prior)
     named = {UNITS[u]: float(np.sqrt(v)) for u, v in noise.rows_variance.items()}
-    return Spread(named, float(np.sqrt(noise.joints_variance)), found.S @ middle @ found.S)
+    return GeometrySpread(named, float(np.sqrt(noise.joints_variance)), found.S @ middle @ found.S)
 
 
-class _Noise:
+class _TwoNoises:
     """Two variances by restricted likelihood, rows in blocks of one posture."""
 
-    def __init__(self, rows: Linearised, A: Array, found: Fit) -> None:
+    def __init__(self, rows: LinearisedReadings, A: Array, found: GeometryFit) -> None:
         self.rows, self.A, self.found = rows, A, found
         self.root = np.sqrt(found.weights[rows.posture])
         self.by_joints = rows.by_joints
@@ -142,7 +142,7 @@ class _Noise:
         return work, trace
 
 
-def weakest(found: Fit, below: float) -> list[tuple[float, NDArray[np.intp]]]:
+def weakest(found: GeometryFit, below: float) -> list[tuple[float, NDArray[np.intp]]]:
     """Directions that the readings hardly show: (singular value, columns that make most of each), columns scaled."""
     rows = found.layout.linearised(found.state)
     A = rows.A[:, found.active]

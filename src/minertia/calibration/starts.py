@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minertia.calibration.chain import Array
-from minertia.calibration.layout import Layout, State
+from minertia.calibration.layout import GeometryLayout, GeometryState
 from minertia.calibration.measures import (
     DistanceMeasure,
     Indices,
@@ -22,7 +22,7 @@ MOST_READINGS = 100  # of a target, which a start is made from
 ARM = 0.1  # m: of the points that stand for a rotation
 
 
-def started(layout: Layout, seed: int = 0) -> State:
+def started(layout: GeometryLayout, seed: int = 0) -> GeometryState:
     """A state with base, tool and own unknowns near the measurements, the robot's geometry as in its file."""
     state = layout.start()
     measures = layout.postures.measures
@@ -31,10 +31,10 @@ def started(layout: Layout, seed: int = 0) -> State:
     if any(isinstance(m, OrientationMeasure) for m in measures):
         return _turned(layout, state)
     own = tuple(_own_start(layout, state, m, values) for m, values in zip(measures, state.own, strict=True))
-    return State(state.placements, state.joints, own)
+    return GeometryState(state.placements, state.joints, own)
 
 
-def _own_start(layout: Layout, state: State, measure: Measure, values: Array) -> Array:
+def _own_start(layout: GeometryLayout, state: GeometryState, measure: Measure, values: Array) -> Array:
     """Places of groups, fixed points and planes for the tool of the file."""
     tool = layout.moved(state).tool
     x = tool[measure.posture, :3, 3]
@@ -71,7 +71,7 @@ def _plane(x: Array, height: Array) -> Array:
     return np.array([*normal, normal @ mean - height.mean()])
 
 
-def _placed(layout: Layout, state: State, seed: int) -> State:
+def _placed(layout: GeometryLayout, state: GeometryState, seed: int) -> GeometryState:
     """Kabsch's rotation and the mean place on the tool by turns, from several places on the tool."""
     rng = np.random.default_rng(seed)
     tool = layout.moved(state).tool
@@ -145,7 +145,7 @@ def _rotation(C: Array) -> Array:
     return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
 
 
-def _with(layout: Layout, state: State, base: Array, places: list[Array]) -> State:
+def _with(layout: GeometryLayout, state: GeometryState, base: Array, places: list[Array]) -> GeometryState:
     placements = state.placements.copy()
     placements[0] = base @ placements[0]
     own, at = [], 0
@@ -157,7 +157,7 @@ def _with(layout: Layout, state: State, base: Array, places: list[Array]) -> Sta
             placements[-1] = placements[-1] @ _pose(_rotation(axes), origin)
             at += 4
         own.append(values)
-    return State(placements, state.joints, tuple(own))
+    return GeometryState(placements, state.joints, tuple(own))
 
 
 def _pose(R: Array, p: Array) -> Array:
@@ -166,7 +166,7 @@ def _pose(R: Array, p: Array) -> Array:
     return T
 
 
-def _turned(layout: Layout, state: State) -> State:
+def _turned(layout: GeometryLayout, state: GeometryState) -> GeometryState:
     """Rotations of base and tool by turns."""
     measure = next(m for m in layout.postures.measures if isinstance(m, OrientationMeasure))
     R = layout.moved(state).tool[measure.posture, :3, :3]
@@ -178,4 +178,4 @@ def _turned(layout: Layout, state: State) -> State:
     placements = state.placements.copy()
     placements[0] = _pose(base, np.zeros(3)) @ placements[0]
     placements[-1] = placements[-1] @ _pose(tool, np.zeros(3))
-    return State(placements, state.joints, state.own)
+    return GeometryState(placements, state.joints, state.own)

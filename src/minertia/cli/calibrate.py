@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from minertia.calibration.readings import MeasurementColumns
     from minertia.calibration.result import Calibration
 
+STEPS = 3  # of which it tells
 Files = Annotated[
     list[str], typer.Argument(metavar="MEASUREMENTS...", help="Files of readings, a row for each posture.")
 ]
@@ -64,10 +65,12 @@ def calibrate(
     given = given if gravity is None else given.with_gravity(gravity)
     levels = None if effects is None else tuple(name.strip() for name in effects.split(",") if name.strip())
     options = CalibrationOptions(levels, tip, root, zeros)
-    with progress(None) as told:
+    with progress(STEPS) as told:
         found = calibrated(given, measurements, validate or (), _columns(columns, angle, length), options, tell=told)
     if out is not None:
-        for path in found.save(out, force=force):
+        from minertia.calibration.save import save_calibration
+
+        for path in save_calibration(found, out, force=force):
             diagnose(f"minertia: wrote {path}")
     if as_json:
         say_json(found.to_dict())
@@ -89,9 +92,9 @@ def _columns(file: Path | None, angle: str | None, length: str | None) -> Measur
 
 
 def _show(found: Calibration) -> None:
-    from minertia.report.calibration import calibration_text, error_rows, value_rows
+    from minertia.report.calibration_tables import calibration_text, error_table, value_table
 
     say(calibration_text(found))
-    say_table("errors [mm]", *error_rows(found))
+    say_table(error_table(found), "errors [mm]", last=not found.values)
     if found.values:
-        say_table("corrections", *value_rows(found))
+        say_table(value_table(found), "corrections")
