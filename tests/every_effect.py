@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.robot.effects import EFFECTS
+from minertia.robot.effects import EFFECTS, Effect
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 
@@ -20,9 +20,18 @@ CONSTANTS = {"FS1": {"velocity": 0.3}, "KS1": {"rest": 0.2}, "FCT2": {"width": 0
              "FCQ2": {"middle": 0.3}, "FCK2": {"reference": 30.0}}  # fmt: skip
 
 
+def plain_constants(effect: Effect) -> dict[str, float]:
+    """Constants of a row: usual ones, 0.7 where there are none."""
+    return {name: 0.7 if usual is None else usual for name, usual in effect.constants.items()}
+
+
 def robot_with_every_effect(seed: int = 9) -> Robot:
     """Three joints, one of them sliding; joint 3 has no plain Coulomb friction beside the two-sided one."""
-    robot = random_robot(seed, n=3).with_parameters(VALUES | {"FC3": 0.0}, CONSTANTS)
+    stated = {name.rstrip("0123456789") for name in VALUES}
+    others = [e for e in EFFECTS if e.name not in stated and not e.is_standard]  # rows with nothing stated here
+    values = VALUES | {f"{e.name}1": 0.1 for e in others}
+    constants = CONSTANTS | {f"{e.name}1": plain_constants(e) for e in others if e.constants}
+    robot = random_robot(seed, n=3).with_parameters(values | {"FC3": 0.0}, constants)
     found = {name.rstrip("0123456789") for name in robot.effect_values}
     assert found == {effect.name for effect in EFFECTS}
     return robot
@@ -32,7 +41,8 @@ def coupled_robot() -> Robot:
     """Two motors that turn with both joints, with every effect a motor can have."""
     robot = replace(random_robot(5, n=2), coupling=((1.0, 0.5), (-0.3, 2.0)))
     twins = {f"{e.name}M{j}": 0.1 * j for e in EFFECTS if e.has_twin for j in (1, 2)}
-    return robot.with_parameters(twins, {"FSM1": {"velocity": 0.3}, "FSM2": {"velocity": 0.2}})
+    constants = {f"{e.name}M{j}": plain_constants(e) for e in EFFECTS if e.has_twin and e.constants for j in (1, 2)}
+    return robot.with_parameters(twins, constants | {"FSM1": {"velocity": 0.3}, "FSM2": {"velocity": 0.2}})
 
 
 def temperatures(samples: int, n: int = 3) -> np.ndarray:

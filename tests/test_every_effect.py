@@ -26,7 +26,7 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, call, library
 from tests.codegen.kernel_helpers import PATHS
-from tests.every_effect import VALUES, coupled_robot, robot_with_every_effect, temperatures
+from tests.every_effect import VALUES, coupled_robot, plain_constants, robot_with_every_effect, temperatures
 from tests.identification.motions import Motion, fourier_motion
 
 TIGHT = 1e-12
@@ -182,7 +182,7 @@ def test_motors_that_turn_with_several_joints(motion):
 def test_a_row_says_what_its_shape_reads(effect):
     """A shape depends on its inputs and on nothing else; friction dissipates, and by load in proportion."""
     rng = np.random.default_rng(0)
-    constants = {name: 0.7 if value is None else value for name, value in effect.constants.items()}
+    constants = plain_constants(effect)
     base = {name: rng.uniform(0.2, 1.0) for name in INPUTS}
     start = effect.shape(JointState(**base), constants)
     for name in INPUTS:
@@ -203,7 +203,7 @@ def test_a_row_says_what_its_shape_reads(effect):
 @pytest.mark.parametrize("effect", TABLE, ids=lambda e: e.name)
 def test_dry_friction_is_told_by_its_row(effect):
     """Dry rows jump with the direction, are its bounds at standstill and nothing without one; others are smooth."""
-    constants = {name: 0.7 if value is None else value for name, value in effect.constants.items()}
+    constants = plain_constants(effect)
 
     def at(qd: float, sliding: float | None = None) -> float:
         return effect.shape(JointState(0.3, qd, 0.2, 0.4, 40.0, sliding), constants)

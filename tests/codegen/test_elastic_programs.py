@@ -18,6 +18,7 @@ from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError
 from minertia.robot.joint import Elastic
 from tests.codegen.compiled import COMPILERS
+from tests.codegen.test_rollout import effects_at
 from tests.identification.test_elastic import ROBOT
 
 NAMES = ("elastic_forward_dynamics", "elastic_inverse_dynamics")
@@ -54,12 +55,12 @@ def test_a_small_step_of_the_simulated_loop_has_these_accelerations() -> None:
     q0[2:] = q0[:2] + rng.uniform(-0.01, 0.01, 2)
     rotor, kp, stiffness, damping = np.array([0.2, 0.1]), np.array([90.0, 50.0]), np.array([900.0, 400.0]), np.ones(2)
     values = replace(
-        LoopValues.at_rest(4), ia=np.append([0.0, 0.0], rotor), kp=np.append([0.0, 0.0], kp),
+        LoopValues.at_rest(4), effects=rotor, kp=np.append([0.0, 0.0], kp),
         springs=Springs((0, 1), (2, 3), 1 / stiffness, damping, np.zeros(2)),
     )  # fmt: skip
     h = 1e-5
     task = Rollout(values, LoopCommand(np.tile(u, (2, 1)), np.zeros((2, 4))), h, 1, q0, v0)
-    moved = LoopKernel(robot, (0, 1), motors=2).run(task)
+    moved = LoopKernel(robot, (0, 1), motors=2, effects=effects_at(("IA",), (2, 3))).run(task)
     assert moved is not None
     change = (moved[0][2] - 2 * moved[0][1] + moved[0][0]) / h**2
     given = {"q": q0[:2], "qd": v0[:2], "motor": q0[2:], "motor_rate": v0[2:], "tau": kp * (u - q0)[2:],

@@ -10,11 +10,14 @@ import pytest
 from minertia import read_robot
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import OF_SPRINGS, LoopCommand, LoopValues, Rollout, Springs
+from tests.codegen.test_rollout import effects_at
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))
 LINKS = ("ZZ1", "ZZ2", "MX2", "MY2", "MX1", "MY1")
 BODY = np.array([0.9, 0.4, 0.5, 0.05, 1.0, 0.1])
-AT_MOTOR = {"ia": 0.3, "fv": 1.0, "fc": 1.0, "off": 0.4, "kp": 150.0, "kd": 8.0, "ki": 20.0}
+AT_MOTOR = {"IA": 0.3, "FV": 1.0, "FC": 1.0, "OFF": 0.4}
+GAINS = {"kp": 150.0, "kd": 8.0, "ki": 20.0}
+AT = (*effects_at(AT_MOTOR, (2, 3)), *effects_at(("FV",), (1,)))  # at the motors, and one behind a spring
 FIELD = {"cj": "compliance", "dj": "damping", "rj": "rest"}
 
 
@@ -25,9 +28,10 @@ def task(
     t = h * (np.arange(round(seconds / h)) + 0.5)[:, None]
     phase = np.array([0.0, 1.0])
     u, slope = 0.5 * np.sin(9 * t + phase) - 0.5 * np.sin(phase), 4.5 * np.cos(9 * t + phase)
-    both = {name: np.array([0.0, 0.0, value, value]) for name, value in (AT_MOTOR | changes).items()}
+    both = {name: np.array([0.0, 0.0, value, value]) for name, value in GAINS.items()}
+    own = np.append(np.repeat([changes.get(s, value) for s, value in AT_MOTOR.items()], 2), 0.0)
     springs = Springs((0, 1), (2, 3), np.full(2, 1 / stiffness), np.full(2, 3.0), np.array([0.001, -0.002]))
-    values = replace(LoopValues.at_rest(4, BODY), **both, springs=springs, sees=sees)
+    values = replace(LoopValues.at_rest(4, BODY), **both, effects=own, springs=springs, sees=sees)
     wide = [np.hstack([0 * u, x]) for x in (u, -slope)]
     return Rollout(values, LoopCommand(*wide), h, round(0.02 / h), np.zeros(4), np.zeros(4))
 
@@ -40,7 +44,7 @@ def nudged(given: Rollout, kind: str, place: int, step: float) -> Rollout:
         return replace(given, **{kind: start})
     if kind == "delay":
         return replace(given, command=replace(given.command, u=given.command.u + step * given.command.u_d))
-    owner, name = (x.springs, FIELD[kind]) if kind in FIELD else (x, kind)
+    owner, name = (x.springs, FIELD[kind]) if kind in FIELD else (x, "effects" if kind == "effect" else kind)
     changed = getattr(owner, name).copy()
     changed[place] += step
     other = replace(owner, **{name: changed})
@@ -49,9 +53,10 @@ def nudged(given: Rollout, kind: str, place: int, step: float) -> Rollout:
 
 UNKNOWNS = (
     *((kind, place) for kind in OF_SPRINGS for place in (0, 1)),
-    *((kind, place) for kind in ("ia", "fv", "fc", "off", "kp", "kd", "ki") for place in (2, 3)),
+    *(("effect", k) for k in range(len(AT))),
+    *((kind, place) for kind in ("kp", "kd", "ki") for place in (2, 3)),
     *(("q0", place) for place in range(4)), *(("v0", place) for place in range(4)),
-    ("zero", 0), ("fv", 1), ("delay", 0),
+    ("zero", 0), ("delay", 0),
 )  # fmt: skip
 
 
@@ -59,7 +64,7 @@ UNKNOWNS = (
     ("sees", "effort_delay"), [((), None), ((0, 1, 0, 1), None), ((0, 1, 0, 1), 0.0037)]
 )  # motors that read their own encoder, or that of the link
 def test_derivatives_are_those_of_the_simulated_motion(sees: tuple[int, ...], effort_delay: float | None) -> None:
-    kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2, effects=AT)
     given = task(sees=sees)
     given = replace(given, values=replace(given.values, effort_delay=effort_delay))
     unknowns = UNKNOWNS[:-1] if effort_delay else UNKNOWNS
@@ -77,9 +82,9 @@ def test_derivatives_are_those_of_the_simulated_motion(sees: tuple[int, ...], ef
 @pytest.mark.parametrize("sees", [(), (0, 1, 0, 1)])
 def test_without_a_compiler_the_motion_is_the_same(sees: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     given = replace(task(seconds=0.1, sees=sees), unknowns=UNKNOWNS)
-    compiled = LoopKernel(ARM, (0, 1), LINKS, motors=2).run(given)
+    compiled = LoopKernel(ARM, (0, 1), LINKS, motors=2, effects=AT).run(given)
     monkeypatch.setenv("MINERTIA_KERNELS", "numpy")
-    kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2, effects=AT)
     plain = kernel.run(given)
     assert kernel.path == "numpy" and compiled is not None and plain is not None
     for mine, theirs in zip(plain, compiled, strict=True):
@@ -88,10 +93,10 @@ def test_without_a_compiler_the_motion_is_the_same(sees: tuple[int, ...], monkey
 
 @pytest.mark.parametrize("sees", [(), (0, 1, 0, 1)])
 def test_the_rule_is_of_second_order(sees: tuple[int, ...]) -> None:
-    kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, motors=2, effects=AT)
     ends = []
     for h in (2e-3, 1e-3, 5e-4, 6.25e-5):
-        found = kernel.run(task(h, sees=sees, fc=0.0, stiffness=500.0))
+        found = kernel.run(task(h, sees=sees, FC=0.0, stiffness=500.0))
         assert found is not None
         ends.append(found[0])
     errors = [float(np.abs(end - ends[-1]).max()) for end in ends[:-1]]
@@ -99,13 +104,15 @@ def test_the_rule_is_of_second_order(sees: tuple[int, ...]) -> None:
 
 
 def test_a_very_stiff_joint_moves_as_a_rigid_one_at_any_step() -> None:
-    kernel, given = LoopKernel(ARM, (0, 1), LINKS, motors=2), task(2e-3)
+    kernel, given = LoopKernel(ARM, (0, 1), LINKS, motors=2, effects=AT), task(2e-3)
     start = np.array([-0.001, 0.002])  # where links are with their motors at 0 and springs relaxed
     q0 = np.append(start, [0.0, 0.0])
     motion = [kernel.run(replace(task(2e-3, stiffness=k), q0=q0)) for k in (1e9, 1e5)]
-    rigid_values = replace(LoopValues.at_rest(2, BODY), **{name: np.full(2, value) for name, value in AT_MOTOR.items()})
+    own = np.repeat(list(AT_MOTOR.values()), 2)
+    gains = {name: np.full(2, value) for name, value in GAINS.items()}
+    rigid_values = replace(LoopValues.at_rest(2, BODY), **gains, effects=own)
     command = LoopCommand(given.command.u[:, 2:], given.command.u_d[:, 2:])
-    rigid = LoopKernel(ARM, (0, 1), LINKS).run(
+    rigid = LoopKernel(ARM, (0, 1), LINKS, effects=effects_at(AT_MOTOR)).run(
         Rollout(replace(rigid_values, zero=start), command, 2e-3, 10, np.zeros(2), np.zeros(2))
     )
     assert rigid is not None
@@ -116,9 +123,10 @@ def test_a_very_stiff_joint_moves_as_a_rigid_one_at_any_step() -> None:
 def test_energy_of_an_undamped_two_mass_system_stays() -> None:
     bare = LoopValues.at_rest(4, BODY)
     springs = Springs((0, 1), (2, 3), np.full(2, 1e-4), np.zeros(2), np.zeros(2))
-    kernel = LoopKernel(replace(ARM, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS, motors=2)
+    rotors = effects_at(("IA",), (2, 3))
+    kernel = LoopKernel(replace(ARM, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS, motors=2, effects=rotors)
     u = np.zeros((4000, 4))
-    values = replace(bare, ia=np.array([0.0, 0.0, 0.3, 0.2]), springs=springs)
+    values = replace(bare, effects=np.array([0.3, 0.2]), springs=springs)
     found = kernel.run(Rollout(values, LoopCommand(u, u), 5e-4, 1, np.array([0.0, 0.0, 0.01, -0.01]), np.zeros(4)))
     assert found is not None
     wound = np.abs(found[0][:, 2:] - found[0][:, :2])

@@ -13,13 +13,13 @@ from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import LoopCommand, LoopValues, Rollout
 from minertia.errors import InputError
 from minertia.robot.robot import Frame
-from tests.codegen.test_rollout import ARM, BODY, LINKS, nudged, task, unknowns
+from tests.codegen.test_rollout import ARM, AT, BODY, LINKS, nudged, task, unknowns
 
 TIP = 0.4  # m beyond the second joint
 ROBOT = replace(ARM, frames={"tip": Frame(1, (HERE[0], (TIP, 0, 0)))})
 LENGTH = float(ARM.numeric.joints[1].p[0])
 UNDER = FloorUnder(("tip",))
-KERNEL = LoopKernel(ROBOT, (0, 1), LINKS, floor=UNDER)
+KERNEL = LoopKernel(ROBOT, (0, 1), LINKS, floor=UNDER, effects=AT)
 
 
 def with_floor(given: Rollout, height: float, stiffness: float = 5e3, friction: float = 0.4) -> Rollout:
@@ -52,7 +52,7 @@ def test_without_a_compiler_the_motion_is_the_same(monkeypatch: pytest.MonkeyPat
     given = replace(with_floor(task(links=True, seconds=0.3), height=-0.02), unknowns=unknowns(len(LINKS) + 3))
     compiled = KERNEL.run(given)
     monkeypatch.setenv("MINERTIA_KERNELS", "numpy")
-    kernel = LoopKernel(ROBOT, (0, 1), LINKS, floor=UNDER)
+    kernel = LoopKernel(ROBOT, (0, 1), LINKS, floor=UNDER, effects=AT)
     plain = kernel.run(given)
     assert kernel.path == "numpy" and compiled is not None and plain is not None
     for mine, theirs in zip(plain, compiled, strict=True):

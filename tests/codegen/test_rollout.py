@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from minertia import read_robot
+from minertia.codegen.rollout.effects import SIMULATED, EffectAt, effect_programs
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import KINDS, OF_SPRINGS, LoopCommand, LoopValues, Rollout
+from minertia.robot.effects import BY_SYMBOL
+from tests.every_effect import plain_constants
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
 LINKS = ("ZZ1", "ZZ2", "MX2", "MY2", "MX1", "MY1")
 BODY = np.array([0.9, 0.4, 0.5, 0.05, 1.0, 0.1])
+EFFECTS = {"IA": 0.3, "FV": 1.0, "FC": 2.0, "OFF": 0.4, "FCL": 0.04, "KS": 0.5, "FS": 0.5, "FCQ": 0.3}
+CONSTANTS = {"rest": 0.1, "velocity": 0.4, "middle": 0.1, "width": 0.1}
+GAINS = {"kp": 150.0, "kd": 8.0, "ki": 20.0, "limit": 45.0, "zero": 0.05}
+
+
+def effects_at(symbols: Iterable[str], places: Iterable[int] = (0, 1)) -> tuple[EffectAt, ...]:
+    """Effects at some coordinates, each symbol at all of them."""
+    every = tuple(places)
+    rows = [BY_SYMBOL[s] for s in symbols]
+    return tuple(EffectAt(e.name, j, plain_constants(e) | e.filled(CONSTANTS)[0]) for e in rows for j in every)
+
+
+AT = effects_at(EFFECTS)
 
 
 def task(
@@ -23,17 +40,15 @@ def task(
     two, t = np.ones(2), h * (np.arange(round(seconds / h)) + 0.5)[:, None]
     phase = np.array([0.0, 1.0])
     u, slope = 0.5 * np.sin(9 * t + phase) - 0.5 * np.sin(phase), 4.5 * np.cos(9 * t + phase)
-    usual = {"ia": 0.3, "fv": 1.0, "fc": 2.0, "off": 0.4, "fcl": 0.04, "ks": 0.5, "rest": 0.1}
-    usual |= {"fs": 0.5, "vs": 0.4, "fcq": 0.3, "middle": 0.1}
-    usual |= {"kp": 150.0, "kd": 8.0, "ki": 20.0, "limit": 45.0, "zero": 0.05} | changes
-    x = BODY if links else np.zeros(0)
-    values = LoopValues(**{name: value * two for name, value in usual.items()}, links=x, effort_delay=effort_delay)
+    gains = {name: changes.get(name, value) * two for name, value in GAINS.items()}
+    x, own = BODY if links else np.zeros(0), np.repeat([changes.get(s, value) for s, value in EFFECTS.items()], 2)
+    values = LoopValues(**gains, effects=own, links=x, effort_delay=effort_delay)
     return Rollout(values, LoopCommand(u, -slope), h, round(0.02 / h), 0 * two, 0 * two)
 
 
-def unknowns(links: int) -> tuple[tuple[str, int], ...]:
-    own = [(kind, j) for kind in KINDS[1:] if kind not in ("delay", *OF_SPRINGS) for j in range(2)]
-    return (*(("link", k) for k in range(links)), *own, ("delay", 0))
+def unknowns(links: int, effects: int = len(AT)) -> tuple[tuple[str, int], ...]:
+    own = [(kind, j) for kind in KINDS[2:] if kind not in ("delay", *OF_SPRINGS) for j in range(2)]
+    return (*(("link", k) for k in range(links)), *(("effect", k) for k in range(effects)), *own, ("delay", 0))
 
 
 def nudged(given: Rollout, kind: str, place: int, step: float) -> Rollout:
@@ -47,7 +62,7 @@ def nudged(given: Rollout, kind: str, place: int, step: float) -> Rollout:
         return replace(given, values=replace(values, effort_delay=values.effort_delay + step))
     if kind == "delay":
         return replace(given, command=replace(given.command, u=given.command.u + step * given.command.u_d))
-    name = "links" if kind == "link" else kind
+    name = {"link": "links", "effect": "effects"}.get(kind, kind)
     changed = getattr(values, name).copy()
     changed[place] += step
     return replace(given, values=replace(values, **{name: changed}))
@@ -55,7 +70,7 @@ def nudged(given: Rollout, kind: str, place: int, step: float) -> Rollout:
 
 @pytest.mark.parametrize(("effort_delay", "is_euler"), [(None, False), (0.0004, False), (0.0037, False), (None, True)])
 def test_derivatives_are_those_of_the_simulated_motion(effort_delay: float | None, is_euler: bool) -> None:
-    kernel = LoopKernel(ARM, (0, 1), LINKS)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, effects=AT)
     given = task(effort_delay=effort_delay, links=True)
     given = replace(given, values=replace(given.values, is_euler=is_euler))
     carried = kernel.run(replace(given, unknowns=unknowns(len(LINKS))))
@@ -71,20 +86,76 @@ def test_derivatives_are_those_of_the_simulated_motion(effort_delay: float | Non
 @pytest.mark.parametrize("effort_delay", [None, 0.0037])
 def test_without_a_compiler_the_motion_is_the_same(effort_delay: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     given = replace(task(effort_delay=effort_delay, links=True, seconds=0.2), unknowns=unknowns(len(LINKS)))
-    compiled = LoopKernel(ARM, (0, 1), LINKS).run(given)
+    compiled = LoopKernel(ARM, (0, 1), LINKS, effects=AT).run(given)
     monkeypatch.setenv("MINERTIA_KERNELS", "numpy")
-    kernel = LoopKernel(ARM, (0, 1), LINKS)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, effects=AT)
     plain = kernel.run(given)
     assert kernel.path == "numpy" and compiled is not None and plain is not None
     for mine, theirs in zip(plain, compiled, strict=True):
         assert np.allclose(mine, theirs, rtol=1e-7, atol=1e-10)
 
 
+GAS = {"outer": 0.8, "inner": 0.2, "closed": 0.6, "angle": 1.66, "energy": 15.6, "volume": 0.00096, "area": 0.00167}
+OTHERS = {"FCP": 0.8, "FCN": 1.4, "FLD": 0.05, "FLB": 0.02, "FCT": 0.9, "FVC": 0.3, "GAS": 1.0, "FV": 0.5, "IA": 0.1}
+OTHERS |= {symbol: 0.1 for symbol in SIMULATED if symbol not in {*EFFECTS, *OTHERS}}
+
+
+def other_task() -> tuple[LoopKernel, Rollout]:
+    """The same arm with effects that bend, differ with the direction or come from the table alone."""
+    at = tuple(e if e.symbol != "GAS" else e._replace(constants=GAS) for e in effects_at(OTHERS))
+    given = task(links=True)
+    return LoopKernel(ARM, (0, 1), LINKS, effects=at), replace(
+        given, values=replace(given.values, effects=np.repeat(list(OTHERS.values()), 2))
+    )
+
+
+def test_every_effect_of_the_table_is_simulated_with_its_derivatives() -> None:
+    kernel, given = other_task()
+    assert not kernel.effects.programs.is_linear and effect_programs(1, (("KS", 0), ("FCQ", 0))).is_linear
+    carried = kernel.run(replace(given, unknowns=unknowns(len(LINKS), 2 * len(OTHERS))))
+    assert carried is not None and np.abs(carried[0]).max() > 0.3
+    for c, (kind, place) in enumerate(unknowns(len(LINKS), 2 * len(OTHERS))):
+        ends = [
+            kernel.run(nudged(given, kind, place, step)) for step in (1e-7, -1e-7)
+        ]  # 1e-6 s of delay let a joint stick
+        assert ends[0] is not None and ends[1] is not None
+        wanted = (ends[0][0] - ends[1][0]) / 2e-7
+        assert np.abs(wanted).max() > 1e-7, (kind, place)
+        assert np.abs(carried[1][:, :, c] - wanted).max() < 1e-4 * np.abs(wanted).max(), (kind, place)
+
+
+def test_effects_that_bend_are_the_same_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, given = other_task()
+    given = replace(given, unknowns=unknowns(len(LINKS), 2 * len(OTHERS)))
+    compiled = kernel.run(given)
+    monkeypatch.setenv("MINERTIA_KERNELS", "numpy")
+    plain = other_task()[0].run(given)
+    assert compiled is not None and plain is not None
+    for mine, theirs in zip(plain, compiled, strict=True):
+        assert np.allclose(mine, theirs, rtol=1e-6, atol=1e-9)
+
+
+def test_stiff_smooth_friction_is_that_of_dry_friction_at_any_step() -> None:
+    """tanh over a width that a step passes at once neither rings nor pushes: the arm comes to rest as with FC."""
+    found, weightless = [], replace(ARM, gravity=(0.0, 0.0, 0.0))
+    for symbol, h in (("FC", 5e-4), ("FCT", 5e-4), ("FCT", 4e-3)):
+        at = tuple(EffectAt(symbol, j, {"width": 1e-3} if symbol == "FCT" else {}) for j in (0, 1))
+        given = task(h, seconds=2.0, links=True)
+        still = replace(given.command, u=np.where(np.arange(given.steps)[:, None] * h < 0.5, given.command.u, 0.1))
+        values = replace(given.values, effects=np.full(2, 4.0), ki=np.zeros(2), kd=np.full(2, 20.0))
+        motion = LoopKernel(weightless, (0, 1), LINKS, effects=at).run(replace(given, values=values, command=still))
+        assert motion is not None
+        found.append(motion[0])
+    assert np.abs(found[1] - found[0]).max() < 2e-3 and np.abs(found[2] - found[0]).max() < 1e-2
+    assert np.abs(np.diff(found[2][-5:], axis=0)).max() < 6e-5  # it creeps by the width, 1e-3 rad/s, or twice that
+
+
 def test_friction_holds_a_joint_exactly_and_lets_it_go() -> None:
-    kernel = LoopKernel(replace(ARM, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS)
+    own = effects_at(("FC", "IA"))
+    kernel = LoopKernel(replace(ARM, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS, effects=own)
     two, t = np.ones(2), 1e-3 * np.arange(2000)[:, None]
     u = np.where(t < 1.0, 0.018, 0.03) * two  # 1.8 N m, below friction, then 3 N m
-    values = replace(LoopValues.at_rest(2, BODY), kp=100 * two, kd=10 * two, fc=2.0 * two, ia=0.1 * two)
+    values = replace(LoopValues.at_rest(2, BODY), kp=100 * two, kd=10 * two, effects=np.array([2.0, 2.0, 0.1, 0.1]))
     found = kernel.run(Rollout(values, LoopCommand(u, 0 * u), 1e-3, 1, 0 * two, 0 * two))
     assert found is not None
     assert np.all(found[0][:1000] == 0.0)
@@ -94,22 +165,23 @@ def test_friction_holds_a_joint_exactly_and_lets_it_go() -> None:
 
 
 def test_friction_that_is_zero_has_derivatives_of_the_way_it_would_act() -> None:
-    kernel = LoopKernel(ARM, (0, 1), LINKS)
-    given = task(links=True, fc=0.0, fcl=0.0, fs=0.0, fcq=0.0)
-    carried = kernel.run(replace(given, unknowns=(("fc", 0), ("fc", 1))))
+    kernel = LoopKernel(ARM, (0, 1), LINKS, effects=AT)
+    given = task(links=True, FC=0.0, FCL=0.0, FS=0.0, FCQ=0.0)
+    coulomb = [k for k, effect in enumerate(AT) if effect.symbol == "FC"]
+    carried = kernel.run(replace(given, unknowns=tuple(("effect", k) for k in coulomb)))
     assert carried is not None
-    for joint in range(2):
-        with_some = kernel.run(nudged(given, "fc", joint, 1e-4))
+    for joint, k in enumerate(coulomb):
+        with_some = kernel.run(nudged(given, "effect", k, 1e-4))
         assert with_some is not None
         wanted = (with_some[0] - carried[0]) / 1e-4
         assert np.abs(carried[1][:, :, joint] - wanted).max() < 0.1 * np.abs(wanted).max()
 
 
 def test_the_rule_is_of_second_order() -> None:
-    kernel = LoopKernel(ARM, (0, 1), LINKS)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, effects=AT)
     ends = []
     for h in (4e-3, 2e-3, 1e-3, 1.25e-4):
-        found = kernel.run(task(h, links=True, fc=0.0, fcl=0.0, fs=0.0, fcq=0.0, limit=np.inf))
+        found = kernel.run(task(h, links=True, FC=0.0, FCL=0.0, FS=0.0, FCQ=0.0, limit=np.inf))
         assert found is not None
         ends.append(found[0])
     errors = [float(np.abs(end - ends[-1]).max()) for end in ends[:-1]]
@@ -117,7 +189,7 @@ def test_the_rule_is_of_second_order() -> None:
 
 
 def test_a_motion_that_runs_away_is_told_and_not_raised() -> None:
-    kernel = LoopKernel(ARM, (0, 1), LINKS)
+    kernel = LoopKernel(ARM, (0, 1), LINKS, effects=AT)
     given = task(links=True)
     broken = replace(given, values=replace(given.values, links=-5 * given.values.links))
     assert kernel.run(broken) is None

@@ -7,7 +7,7 @@ counts only where it matters: `matters` holds what is logged against what the tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,9 +20,10 @@ from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.filtering import Filter
 from minertia.robot.inertia import from_com, to_com
+from minertia.robot.joint import Joint
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from tests.identification.otherwise import RODS, _of_rods
+from tests.identification.otherwise import RODS, _dahl, _of_rods
 from tests.identification.simulated import Sines, _bare, drawn_motion, shaped
 from tests.random_robots import random_robot
 from tests.shared import SHARED
@@ -32,7 +33,9 @@ USUAL = ("rotor", "viscous", "coulomb", "offset")
 BUNDLED = ("puma560_physical", "stanford", "puma260")
 TREES = ((3, 4), (7, 5), (18, 3), (211, 6), (236, 5))
 FILES = ("ur10e.urdf", "kuka_lwr4.urdf", "kinova_gen3.urdf", "xmate7_XM7p.urdf", "airbot_play.urdf", "irb120.urdf",
-         "panda_nohand.mjcf.xml", "ur5e.mjcf.xml", "double_pendulum.urdf")  # fmt: skip
+         "panda_nohand.mjcf.xml", "ur5e.mjcf.xml", "double_pendulum.urdf", "cartpole.urdf")  # fmt: skip
+CHAINS = ((301, 7), (308, 3))
+FARTHEST = 2.0  # m from its joint: a centre of mass that is farther in a file lies where a point slipped
 OVERALL, AT_JOINT = 0.08, 0.25  # of all efforts, or of those of one joint: what a fault must change to be one
 WEAK = 0.1  # noise over effort from which a limit on a joint of a right campaign is true
 
@@ -78,6 +81,10 @@ class World:
     drift: float = 0.0  # seconds by which efforts are late, for each second
     effects: tuple[str, ...] | None = USUAL
     unseen: Callable[[list[Recording]], list[Recording]] | None = None
+    uneven: Array | None = None  # factor of each joint's noise
+    limited: tuple[str, ...] = ()  # joints that have a limit whatever their noise
+    blur: float = 0.0  # noise of positions
+    is_chosen: bool = False  # effects, cut-off and estimator by the software
     choices: dict[str, Any] = field(default_factory=dict)
 
     def rigid(self, k: int, t: Array, state: tuple[Array, ...]) -> Array:
@@ -118,7 +125,7 @@ class World:
         tau = tau + self.levels(tau) * (
             self.rng.normal(size=tau.shape) + self.slow * _slow(self.rng, tau.shape, self.rate)
         )
-        q = np.round(q / self.step) * self.step
+        q = np.round((q + self.blur * self.rng.normal(size=q.shape)) / self.step) * self.step
         if self.logged is not None:
             t, q, tau = self.logged(k, t, q, tau)
         return Recording(t, q, tau, source=f"log{k + 1}.csv")
@@ -126,17 +133,20 @@ class World:
     def levels(self, tau: Array) -> Array:
         """Noise of each joint."""
         size = np.sqrt(np.mean(tau**2, axis=0))
-        return np.maximum(size * self.noise, size.max() * self.floor)
+        level = np.maximum(size * self.noise, size.max() * self.floor)
+        return level if self.uneven is None else level * self.uneven
 
     def campaign(self) -> Campaign:
         logs = [self.log(k) for k in range(len(self.motions))]
         train, unseen = logs[: self.train], logs[self.train :]
         unseen = self.unseen(logs) if self.unseen is not None else unseen
+        if self.is_chosen:
+            return Campaign(self.robot, train, unseen)
         return Campaign(self.robot, train, unseen, effects=self.effects, estimator="wls", **self.choices)
 
     def weak(self) -> list[str]:
         """Joints whose noise is a noticeable part of their effort."""
-        found = set()
+        found = set(self.limited)
         for k in range(len(self.motions)):
             tau = self.clean(k, 50.0)[2]
             part = self.levels(tau) / np.sqrt(np.mean(tau**2, axis=0))
@@ -161,7 +171,32 @@ def drawn_robots() -> list[Robot]:
     found += [_of_rods(read_robot(name), masses) for name, masses in RODS.items()]
     found += [random_robot(seed, tree=True, n=n) for seed, n in TREES]
     found += [read_robot(SHARED / "robots" / name) for name in FILES if (SHARED / "robots" / name).is_file()]
-    return [_bare(shaped(robot)) for robot in found]
+    found += [random_robot(seed, n=n) for seed, n in CHAINS] + [platform()]
+    return [_bare(shaped(_with_near_centres(robot))) for robot in found]
+
+
+def _with_near_centres(robot: Robot) -> Robot:
+    """One file has 500 m for a centre of mass; the wrist behind it would be nothing beside that."""
+    links = []
+    for ten in robot.numeric.links:
+        mass, com, inertia = to_com(ten)
+        links.append(from_com(mass, np.where(np.abs(com) > FARTHEST, 0.0, com), inertia))
+    return replace(robot, links=tuple(links))
+
+
+def platform() -> Robot:
+    """A mobile base that drives in a plane and turns, with a lift and a head that nods."""
+    same, turned = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), ((0, 0, 1), (1, 0, 0), (0, 1, 0))  # z to x, x to y, y to z
+    joints = (
+        Joint("x", "prismatic", None, turned, (0, 0, 0), "rail"),
+        Joint("y", "prismatic", 0, turned, (0, 0, 0), "cart"),
+        Joint("yaw", "revolute", 1, turned, (0, 0, 0), "body"),
+        Joint("lift", "prismatic", 2, same, (0.15, 0, 0.4), "mast"),
+        Joint("nod", "revolute", 3, turned, (0.1, 0, 0.3), "head"),
+    )
+    shapes = ((4.0, 0.0), (6.0, 0.0), (35.0, 0.08), (9.0, 0.05), (3.0, 0.12))
+    links = [from_com(m, np.array([d, 0.3 * d, 0.0]), m * 0.03 * np.diag([1.0, 0.9, 0.8])) for m, d in shapes]
+    return Robot("platform", joints, (0.0, 0.0, -9.81), links=tuple(links))
 
 
 def true_robot(robot: Robot, rng: np.random.Generator, masses: float = 0.15, centres: float = 0.005) -> Robot:
@@ -312,6 +347,47 @@ def rounded(world: World) -> World:
     return _columns(world, change)
 
 
+def uneven_noise(world: World) -> World:
+    """Some joints with hardly any noise, others with ten times as much."""
+    return replace(world, uneven=10 ** world.rng.uniform(-0.8, 0.9, world.robot.n))
+
+
+def quiet(world: World) -> World:
+    """Hardly any noise, and most of it slow."""
+    return replace(world, noise=3e-4, floor=1e-4, slow=2.0)
+
+
+def slow_noise(world: World) -> World:
+    return replace(world, slow=1.5)
+
+
+def position_noise(world: World) -> World:
+    return replace(world, blur=float(10 ** world.rng.uniform(-4.7, -4)))
+
+
+def much_friction(world: World) -> World:
+    return _with(world, **{key: 3 * world.friction[key] for key in ("coulomb", "viscous")})
+
+
+def presliding(world: World) -> World:
+    """Friction that builds up over a way."""
+    f = world.friction
+
+    def forced(k: int, t: Array, state: tuple[Array, ...], tau: Array) -> Array:
+        v = state[1] / f["speed"]
+        return tau + f["coulomb"] * (_dahl(v, 20 * float(t[1] - t[0])) - np.tanh(v / 0.03))
+
+    return replace(world, forced=forced)
+
+
+def hardly_moved(world: World) -> World:
+    """One joint: what is said of it may be limited."""
+    j = _some(world)
+    size = _one(world, j, 0.06)[:, None]
+    motions = tuple(replace(m, amplitude=size * m.amplitude) for m in world.motions)
+    return replace(world, motions=motions, limited=(world.robot.coordinate_names[j],))
+
+
 def loaded(world: World, added: float, reach: float) -> Robot:
     robot = world.truth
     mass, com, inertia = to_com(robot.links[-1])
@@ -326,7 +402,9 @@ RIGHT: dict[str, Change] = {
     "plain": plain, "noisy": noisy, "light wrist": light_wrist, "masses off": masses_off, "centre off": centre_off,
     "centres off": centres_off, "stribeck": stribeck, "load friction": load_friction, "warming": warming,
     "rippled": rippled, "short": short, "slow": slow, "low rate": low_rate, "repeated": repeated,
-    "without masses": without_masses, "tool": tool, "rounded": rounded,
+    "without masses": without_masses, "tool": tool, "rounded": rounded, "uneven noise": uneven_noise, "quiet": quiet,
+    "slow noise": slow_noise, "position noise": position_noise, "much friction": much_friction,
+    "presliding": presliding, "hardly moved": hardly_moved,
 }  # fmt: skip
 
 # wrong ones --------------------------------------------------------------------------------------------------------
@@ -588,6 +666,98 @@ def one_sine(world: World) -> World:
     return replace(world, motions=tuple(own for _ in world.motions))
 
 
+def three_exchanged(world: World) -> World:
+    order, some = np.arange(world.robot.n), world.rng.choice(world.robot.n, min(3, world.robot.n), replace=False)
+    order[some] = np.roll(some, 1)
+    return _columns(world, lambda q, tau: (q[:, order], tau[:, order]))
+
+
+def side_of_one(world: World) -> World:
+    s = _one(world, _some(world), 1 / float(world.rng.uniform(30, 160)))
+    return _columns(world, lambda q, tau: (q, tau * s))
+
+
+def unsigned(world: World) -> World:
+    """The effort of a joint without its sign."""
+    j = np.arange(world.robot.n) == _some(world)
+    return _columns(world, lambda q, tau: (q, np.where(j, np.abs(tau), tau)))
+
+
+def kilograms(world: World) -> World:
+    """Efforts in kgf m."""
+    return _columns(world, lambda q, tau: (q, tau / 9.81))
+
+
+def one_length(world: World) -> World:
+    """A link of another length than in the file."""
+    joints = list(world.robot.numeric.joints)
+    long = [j for j in range(1, len(joints)) if np.linalg.norm(np.array(joints[j].p, float)) > 0.1]
+    j = int(world.rng.choice(long)) if long else 0
+    factor = _either(world, 1.3, 1.6)
+    joints[j] = replace(joints[j], p=tuple(factor * float(v) for v in joints[j].p))
+    return replace(world, truth=replace(world.truth, joints=tuple(joints)))
+
+
+def saturated_one(world: World) -> World:
+    j, part = _some(world), float(world.rng.uniform(0.3, 0.6))
+
+    def clipped(k: int, t: Array, state: tuple[Array, ...], tau: Array) -> Array:
+        most = np.where(np.arange(tau.shape[1]) == j, part * np.abs(tau).max(axis=0), np.inf)
+        return np.clip(tau, -most, most)
+
+    return replace(world, forced=clipped)
+
+
+def touching(world: World) -> World:
+    """Something presses on the last link for a third of each log."""
+    push = float(world.rng.uniform(0.3, 0.8))
+
+    def forced(k: int, t: Array, state: tuple[Array, ...], tau: Array) -> Array:
+        pressed = (np.sin(2 * np.pi * t / world.seconds * 2 + k) > 0.5)[:, None]
+        still = np.zeros_like(state[0])
+        pull = inverse_dynamics(world.truth, state[0], still, still, gravity=(4.0, -6.0, 5.0))
+        pull = pull - inverse_dynamics(world.truth, state[0], still, still, gravity=(0, 0, 0))
+        return tau + push * pressed * pull
+
+    return replace(world, forced=forced)
+
+
+def tilted_between(world: World) -> World:
+    """The unseen logs on another mounting."""
+    other = tilted(world).truth
+    return replace(world, links=lambda k: other if k >= world.train else world.truth)
+
+
+def unseen_delayed(world: World) -> World:
+    """Efforts of the unseen log late."""
+    time = _signed(world, 0.08, 0.2)
+
+    def logged(k: int, t: Array, q: Array, tau: Array) -> tuple[Array, Array, Array]:
+        rows = round(abs(time) * world.rate)
+        if k < world.train or not rows:
+            return t, q, tau
+        return (t[:-rows], q[rows:], tau[:-rows]) if time > 0 else (t[:-rows], q[:-rows], tau[rows:])
+
+    return replace(world, logged=logged)
+
+
+def commanded(world: World) -> World:
+    """Positions that the controller asked for, which the robot follows late."""
+    time = float(world.rng.uniform(0.1, 0.25))
+
+    def logged(k: int, t: Array, q: Array, tau: Array) -> tuple[Array, Array, Array]:
+        state = world.motions[k].at(t)
+        return t, q + time * state[1] + time**2 / 2 * state[2], tau
+
+    return replace(world, logged=logged)
+
+
+def held(world: World) -> World:
+    """Efforts that are told some times a second, and stay between."""
+    rows = max(round(float(world.rng.uniform(0.2, 0.4)) * world.rate), 2)
+    return _columns(world, lambda q, tau: (q, tau[(np.arange(len(tau)) // rows) * rows]))
+
+
 # fault: how, and words of which one must be in a limit for "usable" to be right; else the joints that it changes
 WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     "exchanged": (exchanged, ("exchanged", "order")),
@@ -625,10 +795,22 @@ WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     "copied": (copied, ("rows", "copied")),
     "copied thinly": (copied_thinly, ("rows", "copied")),
     "one sine": (one_sine, ("motion",)),
+    "three exchanged": (three_exchanged, ("exchanged", "order")),
+    "side of one": (side_of_one, ("gains",)),
+    "unsigned": (unsigned, ("sign",)),
+    "kilograms": (kilograms, ("effort_unit",)),
+    "one length": (one_length, ("lengths",)),
+    "saturated one": (saturated_one, ("saturat",)),
+    "touching": (touching, ("contact",)),
+    "tilted between": (tilted_between, ("gravity",)),
+    "unseen delayed": (unseen_delayed, ("delay",)),
+    "commanded": (commanded, ("delay", "lag", "lead")),
+    "held": (held, ("delay", "lag", "rows")),
 }
 ALWAYS = ("copied", "copied thinly", "one sine", "no friction")
 UNVALIDATED = ("one sine",)
-VALIDATED = ("unseen load", "colder", "copied", "copied thinly")
+VALIDATED = ("unseen load", "colder", "copied", "copied thinly", "tilted between", "unseen delayed")
+STATED = ("no friction",)  # faults of what is stated
 
 
 @dataclass(frozen=True)
@@ -650,7 +832,13 @@ def right_setup(robots: Sequence[Robot], kind: str, seed: int) -> Drawn:
     robot = robots[seed % len(robots)]
     rng = np.random.default_rng([71, seed, list(RIGHT).index(kind)])
     world = RIGHT[kind](drawn_world(robot, rng, validate=kind == "repeated" or bool(rng.random() < 0.75)))
+    world = replace(world, is_chosen=is_chosen(RIGHT, kind, seed))
     return Drawn(f"{robot.name}, {kind}, {seed}", world.campaign(), None, tuple(world.weak()))
+
+
+def is_chosen(kinds: Mapping[str, object], kind: str, seed: int) -> bool:
+    """Whether the software chooses effects, cut-off and estimator: in a third of the set-ups."""
+    return (list(kinds).index(kind) + seed) % 3 == 0 and kind not in STATED
 
 
 def wrong_setup(robots: Sequence[Robot], kind: str, seed: int) -> Drawn | None:
@@ -667,6 +855,7 @@ def wrong_setup(robots: Sequence[Robot], kind: str, seed: int) -> Drawn | None:
         if kind in ALWAYS or found[0] > OVERALL or found[1].max() > AT_JOINT:
             joints = [name for name, part in zip(robot.coordinate_names, found[1], strict=True) if part > 0.1]
             own = (found[0], float(found[1].max()))
+            changed = replace(changed, is_chosen=is_chosen(WRONG, kind, seed))
             return Drawn(f"{robot.name}, {kind}, {seed}", changed.campaign(), kind, tuple(joints), words, own)
     return None
 
@@ -689,8 +878,10 @@ def matters(world: World, changed: World) -> tuple[float, Array]:
 
 
 def judged(drawn: Drawn) -> Identification:
-    """Quickly: effects are stated, and the filter unless the clock is the fault."""
+    """Quickly where effects are stated: with the filter, too, unless the clock is the fault."""
     campaign = drawn.campaign
+    if campaign.effects is None:
+        return identify(campaign)
     if "filter" not in campaign.__dict__ or campaign.filter.cutoff_hz is None:
         campaign = replace(campaign, filter=Filter(cutoff_hz=8.0))
     return identify(campaign)

@@ -23,6 +23,7 @@ from minertia.identification.problem.linear import linear_model
 from minertia.robot.inertia import from_com, to_com
 from minertia.robot.read import read_robot
 from tests.identification.motions import Motion, fourier_motion, noisy
+from tests.identification.otherwise import RODS, _of_rods
 from tests.random_robots import random_robot
 
 ROBOT = random_robot(5, n=3).with_gravity((0.0, 0.0, -9.81))
@@ -110,6 +111,25 @@ def test_the_weight_on_a_slide_tells_a_gain_from_an_offset():
     assert first.check == "scale" and "effort of joint 2 (j2) is 2.2 times" in first.what
     (less,) = doubts(portal(carried(gains=(1.0, 1.55, 1.0))), []).faults
     assert "constant effort of joint 2 (j2)" in less and "gains" in less and "gravity" in less
+
+
+def test_a_tool_on_a_slide_is_no_wrong_gain():
+    """Both make the same constant effort; a tool is felt by the other joints, too."""
+    file = replace(_of_rods(read_robot("scara"), RODS["scara"]), effects=())
+    mass, com, inertia = to_com(file.links[3])
+    tool = from_com(mass + 1.2, com + np.array([0.06, -0.04, 0.0]), inertia + 0.01 * np.eye(3))
+
+    def faults(robot, gain: float) -> tuple[str, ...]:
+        run = fourier_motion(robot, 1500, 3, duration=15.0, size=0.3)
+        run = replace(run, tau=run.tau * [1.0, 1.0, 1.0, gain])
+        trial = trial_of(linear_model(file), [noisy(run, np.random.default_rng(1), 0.01)])
+        assert trial is not None and set(trial.slides) == {3}
+        return doubts(trial, []).faults
+
+    heavier = 1 + 1.2 / mass
+    assert faults(replace(file, links=(*file.links[:3], tool)), 1.0) == ()
+    (told,) = faults(file, heavier)
+    assert "constant effort of joint 4" in told and "load in [logs]" in told
 
 
 @pytest.mark.parametrize("towards", [(1.0, 0.0), pytest.param((0.0, 1.0), marks=pytest.mark.slow)])
@@ -266,6 +286,23 @@ def test_what_fits_alone_tell_is_named():
     moved = {n: getattr(run, n) @ G.T for n in ("q", "qd", "qdd")}
     (first, *_) = suspicions(tried(replace(run, **moved, tau=run.tau @ np.linalg.inv(G))))
     assert first.check == "coupling" and "turns 0.6 times with the first" in first.what
+
+
+def test_the_file_of_another_size_is_named():
+    """All lengths a third longer: masses fitted anew follow most of it, and leave some per cent."""
+    joints = tuple(replace(j, p=tuple(1.35 * float(v) for v in j.p)) for j in ROBOT.joints)
+    run = noisy(fourier_motion(replace(ROBOT, joints=joints), 1500, 1, duration=15.0), np.random.default_rng(1), 0.01)
+    assert tried(run).refit_left() < 0.15
+    (first, *_) = suspicions(tried(run))
+    assert first.check == "lengths" and "lengths between the joints seem to be 1.3" in first.what
+
+
+def test_a_fault_that_one_joint_shows_is_not_lost_among_noisy_ones():
+    before = Left(0.2, 0.0641, 0.1, (0.03, 0.02, 0.06, 0.11))
+    assert not _is_believed(before, Left(0.18, 0.0638, 0.1, (0.026, 0.02, 0.06, 0.11)), "ratio")
+    assert _is_believed(before, Left(0.18, 0.0631, 0.1, (0.015, 0.02, 0.06, 0.11)), "ratio")
+    assert not _is_believed(before, Left(0.18, 0.0631, 0.1, (0.015, 0.03, 0.06, 0.11)), "ratio")
+    assert not _is_believed(before, Left(0.18, 0.0631, 0.1, (0.018, 0.02, 0.06, 0.11)), "late")
 
 
 def test_a_factor_of_one_effort_is_confirmed_by_the_others():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.errors import SolverFailed
@@ -21,7 +22,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import loop_parameters, ratios
-from minertia.identification.closed_loop.model import SIMULATED, ServoModel
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.outcome import LoopOutcome, ReadLog
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.evidence import Evidence
@@ -163,7 +164,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
 def _own_effects(robot: Robot) -> tuple[Any, ...]:
     """The usual effects, and all others that a robot has and a loop simulates."""
     more = [
-        {"kind": BY_SYMBOL[symbol].word, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        {"kind": symbol, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
         for j, own in enumerate(robot.effects)
         for symbol, value in own.items()
         if value and symbol in SIMULATED and not BY_SYMBOL[symbol].is_standard
@@ -198,7 +199,7 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
 def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
     """Elastic joints [N m/rad, N m s/rad; N/m, N s/m], and everything of them that a simulation reads, by name."""
     layout, names = model.layout, model.robot.coordinate_names
-    numbers = {kind: [float(values[model.index(kind, j)]) for j in layout.elastic] for kind in (*OF_SPRINGS, "ia")}
+    numbers = {kind: [float(values[model.index(kind, j)]) for j in layout.elastic] for kind in (*OF_SPRINGS, "IA")}
     return {
         "joints": [names[j] for j in layout.elastic],
         "stiffness": [1 / c for c in numbers["cj"]],

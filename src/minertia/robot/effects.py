@@ -41,7 +41,7 @@ class JointState(NamedTuple):
 INPUTS = ("q", "qd", "qdd", "load", "temperature")  # what shapes may read
 
 
-Constants: TypeAlias = Mapping[str, float]
+Constants: TypeAlias = Mapping[str, Scalar]  # numbers, or inputs of a simulation
 Shape: TypeAlias = Callable[[JointState, Constants], Scalar]
 
 
@@ -151,11 +151,12 @@ def _gas_spring(s: JointState, c: Constants) -> Scalar:
     The pins stand at the distances outer and inner from the axis; the gas (n R T = energy) fills volume - area *
     stroke.
     """
-    angle, both = add(s.q, c["angle"]), c["outer"] * c["inner"]
-    length = sqrt(sub(c["outer"] ** 2 + c["inner"] ** 2, mul(2 * both, cos(angle))))
+    angle, both = add(s.q, c["angle"]), mul(c["outer"], c["inner"])
+    squares = add(mul(c["outer"], c["outer"]), mul(c["inner"], c["inner"]))
+    length = sqrt(sub(squares, mul(mul(2, both), cos(angle))))
     lever = div(mul(both, sin(angle)), length)
     volume = sub(c["volume"], mul(sub(length, c["closed"]), c["area"]))
-    return mul(lever, div(c["energy"] * c["area"], volume))
+    return mul(lever, div(mul(c["energy"], c["area"]), volume))
 
 
 COULOMB, VISCOUS = ("N m", "N"), ("N m s/rad", "N s/m")

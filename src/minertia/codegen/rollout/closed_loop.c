@@ -2,9 +2,12 @@
 
    Moreau's time stepping with the midpoint rule for what is linear (docs/output-error.md): every step solves
 
-     (D + IA + h/2 (FV + KD) + h^2/4 (KP + KS)) dv = h (KP (u - q - h/2 v) + KD (ud - v) - FV v - ... + f),
+     (D + J + h/2 KD + h^2/4 KP) dv = h (KP (u - q - h/2 v) + KD (ud - v) - g(q + h/2 v + h/4 dv, v + dv/2) - ... + f),
 
-   with friction f within its limits, at its limit against the velocity after the step or with that velocity zero.
+   with the joints' effects: inertia J, smooth efforts g, and dry friction f within its bounds, at its bound against the
+   velocity after the step or with that velocity zero.  Efforts that are linear in the motion need one solution, others
+   are linearised until the step no longer changes.  Effects come from two functions that are generated from their
+   table for the group; nothing here knows one by name.
    Elastic joints have two coordinates, link and motor, with a spring and a damper between them, which the same rule
    takes implicitly: it has no limit of stability, however stiff they are.
    The robot's own terms come from two functions that are generated for it. */
@@ -15,13 +18,17 @@
 
 typedef void (*Call)(const void *, const double *const *, double *const *);
 
-enum { LINK, IA, FV, FC, OFF, FCL, KS, FS, FCQ, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
+enum { LINK, EFFECT, KP, KD, KI, DELAY, Q0, V0, ZERO, CJ, DJ, RJ };
 
 typedef struct {
-    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs;
+    int n, links, columns, steps, every, is_voltage, ring, fail_at, is_euler, springs, effects, is_linear;
     double h, delay_steps;   /* delay_steps: delay of the effort, 0 without */
     Call terms, slopes;      /* D, b of (q, qd, x); dq, dqd, Y of (q, qd, qdd, x) */
-    const double *ia, *fv, *fc, *off, *fcl, *ks, *rest, *kp, *kd, *ki, *limit, *zero, *fs, *vs, *fcq, *middle; /* (n) each */
+    Call efforts, rubbing;   /* of effects: see codegen/rollout/effects.py */
+    const double *kp, *kd, *ki, *limit, *zero; /* (n) each */
+    const double *e, *c;     /* (effects), (constants): values and constants of effects */
+    const int *at, *inertia; /* (effects): coordinate of each; whether it adds to the mass matrix */
+    const int *loaded;       /* (n): whether friction depends on the load */
     const double *x;         /* (links) */
     const double *q0, *v0;   /* (n) */
     const double *u, *u_d, *ud, *ud_d; /* (steps, n): command, its derivative by the delay, velocity reference and its */
@@ -35,6 +42,9 @@ typedef struct {
 
 #define MOST 64
 #define SWEEPS 4000
+#define PASSES 50      /* of efforts that are not linear in the motion */
+#define SETTLED 1e-13  /* of the velocities: what a pass may still change */
+#define APART 1e-9     /* of the velocities, from which two passes tell a slope */
 #define WIDE 16
 
 /* lower Cholesky factor of the rows and columns listed, in place of L (m x m, packed by MOST); 1 where there is none */
@@ -100,6 +110,15 @@ static void solve_rows(int m, const int *list, const double *L, double *B, int p
     }
 }
 
+/* dry friction of the step: how much it can be against motion forwards and backwards */
+typedef struct {
+    double up[MOST], down[MOST];
+} Bounds;
+
+static inline int can_rub(const Bounds *F, int j) { return F->up[j] > 0 || F->down[j] > 0; }
+
+static inline double within(const Bounds *F, int j, double f) { return fmin(fmax(f, -F->up[j]), F->down[j]); }
+
 typedef struct {
     double A[MOST * MOST], L[MOST * MOST], W[MOST * MOST];
     int list[MOST], slide[MOST], m; /* slide: 0 stuck, else the sign of the velocity after the step */
@@ -107,7 +126,7 @@ typedef struct {
 } Contact;
 
 /* the step with given joints stuck; 0 where it is the solution, 1 where not, 2 where there is none */
-static int attempt(Contact *c, int n, double h, const double *r, const double *v, const double *F)
+static int attempt(Contact *c, int n, double h, const double *r, const double *v, const Bounds *F)
 {
     double b[MOST];
     c->m = 0;
@@ -120,7 +139,7 @@ static int attempt(Contact *c, int n, double h, const double *r, const double *v
         return 2;
     for (int i = 0; i < c->m; i++) {
         const int j = c->list[i];
-        c->f[j] = -F[j] * c->slide[j];
+        c->f[j] = c->slide[j] > 0 ? -F->up[j] : F->down[j];
         b[i] = r[j] + h * c->f[j];
         for (int k = 0; k < n; k++)
             if (!c->slide[k])
@@ -134,22 +153,22 @@ static int attempt(Contact *c, int n, double h, const double *r, const double *v
         if (c->slide[j]) {
             if (!isfinite(c->dv[j]))
                 return 2;
-            is_wrong |= F[j] > 0 && (v[j] + c->dv[j]) * c->slide[j] < 0;
+            is_wrong |= can_rub(F, j) && (v[j] + c->dv[j]) * c->slide[j] < 0;
         } else {
             double sum = -r[j];
             for (int k = 0; k < n; k++)
                 sum += c->A[j * n + k] * c->dv[k];
             c->f[j] = sum / h;
-            is_wrong |= !(fabs(c->f[j]) <= F[j] * (1 + 1e-12));
+            is_wrong |= !(-F->up[j] * (1 + 1e-12) <= c->f[j] && c->f[j] <= F->down[j] * (1 + 1e-12));
         }
     return is_wrong;
 }
 
 /* friction of the step: the sets of the step before, else projected Gauss-Seidel from its efforts */
-static int contact(Contact *c, int n, double h, const double *r, const double *v, const double *F)
+static int contact(Contact *c, int n, double h, const double *r, const double *v, const Bounds *F)
 {
     for (int j = 0; j < n; j++)
-        if (!(F[j] > 0))
+        if (!can_rub(F, j))
             c->slide[j] = v[j] < 0 ? -1 : 1;
     const int first = attempt(c, n, h, r, v, F);
     if (first != 1)
@@ -166,7 +185,7 @@ static int contact(Contact *c, int n, double h, const double *r, const double *v
         solve(n, c->W, e);
         for (int i = 0; i < n; i++)
             inv[i * n + j] = e[i];
-        c->f[j] = fmin(fmax(c->f[j], -F[j]), F[j]);
+        c->f[j] = within(F, j, c->f[j]);
     }
     for (int i = 0; i < n; i++) {
         w[i] = v[i];
@@ -177,19 +196,22 @@ static int contact(Contact *c, int n, double h, const double *r, const double *v
         double moved = 0, size = 0;
         for (int j = 0; j < n; j++) {
             const double old = c->f[j], own = h * inv[j * n + j];
-            c->f[j] = fmin(fmax(old - w[j] / own, -F[j]), F[j]);
+            c->f[j] = within(F, j, old - w[j] / own);
             const double change = c->f[j] - old;
             for (int i = 0; i < n; i++)
                 w[i] += h * inv[i * n + j] * change;
             moved = fmax(moved, fabs(change));
-            size = fmax(size, F[j]);
+            size = fmax(size, fmax(F->up[j], F->down[j]));
         }
         const int is_done = !(moved > 1e-13 * size);
         if (is_done || sweep % 8 == 7) { /* the sets are right long before the efforts are */
             double f[MOST];
             memcpy(f, c->f, n * sizeof(double));
             for (int j = 0; j < n; j++)
-                c->slide[j] = !(F[j] > 0) ? (v[j] < 0 ? -1 : 1) : fabs(f[j]) < F[j] ? 0 : f[j] > 0 ? -1 : 1;
+                c->slide[j] = !can_rub(F, j)                                ? (v[j] < 0 ? -1 : 1)
+                              : -F->up[j] < f[j] && f[j] < F->down[j] ? 0
+                              : f[j] >= F->down[j]                    ? -1
+                                                                      : 1;
             const int found = attempt(c, n, h, r, v, F);
             if (found != 1 || is_done)
                 return found == 2 ? 2 : 0;
@@ -244,18 +266,23 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
     const int is_euler = o->is_euler;
     const double mid = is_euler ? 0 : 0.5, quarter = is_euler ? 0 : 0.25, end = is_euler ? 1 : 0.5;
     double q[MOST], v[MOST], a[MOST], dvp[MOST] = {0}, qm[MOST], qs[MOST], vm[MOST], z[MOST] = {0}, load[MOST] = {0};
-    double b[MOST], r[MOST], F[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
+    double b[MOST], r[MOST], gp[MOST], gd[MOST], held[MOST], slope[MOST], tau[MOST], far_p[MOST], far_d[MOST];
     double D[MOST * MOST], Q[MOST * MOST], V[MOST * MOST];
-    double slow[MOST];
-    int sat[MOST], rubs[MOST];
+    /* effects: efforts at the middle of the step, their derivatives, inertia; those of friction; what a pass knows */
+    double effort[MOST] = {0}, smooth_q[MOST] = {0}, smooth_qd[MOST] = {0}, rotor[MOST] = {0}, own[MOST], r0[MOST];
+    double rub_q[MOST] = {0}, rub_qd[MOST] = {0}, rub_load[MOST] = {0}, slip[MOST];
+    double q_at[MOST], v_at[MOST], x[MOST], last_x[MOST], last_effort[MOST];
+    Bounds F = {{0}, {0}};
+    int sat[MOST], rubs_up[MOST], rubs_down[MOST];
     Contact *c = calloc(1, sizeof *c);
     const size_t block = (size_t)n * (size_t)(p ? p : 1);
     const int ring = o->ring;
     double *room = calloc(is_carried ? (8 + (size_t)ring) * block : 1, sizeof(double));
     double *Y = calloc((size_t)n * (size_t)(o->links ? o->links : 1), sizeof(double));
     double *past = calloc((size_t)(ring ? ring : 1) * n, sizeof(double));
-    if (!c || !room || !Y || !past) {
-        free(c), free(room), free(Y), free(past);
+    double *shapes = calloc((size_t)(o->effects ? o->effects : 1), sizeof(double));
+    if (!c || !room || !Y || !past || !shapes) {
+        free(c), free(room), free(Y), free(past), free(shapes);
         return 3;
     }
     double *Sq = room, *Sv = Sq + block, *Sd = Sv + block, *Sz = Sd + block, *Sl = Sz + block;
@@ -294,6 +321,8 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
     double *out[3] = {D, b, 0}, *out2[3] = {Q, V, Y};
     in[0] = qs, in[1] = vm, in[2] = o->x, in[3] = 0;
     in2[0] = qs, in2[1] = vm, in2[2] = a, in2[3] = o->x;
+    const double *in3[] = {qm, v, load, q_at, v_at, o->e, o->c}, *in4[] = {qm, v, load, q_at, v_at, a, slip, o->e, o->c};
+    double *out3[] = {effort, smooth_q, smooth_qd, rotor, F.up, F.down}, *out4[] = {rub_q, rub_qd, rub_load, shapes};
     int until = o->every, row = 0;
     for (int k = 0;; k++, until--) {
         if (k == 0 || until == 0) {
@@ -335,25 +364,47 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 const double *now = past + ((k - whole + 2 * ring) % ring) * n, *before = past + ((k - whole - 1 + 2 * ring) % ring) * n;
                 old = (1 - w) * now[j] + w * before[j];
             }
-            r[j] = h * (s * (held[j] - gd[j] * v[j]) + old - o->fv[j] * v[j] - o->off[j]
-                        - o->ks[j] * (qm[j] - o->rest[j]) - b[j]);
-            slow[j] = exp(-(v[j] / o->vs[j]) * (v[j] / o->vs[j]));
-            F[j] = o->fc[j] + o->fcl[j] * fabs(load[j]) + o->fs[j] * slow[j] + o->fcq[j] * (qm[j] - o->middle[j]);
-            rubs[j] = F[j] >= 0; /* friction that falls below zero with the position is none there */
-            F[j] = fmax(F[j], 0);
+            r0[j] = h * (s * (held[j] - gd[j] * v[j]) + old - b[j]);
             for (int i = 0; i < n; i++)
                 c->A[j * n + i] = D[j * n + i];
-            c->A[j * n + j] += o->ia[j] + h * (end * o->fv[j] + mid * s * gd[j]) + quarter * h * h * (s * gp[j] + o->ks[j]);
+            c->A[j * n + j] += h * mid * s * gd[j] + quarter * h * h * s * gp[j];
         }
         for (int k2 = 0; k2 < o->springs; k2++) {
             const int i = o->at_link[k2], j = o->at_motor[k2];
             const double stiff = 1 / o->cj[k2], damp = o->dj[k2], both = h * end * damp + quarter * h * h * stiff;
-            const double effort = h * (stiff * (qm[j] - qm[i] - o->rj[k2]) + damp * (v[j] - v[i]));
-            r[i] += effort, r[j] -= effort;
+            const double wind = h * (stiff * (qm[j] - qm[i] - o->rj[k2]) + damp * (v[j] - v[i]));
+            r0[i] += wind, r0[j] -= wind;
             c->A[i * n + i] += both, c->A[j * n + j] += both;
             c->A[i * n + j] -= both, c->A[j * n + i] -= both;
         }
-        code = contact(c, n, h, r, v, F);
+        for (int j = 0; j < n; j++)
+            own[j] = c->A[j * n + j], x[j] = 0;
+        for (int pass = 0;; pass++) {
+            for (int j = 0; j < n; j++)
+                q_at[j] = qm[j] + quarter * h * x[j], v_at[j] = v[j] + end * x[j];
+            if (o->effects)
+                o->efforts(0, in3, out3);
+            for (int j = 0; j < n; j++) {
+                double steep = end * smooth_qd[j] + quarter * h * smooth_q[j];
+                if (pass && fabs(x[j] - last_x[j]) > APART * (1 + fabs(v[j]))) /* efforts that bend: never beyond */
+                    steep = fmax(steep, (effort[j] - last_effort[j]) / (x[j] - last_x[j]));
+                c->A[j * n + j] = own[j] + rotor[j] + h * steep;
+                r[j] = r0[j] - h * (effort[j] - steep * x[j]);
+                last_x[j] = x[j], last_effort[j] = effort[j];
+                rubs_up[j] = F.up[j] >= 0, rubs_down[j] = F.down[j] >= 0; /* friction that falls below zero is none */
+                F.up[j] = fmax(F.up[j], 0), F.down[j] = fmax(F.down[j], 0);
+            }
+            code = contact(c, n, h, r, v, &F);
+            if (code || o->is_linear || pass == PASSES)
+                break;
+            double moved = 0, size = 0;
+            for (int j = 0; j < n; j++) {
+                moved = fmax(moved, fabs(c->dv[j] - x[j])), size = fmax(size, fabs(v[j]) + fabs(c->dv[j]));
+                x[j] = c->dv[j];
+            }
+            if (moved <= SETTLED * (1 + size))
+                break;
+        }
         if (code) {
             o->fail_at = k;
             break;
@@ -364,6 +415,23 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
             tau[j] = held[j] - gp[j] * quarter * h * c->dv[j] - gd[j] * slope[j];
         }
         if (is_carried) {
+            for (int j = 0; j < n; j++) {
+                q_at[j] = qm[j] + quarter * h * c->dv[j], v_at[j] = v[j] + end * c->dv[j];
+                slip[j] = c->slide[j] > 0 ? rubs_up[j] : c->slide[j] < 0 ? -rubs_down[j] : 0;
+            }
+            if (o->effects && !o->is_linear) { /* derivatives of the efforts that the step ended with */
+                const Bounds kept = F;
+                o->efforts(0, in3, out3);
+                F = kept;
+                for (int j = 0; j < n; j++)
+                    c->A[j * n + j] = own[j] + rotor[j] + h * (end * smooth_qd[j] + quarter * h * smooth_q[j]);
+                if (factor(c->m, c->list, c->A, n, c->L)) {
+                    code = 2, o->fail_at = k;
+                    break;
+                }
+            }
+            if (o->effects)
+                o->rubbing(0, in4, out4);
             o->slopes(0, in2, out2);
             for (size_t i = 0; i < block; i++) {
                 T1[i] = Sq[i] + mid * h * Sv[i];
@@ -378,15 +446,12 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                     R[(size_t)j * p + k2] += Q[j * n + o->place[k2]];
             for (int j = 0; j < n; j++) {
                 double *restrict row_j = R + (size_t)j * p;
-                const double against = rubs[j] * c->slide[j];
-                const double sign = against * o->fcl[j] * (load[j] > 0 ? 1 : load[j] < 0 ? -1 : 0);
                 /* T2 keeps the links' part of row j for the load of the next step */
                 double *restrict keep = T2 + (size_t)j * p, *restrict by_q = T1 + (size_t)j * p;
                 const double *restrict own_v = Sv + (size_t)j * p, *restrict own_z = Sz + (size_t)j * p;
                 const double *restrict own_l = Sl + (size_t)j * p;
-                const double g1 = s * gp[j] + o->ks[j] + against * o->fcq[j];
-                const double g2 = s * gd[j] + o->fv[j] - against * o->fs[j] * slow[j] * 2 * v[j] / (o->vs[j] * o->vs[j]);
-                const double g3 = sat[j] ? 0 : s * o->ki[j];
+                const double g1 = s * gp[j] + smooth_q[j] + rub_q[j], g2 = s * gd[j] + smooth_qd[j] + rub_qd[j];
+                const double g3 = sat[j] ? 0 : s * o->ki[j], g4 = rub_load[j];
                 const double *restrict t0 = 0, *restrict t1 = 0;
                 double c0 = 0, c1 = 0;
                 if (ring && whole == 0)
@@ -397,7 +462,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                 }
                 for (int i = 0; i < p; i++) {
                     const double links = row_j[i];
-                    row_j[i] = -h * (links + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + sign * own_l[i]);
+                    row_j[i] = -h * (links + g1 * by_q[i] + g2 * own_v[i] - g3 * own_z[i] + g4 * own_l[i]);
                     keep[i] = links;
                 }
                 if (t0)
@@ -439,32 +504,20 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                     }
                     continue;
                 }
-                const double middle = qm[j] + quarter * h * c->dv[j], rate = ud ? ud[j] : 0;
+                if (kind == EFFECT) {
+                    R[(size_t)o->at[j] * p + k2] -= h * shapes[j];
+                    continue;
+                }
+                const double rate = ud ? ud[j] : 0;
                 const int seen = o->sees[j];
-                const double error = u[j] - (seen == j ? middle : qm[seen]), slip = rate - (seen == j ? slope[j] : vm[seen]);
+                const double error = u[j] - (seen == j ? qm[j] + quarter * h * c->dv[j] : qm[seen]);
                 double d = 0;
-                if (kind == IA)
-                    d = -a[j];
-                else if (kind == FV)
-                    d = -(v[j] + end * c->dv[j]);
-                else if (kind == FC)
-                    d = -rubs[j] * c->slide[j];
-                else if (kind == FS)
-                    d = -rubs[j] * c->slide[j] * slow[j];
-                else if (kind == FCQ)
-                    d = -rubs[j] * c->slide[j] * (qm[j] - o->middle[j]);
-                else if (kind == OFF)
-                    d = -1;
-                else if (kind == FCL)
-                    d = -rubs[j] * c->slide[j] * fabs(load[j]);
-                else if (kind == KS)
-                    d = -(middle - o->rest[j]);
-                else if (kind == KP)
+                if (kind == KP)
                     d = sat[j] ? 0 : s * error;
                 else if (kind == KI)
                     d = sat[j] ? 0 : s * (mid * h * error + z[j]);
                 else if (kind == KD)
-                    d = sat[j] && !o->is_voltage ? 0 : s * slip;
+                    d = sat[j] && !o->is_voltage ? 0 : s * (rate - (seen == j ? slope[j] : vm[seen]));
                 R[(size_t)j * p + k2] += h * d;
             }
             for (int j = 0; j < n; j++)
@@ -477,15 +530,15 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
                         axpy(p, -c->A[c->list[i] * n + j], R + (size_t)j * p, R + (size_t)c->list[i] * p);
             solve_rows(c->m, c->list, c->L, R, p);
             for (int j = 0; j < n; j++) { /* load of this step, for the next one */
-                if (o->fcl[j] == 0)
+                if (!o->loaded[j])
                     continue;
                 double *restrict to = Sl + (size_t)j * p;
                 memcpy(to, T2 + (size_t)j * p, p * sizeof(double));
                 for (int i = 0; i < n; i++)
-                    axpy(p, (D[j * n + i] + (i == j ? o->ia[j] : 0)) / h, R + (size_t)i * p, to);
+                    axpy(p, (D[j * n + i] + (i == j ? rotor[j] : 0)) / h, R + (size_t)i * p, to);
                 for (int k2 = 0; k2 < columns; k2++)
-                    if (o->kind[k2] == IA && o->place[k2] == j)
-                        to[k2] += a[j];
+                    if (o->kind[k2] == EFFECT && o->inertia[o->place[k2]] && o->at[o->place[k2]] == j)
+                        to[k2] += shapes[o->place[k2]];
             }
             if (ring) {
                 double *now = St + (size_t)(k % ring) * block;
@@ -528,7 +581,7 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         for (int j = 0; j < n; j++) {
             if (ring)
                 past[(k % ring) * n + j] = tau[j];
-            load[j] = b[j] + o->ia[j] * a[j];
+            load[j] = b[j] + rotor[j] * a[j];
             for (int i = 0; i < n; i++)
                 load[j] += D[j * n + i] * a[i];
             if (!sat[j])
@@ -543,6 +596,6 @@ __attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
         if (code)
             break;
     }
-    free(c), free(room), free(Y), free(past);
+    free(c), free(room), free(Y), free(past), free(shapes);
     return code;
 }

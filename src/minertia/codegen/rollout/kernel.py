@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -19,14 +19,18 @@ from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.selfcheck import single_fault
 from minertia.codegen.kernels.task import PORTS, address
 from minertia.codegen.program import Program
+from minertia.codegen.rollout.effects import EffectAt, GroupEffects
 from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
 from minertia.codegen.rollout.programs import slopes_program, terms_program
 from minertia.codegen.rollout.task import AT_JOINTS, KINDS, OF_SPRINGS, Array, LoopCommand, LoopValues, Rollout, Springs
 from minertia.errors import MinertiaError
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 
 MOST = 64  # joints of a group, as closed_loop.c has it
+FUNCTIONS = ("terms", "slopes", "efforts", "rubbing")  # generated ones that the compiled loop calls
+OF_EFFECTS = ("e", "c", "at", "inertia", "loaded")
 CLOSE = 1e-9  # between compiled and NumPy, over some steps
 
 
@@ -38,8 +42,9 @@ class _Loop(ctypes.Structure):
             (name, ctypes.c_int)
             for name in ("n", "links", "columns", "steps", "every", "is_voltage", "ring", "fail", "is_euler", "springs")
         ),
+        *((name, ctypes.c_int) for name in ("effects", "is_linear")),
         *((name, ctypes.c_double) for name in ("h", "delay_steps")),
-        *((name, ctypes.c_void_p) for name in ("terms", "slopes", *AT_JOINTS, "x", "q0", "v0")),
+        *((name, ctypes.c_void_p) for name in (*FUNCTIONS, *AT_JOINTS, *OF_EFFECTS, "x", "q0", "v0")),
         *((name, ctypes.c_void_p) for name in ("u", "u_d", "ud", "ud_d", "kind", "place", "q_out", "S_out")),
         *((name, ctypes.c_void_p) for name in ("cj", "dj", "rj", "at_link", "at_motor", "sees")),
     )
@@ -51,7 +56,8 @@ class LoopKernel:
     joints: coordinates of the group, from 0; the others stand at 0 and must not be tied to it by inertia.  links: full
     names of the links' parameters that a rollout is given (all others are zero); the robot's own numbers without any.
     motors: those of elastic joints, coordinates behind the joints.  floor: under the robot; its numbers (`FLOOR`, then
-    the step) come behind those of the links.
+    the step) come behind those of the links.  effects: at the coordinates of the group, joints and motors; a rollout is
+    given their values.
     """
 
     def __init__(
@@ -61,6 +67,7 @@ class LoopKernel:
         links: Sequence[str] = (),
         motors: int = 0,
         floor: FloorUnder | None = None,
+        effects: Sequence[EffectAt] = (),
     ) -> None:
         if len(joints) + motors > MOST:
             raise MinertiaError(
@@ -71,24 +78,31 @@ class LoopKernel:
         self.terms, self.slopes = (
             make(robot, joints, links, motors, floor) for make in (terms_program, slopes_program)
         )
-        self._compiled: tuple[Any, int, int] | None = None
-        self._plain: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self.effects = GroupEffects(self.size, tuple(effects))
+        self._compiled: tuple[Any, dict[str, int]] | None = None
+        self._plain: tuple[Callable[..., Any], ...] | None = None
         self.path, self.reason = build.choose(max(len(p.graph.nodes) for p in (self.terms, self.slopes)))
         if self.path == "compiled":
             try:
-                self._compiled = _loop_library(), _address(self.terms), _address(self.slopes)
+                found = [_address(program) for program in (self.terms, self.slopes, *self._of_effects())]
+                self._compiled = _loop_library(), dict(zip(FUNCTIONS, found, strict=False))
             except build.CompilerMissing:
                 if self.reason.startswith(build.PATH_VARIABLE):
                     raise
                 self.path = "numpy"
 
+    def _of_effects(self) -> tuple[Program, ...]:
+        """Programs of the effects; none where there are no effects."""
+        made = self.effects.programs
+        return (made.efforts, made.slopes) if self.effects.all else ()
+
     def run(self, task: Rollout) -> tuple[Array, Array] | None:
         """Positions (rows, n) and derivatives (rows, n, unknowns) at the rows; None where the motion runs away."""
         if self._compiled is not None:
-            return _run_compiled(*self._compiled, task)
+            return _run_compiled(*self._compiled, task, self.effects)
         if self._plain is None:
-            self._plain = compile_function(self.terms), compile_function(self.slopes)
-        terms, slopes = self._plain
+            self._plain = tuple(compile_function(p) for p in (self.terms, self.slopes, *self._of_effects()))
+        terms, slopes, *others = self._plain
         x = (task.values.links,) if self.has_inputs else ()
         empty = np.zeros((self.size, 0))
 
@@ -97,7 +111,7 @@ class LoopKernel:
             return found if x else (*found, empty)
 
         try:
-            return PlainLoop(task, lambda q, qd: terms(q, qd, *x), of_links).run()
+            return PlainLoop(task, lambda q, qd: terms(q, qd, *x), of_links, self.effects, others).run()
         except Diverged:
             return None
 
@@ -127,7 +141,9 @@ def _loop_library() -> ctypes.CDLL:
     return build.load(build.library(text, _loop_fault))
 
 
-def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple[Array, Array] | None:
+def _run_compiled(
+    library: Any, functions: Mapping[str, int], task: Rollout, effects: GroupEffects
+) -> tuple[Array, Array] | None:
     n, p, x = len(task.q0), len(task.unknowns), task.values
     q_out, S_out = np.zeros((task.rows, n)), np.zeros((task.rows, n, p))
     kind = np.array([KINDS.index(k) for k, _ in task.unknowns], dtype=np.int32)
@@ -138,10 +154,13 @@ def _run_compiled(library: Any, terms: int, slopes: int, task: Rollout) -> tuple
     kept |= {name: _numbers(values) for name, values in given.items() if values is not None}
     kept |= {"kind": kind, "place": place, "q_out": q_out} | ({"S_out": S_out} if p else {})
     kept |= _elastic(x)
+    kept |= {"e": _numbers(x.effects), "c": effects.constants, "at": effects.places, "inertia": effects.are_inertia}
+    kept |= {"loaded": effects.read_load}
     loop = _Loop(
         n=n, links=len(x.links), columns=p, steps=task.steps, every=task.every, is_voltage=int(x.is_voltage),
         ring=task.ring, is_euler=int(x.is_euler), springs=len(x.springs.link), h=task.h,
-        delay_steps=(x.effort_delay or 0.0) / task.h, terms=terms, slopes=slopes,
+        delay_steps=(x.effort_delay or 0.0) / task.h, effects=len(effects.all),
+        is_linear=int(effects.programs.is_linear), **functions,
         **{name: address(array) for name, array in kept.items()},
     )  # fmt: skip
     code = library.minertia_closed_loop(ctypes.byref(loop))
@@ -162,21 +181,32 @@ def _numbers(values: Array) -> Array:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
+# effects and their values that a compiled loop is tried with
+TRIED = {"IA": 0.02, "FV": 0.1, "FC": 0.3, "OFF": 0.05, "FCL": 0.05, "KS": 0.4, "FS": 0.2, "FCQ": 0.1}
+SLOW = {"velocity": 0.5, "rest": 0.1, "middle": 0.3}
+
+
 def _loop_fault(library: ctypes.CDLL) -> str:
     """What is wrong with the compiled loop, against NumPy on two joints with everything at them."""
-    for effort_delay, is_euler, sees in (
-        (None, False, ()),
-        (0.013, False, (0, 0)),
-        (None, True, ()),
-        (None, False, (0, 0)),
+    for effort_delay, is_euler, sees, symbols in (
+        (None, False, (), TRIED),
+        (0.013, False, (0, 0), TRIED),
+        (None, True, (), TRIED),
+        (None, False, (0, 0), TRIED),
+        (None, False, (), (*TRIED, "FCT", "FVC", "FCP")),
     ):
-        task = _trial(effort_delay)
+        effects = GroupEffects(2, tuple(EffectAt(s, j, BY_SYMBOL[s].filled(SLOW)[0]) for s in symbols for j in (0, 1)))
+        task = _trial(effort_delay, effects)
         task = replace(task, values=replace(task.values, is_euler=is_euler, sees=sees))
-        wanted = PlainLoop(task, _terms, _slopes).run()
+        programs = effects.programs.efforts, effects.programs.slopes
+        efforts, rubbing = (_on_numpy(program) for program in programs)
+        wanted = PlainLoop(task, _terms, _slopes, effects, (efforts, rubbing)).run()
         callback = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
-        calls = [callback(_as_c(_terms, 2)), callback(_as_c(_slopes, 3))]
-        first, second = (ctypes.cast(call, ctypes.c_void_p).value or 0 for call in calls)
-        found = _run_compiled(library, first, second, task)
+        sizes = [[2, 2], [2, 2, 2], *([port.size for port in program.inputs] for program in programs)]
+        called = (_terms, _slopes, efforts, rubbing)
+        calls = [callback(_as_c(function, own)) for function, own in zip(called, sizes, strict=True)]
+        addresses = (ctypes.cast(call, ctypes.c_void_p).value or 0 for call in calls)
+        found = _run_compiled(library, dict(zip(FUNCTIONS, addresses, strict=True)), task, effects)
         if found is None:
             return "a simulated motion runs away"
         for mine, theirs in zip(found, wanted, strict=True):
@@ -185,17 +215,18 @@ def _loop_fault(library: ctypes.CDLL) -> str:
     return ""
 
 
-def _trial(effort_delay: float | None) -> Rollout:
+def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
     """Two joints that move, stick and reach the limit."""
     two = np.ones(2)
     t = 0.005 * np.arange(200)[:, None]
     u, slope = np.sin(9 * t + [0.0, 1.0]), 9 * np.cos(9 * t + [0.0, 1.0])
     values = LoopValues(
-        0.02 * two, 0.1 * two, 0.3 * two, 0.05 * two, 0.05 * two, 0.4 * two, 0.1 * two, 8 * two, 0.3 * two, 2 * two,
-        np.array([3.0, np.inf]), 0.1 * two, 0.2 * two, 0.5 * two, 0.1 * two, 0.3 * two, effort_delay=effort_delay,
+        8 * two, 0.3 * two, 2 * two, np.array([3.0, np.inf]), 0.1 * two,
+        effects=np.array([TRIED.get(effect.symbol, 0.1) for effect in effects.all]), effort_delay=effort_delay,
         springs=Springs((0,), (1,), np.array([0.2]), np.array([0.3]), np.array([0.4])),
     )  # fmt: skip
-    unknowns = tuple((kind, j) for kind in KINDS[1:] if kind not in ("delay", *OF_SPRINGS) for j in range(2))
+    unknowns = tuple(("effect", k) for k in range(len(effects.all)))
+    unknowns += tuple((kind, j) for kind in KINDS[2:] if kind not in ("delay", *OF_SPRINGS) for j in range(2))
     unknowns += tuple((kind, 0) for kind in OF_SPRINGS)
     return Rollout(values, LoopCommand(u, -slope), 0.005, 4, 0.1 * two, 0 * two, (*unknowns, ("delay", 0)))
 
@@ -211,12 +242,18 @@ def _slopes(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
     return by_q, np.array([[0.0, 0.2 * qd[1]], [0.0, 0.0]]), np.zeros((2, 0))
 
 
-def _as_c(function: Callable[..., tuple[Array, ...]], inputs: int) -> Callable[[Any, int, int], None]:
-    """A function of two joints as the compiled loop calls it."""
+def _on_numpy(program: Program) -> Callable[..., tuple[Array, ...]]:
+    """A program as a function of one sample, without any compiler."""
+    names = [port.name for port in program.inputs]
+    return lambda *inputs: tuple(program.evaluate(**dict(zip(names, inputs, strict=True))).values())
+
+
+def _as_c(function: Callable[..., tuple[Array, ...]], inputs: Sequence[int]) -> Callable[[Any, int, int], None]:
+    """A function of inputs of these sizes as the compiled loop calls it."""
 
     def call(_: Any, given: int, out: int) -> None:
         rows = ctypes.cast(given, ctypes.POINTER(ctypes.POINTER(ctypes.c_double)))
-        found = function(*(np.array(rows[k][:2]) for k in range(inputs)))
+        found = function(*(np.array(rows[k][:size]) for k, size in enumerate(inputs)))
         places = ctypes.cast(out, ctypes.POINTER(ctypes.POINTER(ctypes.c_double)))
         for k, values in enumerate(found):
             for i, value in enumerate(values.ravel()):

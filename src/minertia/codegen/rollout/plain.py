@@ -5,20 +5,24 @@ The same steps as closed_loop.c, whose head has the equation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from minertia.codegen.rollout.task import OF_SPRINGS, Array, Rollout
+from minertia.codegen.rollout.effects import GroupEffects
+from minertia.codegen.rollout.task import Array, Rollout
 
 SWEEPS = 4000
-SETTLED = 1e-13  # of the largest friction: what Gauss-Seidel may still change
+PASSES = 50  # of efforts that are not linear in the motion
+SETTLED = 1e-13  # of the largest friction or of velocities: what Gauss-Seidel or a pass may still change
+APART = 1e-9  # of the velocities, from which two passes tell a slope
 FARTHEST = 1e6  # rad or m; a robot that is there has run away
 Terms = Callable[[Array, Array], tuple[Array, Array]]  # q, qd -> D, b
 Slopes = Callable[[Array, Array, Array], tuple[Array, Array, Array]]  # q, qd, qdd -> dq, dqd, Y
+Effects = Callable[..., tuple[Array, ...]]  # as `EffectPrograms` has them
 
 
 class Diverged(Exception):
@@ -33,32 +37,37 @@ class _Friction:
     f: Array
     dv: Array = field(default_factory=lambda: np.zeros(0))
 
-    def step(self, A: Array, r: Array, v: Array, F: Array, h: float) -> None:
-        """Find f and dv with A dv = r + h f: the sets of the step before, else projected Gauss-Seidel."""
-        none = np.where(v < 0, -1, 1)  # how joints without friction slide
-        self.slide[~(F > 0)] = none[~(F > 0)]
-        if self._attempt(A, r, v, F, h):
+    def step(self, A: Array, r: Array, v: Array, bounds: tuple[Array, Array], h: float) -> None:
+        """Find f and dv with A dv = r + h f: the sets of the step before, else projected Gauss-Seidel.
+
+        bounds: how much friction can be against motion forwards and backwards.
+        """
+        up, down = bounds
+        rubs, none = (up > 0) | (down > 0), np.where(v < 0, -1, 1)  # none: how joints without friction slide
+        self.slide[~rubs] = none[~rubs]
+        if self._attempt(A, r, v, bounds, h):
             return
         W = h * np.linalg.inv(A)
-        f = np.clip(self.f, -F, F)
+        f = np.clip(self.f, -up, down)
         w = v + np.linalg.solve(A, r + h * f)
         for sweep in range(SWEEPS):
             moved = 0.0
             for j in range(len(v)):
-                own = min(max(f[j] - w[j] / W[j, j], -F[j]), F[j])
+                own = min(max(f[j] - w[j] / W[j, j], -up[j]), down[j])
                 w += W[:, j] * (own - f[j])
                 moved, f[j] = max(moved, abs(own - f[j])), own
-            is_done = not moved > SETTLED * F.max()
+            is_done = not moved > SETTLED * max(up.max(), down.max())
             if is_done or sweep % 8 == 7:
-                self.slide[:] = np.where(F > 0, np.where(np.abs(f) < F, 0, np.where(f > 0, -1, 1)), none)
-                if self._attempt(A, r, v, F, h) or is_done:
+                stuck = (-up < f) & (f < down)
+                self.slide[:] = np.where(rubs, np.where(stuck, 0, np.where(f >= down, -1, 1)), none)
+                if self._attempt(A, r, v, bounds, h) or is_done:
                     return
 
-    def _attempt(self, A: Array, r: Array, v: Array, F: Array, h: float) -> bool:
+    def _attempt(self, A: Array, r: Array, v: Array, bounds: tuple[Array, Array], h: float) -> bool:
         """The step with these joints stuck; whether it is the solution."""
-        free, stuck = self.slide != 0, self.slide == 0
+        free, stuck, (up, down) = self.slide != 0, self.slide == 0, bounds
         self.dv = -v
-        self.f = np.where(free, -F * self.slide, 0.0)
+        self.f = np.where(self.slide > 0, -up, np.where(free, down, 0.0))
         try:
             known = (r + h * self.f - A[:, stuck] @ self.dv[stuck])[free]
             self.dv[free] = cho_solve(cho_factor(A[np.ix_(free, free)]), known) if free.any() else known
@@ -67,18 +76,54 @@ class _Friction:
         if not np.isfinite(self.dv).all():
             raise Diverged
         self.f[stuck] = ((A @ self.dv - r) / h)[stuck]
-        turned = free & (F > 0) & ((v + self.dv) * self.slide < 0)
-        return not turned.any() and bool(np.all(np.abs(self.f[stuck]) <= F[stuck] * (1 + 1e-12)))
+        turned = free & ((up > 0) | (down > 0)) & ((v + self.dv) * self.slide < 0)
+        held = (-up * (1 + 1e-12) <= self.f) & (self.f <= down * (1 + 1e-12))
+        return not turned.any() and bool(np.all(held[stuck]))
+
+
+class _Effects:
+    """Effects of a group: their functions, and what the step before found of them, each (n,).
+
+    effort, by_q, by_qd: smooth efforts at the middle of the step and their derivatives; inertia; bounds of friction
+    forwards and backwards, and whether there is any.
+    """
+
+    def __init__(self, of: GroupEffects, values: Array, functions: Sequence[Effects]) -> None:
+        self.of, self.functions = of, functions
+        constants = of.constants
+        self.given = (values, constants) if len(constants) else (values,)
+        self.is_linear = of.programs.is_linear
+        self.effort, self.by_q, self.by_qd, self.inertia, self.up, self.down = (np.zeros(of.n) for _ in range(6))
+        self.rubs = np.ones(of.n, bool), np.ones(of.n, bool)
+
+    def at(self, start: tuple[Array, Array, Array], place: Array, rate: Array) -> None:
+        """Take them at position, velocity and load of the step's start, and at place and velocity of its middle."""
+        if not self.of.all:
+            return
+        self.effort, self.by_q, self.by_qd, self.inertia, up, down = self.functions[0](*start, place, rate, *self.given)
+        self.rubs = up >= 0, down >= 0  # friction that falls below zero, with the position, is none there
+        self.up, self.down = np.maximum(up, 0.0), np.maximum(down, 0.0)
+
+    def carried(self, *inputs: Array) -> tuple[Array, Array, Array, Array]:
+        """Derivatives of friction by position, velocity and load of the start, and efforts with value 1."""
+        if not self.of.all:
+            o = np.zeros(self.of.n)
+            return o, o, o, np.zeros(0)
+        by_q, by_qd, by_load, shapes = self.functions[1](*inputs, *self.given)
+        return by_q, by_qd, by_load, shapes
 
 
 class PlainLoop:
     """One simulation on NumPy."""
 
-    def __init__(self, task: Rollout, terms: Terms, slopes: Slopes) -> None:
+    def __init__(
+        self, task: Rollout, terms: Terms, slopes: Slopes, effects: GroupEffects, functions: Sequence[Effects]
+    ) -> None:
         self.task, self.terms, self.slopes = task, terms, slopes
         is_euler = task.values.is_euler  # as closed_loop.c has it
         self.mid, self.quarter, self.end = (0.0, 0.0, 1.0) if is_euler else (0.5, 0.25, 0.5)
         n, p = len(task.q0), len(task.unknowns)
+        self.effects = _Effects(effects, task.values.effects, functions)
         self.q, self.v = np.array(task.q0, float), np.array(task.v0, float)
         self.dvp, self.z, self.load = np.zeros(n), np.zeros(n), np.zeros(n)
         self.Sq, self.Sv, self.Sd, self.Sz, self.Sl = (np.zeros((n, p)) for _ in range(5))
@@ -138,16 +183,12 @@ class PlainLoop:
         self.far = np.where(self.is_far, gp, 0.0), np.where(self.is_far, gd, 0.0)
         held -= self.far[1] * vm[self.seen]
         gp, gd = gp - self.far[0], gd - self.far[1]
-        r = h * (s * (held - gd * self.v) + self._old(self.past, k) - x.fv * self.v - x.off)
-        r -= h * (x.ks * (self.qm - x.rest) + b)
-        A = D + np.diag(x.ia + h * (self.end * x.fv + self.mid * s * gd) + self.quarter * h * h * (s * gp + x.ks))
+        r = h * (s * (held - gd * self.v) + self._old(self.past, k) - b)
+        A = D + np.diag(h * self.mid * s * gd + self.quarter * h * h * s * gp)
         S, damp = self.pairs, x.springs.damping
         r -= h * S.T @ (self.stiff * (S @ self.qm - x.springs.rest) + damp * (S @ self.v))
         A += S.T @ ((h * self.end * damp + self.quarter * h * h * self.stiff)[:, None] * S)
-        self.slow = np.exp(-((self.v / x.vs) ** 2))
-        F = x.fc + x.fcl * np.abs(self.load) + x.fs * self.slow + x.fcq * (self.qm - x.middle)
-        self.rubs = F >= 0
-        self.friction.step(A, r, self.v, np.maximum(F, 0.0), h)
+        A = self._solve(A, r)
         dv = self.friction.dv
         a, slope = dv / h, self.v + self.mid * dv
         tau = held - gp * self.quarter * h * dv - gd * slope
@@ -155,11 +196,39 @@ class PlainLoop:
             self._carry(k, A, (vm, a, slope, tau), (sat, gp, gd), D)
         if self.ring:
             self.past[k % self.ring] = tau
-        self.load = b + x.ia * a + D @ a
+        self.load = b + self.effects.inertia * a + D @ a
         self.z = self.z + np.where(sat, 0.0, h * (u - (self.qm + self.quarter * h * dv)[self.seen]))
         self.q = self.q + h * (self.v + self.end * dv)
         self.v = np.where(self.friction.slide, self.v + dv, 0.0)
         self.dvp = dv
+
+    def _solve(self, A: Array, r: Array) -> Array:
+        """Find the step, with effects: A with derivatives of their efforts at its end."""
+        e, h, start = self.effects, self.task.h, (self.qm, self.v, self.load)
+        x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
+        for tried in range(PASSES + 1):
+            e.at(start, *self._middle(x))
+            steep, moves = self._steep(), np.abs(x - last[0]) > APART * (1 + np.abs(self.v))
+            if tried and moves.any():  # efforts that bend: never beyond
+                chord = (e.effort - last[1]) / np.where(moves, x - last[0], 1.0)
+                steep = np.where(moves, np.maximum(steep, chord), steep)
+            whole, last = A + np.diag(e.inertia + h * steep), (x, e.effort)
+            self.friction.step(whole, r - h * (e.effort - steep * x), self.v, (e.up, e.down), h)
+            moved, x = np.abs(self.friction.dv - x).max(), self.friction.dv
+            if e.is_linear or moved <= SETTLED * (1 + (np.abs(self.v) + np.abs(x)).max()):
+                break
+        if e.is_linear:
+            return whole
+        e.at(start, *self._middle(x))
+        return np.asarray(A + np.diag(e.inertia + h * self._steep()))
+
+    def _middle(self, dv: Array) -> tuple[Array, Array]:
+        """Position and velocity at which a step takes smooth effects."""
+        return self.qm + self.quarter * self.task.h * dv, self.v + self.end * dv
+
+    def _steep(self) -> Array:
+        """Derivatives of smooth efforts by the change of velocity in the step."""
+        return np.asarray(self.end * self.effects.by_qd + self.quarter * self.task.h * self.effects.by_q)
 
     def _old(self, kept: Array, k: int) -> Array:
         """What acts now of efforts of steps before, or of their derivatives."""
@@ -177,30 +246,27 @@ class PlainLoop:
         slide = self.friction.slide
         T1 = self.Sq + self.mid * h * self.Sv
         links = self._by_links(vm, a, T1)
-        against = slide * self.rubs
-        sign = against * x.fcl * np.sign(self.load)
-        by_place = s * gp + x.ks + against * x.fcq
-        by_rate = s * gd + x.fv - against * x.fs * self.slow * 2 * self.v / x.vs**2
+        e, dv = self.effects, self.friction.dv
+        sliding = np.where(slide > 0, e.rubs[0], np.where(slide < 0, -1.0 * e.rubs[1], 0.0))
+        rubbing = e.carried(self.qm, self.v, self.load, *self._middle(dv), a, sliding)
+        by_place, by_rate, by_load = (x[:, None] for x in rubbing[:3])
+        by_place, by_rate = by_place + (s * gp + e.by_q)[:, None], by_rate + (s * gd + e.by_qd)[:, None]
         g3 = np.where(sat, 0.0, s * x.ki)
-        R = by_place[:, None] * T1 + by_rate[:, None] * self.Sv - g3[:, None] * self.Sz
-        R = h * (self._old(self.St, k) - links - R - sign[:, None] * self.Sl + s * self._by_far(T1))
-        R += h * self._by_springs(T1)
+        R = by_place * T1 + by_rate * self.Sv - g3[:, None] * self.Sz
+        R = h * (self._old(self.St, k) - links - R - by_load * self.Sl + s * self._by_far(T1))
+        R += h * (self._by_springs(T1) - self._by_effects(rubbing[3]))
         effort = np.zeros_like(R)  # of the law itself
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "delay":
                 R[:, c] += h * self._by_delay(k, motion[3], gp, gd)
-            elif kind not in ("link", "q0", "v0", "zero", *OF_SPRINGS):
-                own_effort, rest = self._by_value(k, kind, place, motion, law)
-                effort[place, c] = own_effort
-                R[place, c] += h * (s * own_effort + rest)
+            elif kind in ("kp", "ki", "kd"):
+                effort[place, c] = self._by_gain(k, kind, place, motion, law)
+                R[place, c] += h * s * effort[place, c]
         stuck, free = slide == 0, slide != 0
         R[stuck] = -self.Sv[stuck]
         if free.any():
             R[free] = cho_solve(cho_factor(A[np.ix_(free, free)]), R[free] - A[np.ix_(free, stuck)] @ R[stuck])
-        self.Sl = links + (D + np.diag(x.ia)) @ R / h
-        for c, (kind, place) in enumerate(self.task.unknowns):
-            if kind == "ia":
-                self.Sl[place, c] += a[place]
+        self.Sl = links + (D + np.diag(e.inertia)) @ R / h + self._by_effects(rubbing[3] * e.of.are_inertia)
         if self.ring:
             self.St[k % self.ring] = (
                 effort
@@ -240,6 +306,14 @@ class PlainLoop:
         rates = self.Sv + self.mid * self.Sd
         return np.asarray(-by_place[:, None] * T1[self.seen] - by_rate[:, None] * rates[self.seen])
 
+    def _by_effects(self, shapes: Array) -> Array:
+        """Efforts of effects with value 1, in the columns of those that are unknown."""
+        found = np.zeros_like(self.Sq)
+        for c, (kind, place) in enumerate(self.task.unknowns):
+            if kind == "effect":
+                found[self.effects.of.all[place].place, c] = shapes[place]
+        return found
+
     def _by_springs(self, T1: Array) -> Array:
         """Derivatives of the efforts of elastic joints, by what has moved them and by their own values."""
         S, springs, dv = self.pairs, self.task.values.springs, self.friction.dv
@@ -251,29 +325,18 @@ class PlainLoop:
                 found[:, c] += S[place] * own[kind][place]
         return np.asarray(found)
 
-    def _by_value(
-        self, k: int, kind: str, j: int, motion: tuple[Array, ...], law: tuple[Array, ...]
-    ) -> tuple[float, float]:
-        """Derivatives of the law's effort and of the other efforts by a value at joint j."""
+    def _by_gain(self, k: int, kind: str, j: int, motion: tuple[Array, ...], law: tuple[Array, ...]) -> float:
+        """Derivative of the law's effort by a gain of joint j."""
         x, h, command = self.task.values, self.task.h, self.task.command
-        vm, a, slope, _ = motion
+        vm, _, slope, _ = motion
         sat, seen = law[0], self.seen[j]
         middle = self.qm[j] + self.quarter * h * self.friction.dv[j]
         error = 0.0 if sat[j] else command.u[k, j] - (self.qm[seen] if self.is_far[j] else middle)
         damped = vm[seen] if self.is_far[j] else slope[j]
-        slide = float(self.friction.slide[j] * self.rubs[j])
         rate = 0.0 if command.ud is None else command.ud[k, j]
         found = {
-            "ia": (0.0, -a[j]),
-            "fv": (0.0, -(self.v[j] + self.end * self.friction.dv[j])),
-            "fc": (0.0, -slide),
-            "off": (0.0, -1.0),
-            "fcl": (0.0, -slide * abs(self.load[j])),
-            "ks": (0.0, -(middle - x.rest[j])),
-            "fs": (0.0, -slide * self.slow[j]),
-            "fcq": (0.0, -slide * (self.qm[j] - x.middle[j])),
-            "kp": (error, 0.0),
-            "ki": (0.0 if sat[j] else self.mid * h * error + self.z[j], 0.0),
-            "kd": (0.0 if sat[j] and not x.is_voltage else rate - damped, 0.0),
+            "kp": error,
+            "ki": 0.0 if sat[j] else self.mid * h * error + self.z[j],
+            "kd": 0.0 if sat[j] and not x.is_voltage else rate - damped,
         }
-        return found[kind]
+        return float(found[kind])

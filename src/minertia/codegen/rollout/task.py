@@ -8,30 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-AT_JOINTS = (
-    "ia",
-    "fv",
-    "fc",
-    "off",
-    "fcl",
-    "ks",
-    "rest",
-    "kp",
-    "kd",
-    "ki",
-    "limit",
-    "zero",
-    "fs",
-    "vs",
-    "fcq",
-    "middle",
-)
-# kinds of unknowns, in the order of closed_loop.c
+AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints
-KINDS = (
-    *("link", "ia", "fv", "fc", "off", "fcl", "ks", "fs", "fcq", "kp", "kd", "ki", "delay", "q0", "v0", "zero"),
-    *OF_SPRINGS,
-)
+# kinds of unknowns, in the order of closed_loop.c
+KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SPRINGS)
 
 
 @dataclass(frozen=True)
@@ -50,34 +30,23 @@ class Springs:
 
 @dataclass(frozen=True)
 class LoopValues:
-    """Values of one group of n joints, each (n,), on the joint side in N m (N), rad (m) and s.
+    """Values of one group of n joints, on the joint side in N m (N), rad (m) and s.
 
-    ia, fv, fc, off: rotor inertia, viscous and Coulomb friction, offset. fcl: Coulomb friction per load. ks, rest:
-    a spring. fs, vs: Stribeck friction and its velocity. fcq, middle: change of Coulomb friction with the position,
-    and where it is none. kp, kd, ki: gains of the position loop; limit: of its effort, infinite without. links: the
-    links' parameters that are inputs of the kernel; zero: they are at q + zero. effort_delay: by which the loop's
-    effort acts later [s], None where only the command does. is_voltage: the limit holds for the part that is
-    proportional to the position error alone, and damping is the motor's own. is_euler: step as MuJoCo's Euler does,
-    instead of the midpoint rule. springs: elastic joints, whose motors are coordinates of their own behind the
-    joints; sees: the coordinate that the law of each coordinate reads, its own where none is given.
+    kp, kd, ki (n,): gains of the position loop; limit (n,): of its effort, infinite without.  zero (n,): the links are
+    at q + zero.  effects: values of the effects of the group's kernel, in its order.  links: the links' parameters that
+    are inputs of the kernel.  effort_delay: by which the loop's effort acts later [s], None where only the command
+    does.  is_voltage: the limit holds for the part that is proportional to the position error alone, and damping is the
+    motor's own.  is_euler: step as MuJoCo's Euler does, instead of the midpoint rule.  springs: elastic joints, whose
+    motors are coordinates of their own behind the joints; sees: the coordinate that the law of each coordinate reads,
+    its own where none is given.
     """
 
-    ia: Array
-    fv: Array
-    fc: Array
-    off: Array
-    fcl: Array
-    ks: Array
-    rest: Array
     kp: Array
     kd: Array
     ki: Array
     limit: Array
     zero: Array
-    fs: Array
-    vs: Array
-    fcq: Array
-    middle: Array
+    effects: Array = field(default_factory=lambda: np.zeros(0))
     links: Array = field(default_factory=lambda: np.zeros(0))
     effort_delay: float | None = None
     is_voltage: bool = False
@@ -93,8 +62,7 @@ class LoopValues:
     @staticmethod
     def at_rest(n: int, links: Array | None = None) -> LoopValues:
         """Nothing at n joints."""
-        o, limit = np.zeros(n), np.full(n, np.inf)
-        given = dict.fromkeys(AT_JOINTS, o) | {"limit": limit, "vs": np.ones(n)}
+        given = dict.fromkeys(AT_JOINTS, np.zeros(n)) | {"limit": np.full(n, np.inf)}
         return LoopValues(**given, links=np.zeros(0) if links is None else links)
 
 
@@ -117,7 +85,7 @@ class Rollout:
     """One simulation.
 
     h: step [s]; every: steps between rows; q0, v0: start (n,).  unknowns: (kind, place), the links' first; place is the
-    joint within the group, or the entry of `LoopValues.links`.
+    joint within the group, or the entry of `LoopValues.links` or `LoopValues.effects`.
     """
 
     values: LoopValues

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.effects import SIMULATED, EffectAt
 from minertia.codegen.rollout.floor import FLOOR, FloorUnder
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import OF_SPRINGS
@@ -24,8 +25,6 @@ from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import layout_of
 from minertia.identification.closed_loop.model import (
     FARTHEST_ZERO,
-    SETTINGS,
-    SIMULATED,
     Atom,
     JointGroup,
     ServoModel,
@@ -34,12 +33,12 @@ from minertia.identification.closed_loop.model import (
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import Term
+from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-NONNEGATIVE = ("ia", "fv", "fc", "fcl", "fs", "kp", "kd", "ki")
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
@@ -54,7 +53,10 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     linear = linear_model(robot, effects, method=SETS[campaign.parameters])
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
         if symbol_of(name) not in SIMULATED:
-            raise CampaignError(f"the effect {name} is not simulated under commands; these are: {', '.join(SIMULATED)}")
+            raise CampaignError(
+                f"the effect {name} is not simulated under commands, whose logs have no temperatures; these are: "
+                f"{', '.join(SIMULATED)}"
+            )
     keeps = campaign.links == "robot"
     if keeps and not robot.has_parameters:
         raise CampaignError(
@@ -95,35 +97,35 @@ class _ServoBuilder:
         self.n = robot.n
         kept = [linear.standard[k] for k in linear.kept]
         self.links = () if keeps else tuple(name for name in kept if symbol_of(name) in LINK_SYMBOLS)
-        kinds = [*SIMULATED.values(), "kp", "kd", "ki", "zero", *OF_SPRINGS]
+        kinds, terms = [*STANDARD_SYMBOLS, "kp", "kd", "ki", "zero", *OF_SPRINGS], linear.choice.terms
         self.atoms = (
             *(Atom("link", k) for k in range(len(self.links))),
             *(Atom("floor", k) for k in range(len(FLOOR))),
             *(Atom(kind, j) for kind in kinds for j in range(self.n)),
+            *(Atom(term.symbol, term.joint) for term in terms),
             Atom("delay", 0),
         )
         self.where = {atom: k for k, atom in enumerate(self.atoms)}
         self.constant = np.zeros(len(self.atoms))
         self.columns: dict[str, Array] = {}
         self.lower: dict[str, float] = {}
-        self.settings = {"rest": np.zeros(self.n), "vs": np.ones(self.n), "middle": np.zeros(self.n)}
+        self.constants = {Atom(t.symbol, t.joint): self._constants(t) for t in terms if t.effect.constants}
         self.gauges: list[int] = []
         self.loaded: set[int | None] = set()  # joints that carry a load which is known, in some log
         self.layout, self.begin, self.floor = SprungLayout(robot.n), dict[int, Elastic](), Floor()
-        for term in linear.choice.terms:
-            for name, (symbol, constant) in SETTINGS.items():
-                if term.symbol == symbol:
-                    self.settings[name][term.joint] = self._setting(term, constant)
 
     @staticmethod
-    def _setting(term: Term, constant: str) -> float:
-        """A constant of an effect, which is not looked for under commands."""
-        if term.tag or constant not in term.settings:
+    def _constants(term: Term) -> dict[str, float]:
+        """Constants of an effect, which are not looked for under commands."""
+        values, missing = term.effect.filled(term.settings)
+        if term.tag:
+            missing = [name for name, usual in term.effect.constants.items() if usual is None]
+        if missing:
             raise CampaignError(
-                f'{constant} of {term.name} is not looked for under commands: state it, as in effects = ["viscous", '
-                f'{{ kind = "{term.symbol}", {constant} = 0.1 }}]'
+                f'{missing[0]} of {term.name} is not looked for under commands: state it, as in effects = ["viscous", '
+                f'{{ kind = "{term.symbol}", {missing[0]} = 0.1 }}]'
             )
-        return float(term.settings[constant])
+        return values
 
     def add(self, name: str, atoms: dict[Atom, float], lower: float = -np.inf) -> None:
         """An unknown that enters these atoms."""
@@ -140,14 +142,18 @@ class _ServoBuilder:
 
     def add_effects(self) -> None:
         """Unknowns of links and effects: each effect where the links are kept, else those of the linear model."""
+        choice = self.linear.choice
+        for term in choice.terms:
+            self.constant[self.where[Atom(term.symbol, term.joint)]] = float(term.is_known)
         if self.keeps:
-            for name in (*self.linear.choice.own, *(t.name for t in self.linear.choice.terms)):
+            for name in (*choice.own, *(t.name for t in choice.terms if not t.is_known)):
                 self._add_linear(name, {name: 1.0})
             return
         mixing = np.eye(self.linear.count) if self.linear.mixing is None else self.linear.mixing
         kept = [self.linear.standard[k] for k in self.linear.kept]
         for k, name in enumerate(self.linear.names):
-            self._add_linear(name, {kept[r]: mixing[r, k] for r in np.flatnonzero(mixing[:, k])})
+            if name not in choice.fixed:
+                self._add_linear(name, {kept[r]: mixing[r, k] for r in np.flatnonzero(mixing[:, k])})
 
     def _add_linear(self, name: str, parts: dict[str, float]) -> None:
         atoms = {}
@@ -155,10 +161,9 @@ class _ServoBuilder:
             symbol, j = symbol_of(part), link_number(part) - 1
             if symbol == "FV" and self.damping_is_one[j]:
                 return  # kd stands for both
-            atoms[Atom("link", self.links.index(part)) if symbol in LINK_SYMBOLS else Atom(SIMULATED[symbol], j)] = (
-                weight
-            )
-        is_bounded = len(atoms) == 1 and next(iter(atoms)).kind in NONNEGATIVE
+            atoms[Atom("link", self.links.index(part)) if symbol in LINK_SYMBOLS else Atom(symbol, j)] = weight
+        kinds = [atom.kind for atom in atoms]
+        is_bounded = len(kinds) == 1 and kinds[0] in BY_SYMBOL and BY_SYMBOL[kinds[0]].is_nonnegative
         self.add(name, atoms, 0.0 if is_bounded else -np.inf)
 
     def add_gains(self) -> None:
@@ -236,13 +241,14 @@ class _ServoBuilder:
         """
         self.begin, self.layout = campaign.elastic.of(self.robot), layout_of(campaign)
         for j in self.layout.elastic:
-            if f"FCL{j + 1}" in self.columns:
-                raise CampaignError(
-                    f"load_coulomb is not simulated at joint {self.robot.coordinate_names[j]}, which is elastic: leave "
-                    "it out of effects there"
-                )
+            for term in self.linear.choice.terms:
+                if term.joint == j and "load" in term.effect.inputs:
+                    raise CampaignError(
+                        f"{term.effect.word} is not simulated at joint {self.robot.coordinate_names[j]}, which is "
+                        "elastic: leave it out of effects there"
+                    )
             if f"IA{j + 1}" not in self.columns:
-                self.add(f"IA{j + 1}", {Atom("ia", j): 1.0}, 0.0)
+                self.add(f"IA{j + 1}", {Atom("IA", j): 1.0}, 0.0)
             self.add(f"CJ{j + 1}", {Atom("cj", j): 1.0}, 1 / STIFFNESS[1])
             self.add(f"DJ{j + 1}", {Atom("dj", j): 1.0}, 0.0)
             if self.layout.encoder == "both":
@@ -276,19 +282,27 @@ class _ServoBuilder:
         G = np.stack([self.columns[name] for name in names], axis=1) if names else np.zeros((len(self.atoms), 0))
         if not names:
             raise MinertiaError("everything is known in this campaign: nothing is left to fit")
-        groups = tuple(
-            JointGroup(
-                joints,
-                LoopKernel(self.robot, joints, self.links, len(self.layout.inside(joints)), self._under(joints)),
-                self._atoms_of(joints, G),
-            )
-            for joints in self.tied
-        )
+        groups = tuple(self._group(joints, G) for joints in self.tied)
         lower = np.array([self.lower[name] for name in names])
         return ServoModel(
             self.robot, self.command, self.linear, self.keeps, names, self.atoms, self.constant, G, self.links, lower,
-            groups, self.settings, self.layout, tuple(self.gauges), self.begin, self.floor,
+            groups, self.constants, self.layout, tuple(self.gauges), self.begin, self.floor,
         )  # fmt: skip
+
+    def _group(self, joints: tuple[int, ...], G: Array) -> JointGroup:
+        """Joints simulated together, with the effects that can act there."""
+        acting = [k for k, a in enumerate(self.atoms) if a.is_effect and (np.any(G[k]) or self.constant[k])]
+        own = tuple(k for k in acting if self.atoms[k].place in joints)
+        effects = [self._effect(joints, self.atoms[k]) for k in own]
+        motors, floor = len(self.layout.inside(joints)), self._under(joints)
+        kernel = LoopKernel(self.robot, joints, self.links, motors, floor, effects)
+        return JointGroup(joints, kernel, self._atoms_of(joints, G), own)
+
+    def _effect(self, joints: Sequence[int], atom: Atom) -> EffectAt:
+        """An effect at its coordinate of a group."""
+        at_link = BY_SYMBOL[atom.kind].is_at_link
+        place = self.layout.place(joints, atom.place, at_link=at_link)
+        return EffectAt(atom.kind, place, self.constants.get(atom, {}))
 
     def _under(self, joints: Sequence[int]) -> FloorUnder | None:
         """The floor under a group: those of its frames that the group moves; all groups read its numbers."""

@@ -43,7 +43,7 @@ SOFTER = 0.1  # of a compliance that is left at least by one step: at a rigid jo
 FEW = 10  # iterations from each of several starts
 LOOKS = 5  # for stretches in which something else pushed the robot
 TOGETHER = 1e-6  # of a column's length: what is left of it beside the others
-GUESSES = {"ia": 0.01, "fv": 0.1, "fc": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
+GUESSES = {"IA": 0.01, "FV": 0.1, "FC": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
 
 
 @dataclass

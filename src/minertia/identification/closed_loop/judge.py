@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.codegen.rollout.effects import SIMULATED
 from minertia.identification.closed_loop.contact import Mask, pushed_rows, told_times, usual_rest
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog
-from minertia.identification.closed_loop.model import SIMULATED, ServoModel
+from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.intervals import NORMAL
@@ -20,6 +21,7 @@ from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
 from minertia.identification.evidence.verdict import Grade, Limit, Verdict, knows_line, predicts_line
 from minertia.identification.problem.linear import link_number, symbol_of
+from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
 POOR = 0.3  # relative deviation of a gain above which it has no scale of its own
@@ -28,7 +30,7 @@ LEFT_PART = "of a part that was left out; no unseen log was given"
 LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
-FRICTIONAL = ("FV", "FC", "FCL", "FS", "FCQ")  # symbols of what friction alone fits, besides gains and delay
+FRICTIONAL = tuple(s for s in SIMULATED if "qd" in BY_SYMBOL[s].inputs)  # what friction alone fits, besides the loop
 
 
 @dataclass(frozen=True)
@@ -252,14 +254,14 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
     sums = []
     for j in range(model.robot.n):
         kp = values[model.index("kp", j)]
-        rate = model.G[model.index("kd", j)] + model.G[model.index("fv", j)]
+        rate = model.G[model.index("kd", j)] + model.G[model.index("FV", j)]
         if not np.any(rate):
             continue
         together = rate + model.G[model.index("kp", j)] * fit.theta[d]
         together[d] += kp
         alone, both = (float(np.sqrt(max(g @ C @ g, 0.0))) for g in (rate, together))
         if alone > TOLD_APART * both:
-            total = values[model.index("kd", j)] + values[model.index("fv", j)] + kp * fit.theta[d]
+            total = values[model.index("kd", j)] + values[model.index("FV", j)] + kp * fit.theta[d]
             sums.append(f"{total:.3g} +- {both:.1g} N m s/rad at {model.robot.coordinate_names[j]}")
     if len(sums) < max(1, model.robot.n // 2):
         return []
@@ -287,7 +289,7 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
     """Values over kp of each joint, with deviations: what a simulated servo needs, whatever fixed the scale."""
     model = fit.model
     values, C = model.atom_values(fit.theta), fit.covariance
-    units = {"ia": "s2", "fv+kd": "s", "fc": "", "off": ""}  # without one: of the joint's position
+    units = {"IA": "s2", "FV+kd": "s", "FC": "", "OFF": ""}  # without one: of the joint's position
     found: list[dict[str, float | str | None]] = []
     for j, joint in enumerate(model.robot.coordinate_names):
         kp, gain = values[model.index("kp", j)], model.G[model.index("kp", j)]

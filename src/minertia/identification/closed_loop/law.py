@@ -24,6 +24,7 @@ from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.triangles import Accumulator
 from minertia.identification.signals.filtering import low_pass, rate_of_change
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.robot.effects import BY_SYMBOL, JointState
 
 Array = NDArray[np.float64]
 FINE = 1000.0  # Hz of the grid
@@ -72,8 +73,9 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
             Y += series @ model.G[places]
             tau = tau - series @ constant[places]
         else:
-            Y += series[:, :, None] * model.G[places]
-            tau = tau - series * constant[places]
+            joints = [model.atoms[k].place for k in places]
+            Y[:, joints] += series[:, :, None] * model.G[places]
+            tau[:, joints] -= series * constant[places]
     return LawRows(Y, tau)
 
 
@@ -109,7 +111,10 @@ def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
 def _columns(
     model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
 ) -> tuple[dict[str, Array], Array]:
-    """Efforts for unit atoms of each kind (N, n), of links (N, n, links), and what the robot's file asks for (N, n)."""
+    """Efforts for unit atoms of each kind (N, its joints), of links (N, n, links), and of the robot's file (N, n).
+
+    Friction by load has none: what a joint carries is not known yet.
+    """
     q, qd, qdd = (x[:, : model.robot.n] for x in own)
     at_motor = list(model.layout.motor_outputs)  # what the motors of elastic joints turn with
     rates, accelerations = own[1][:, at_motor], own[2][:, at_motor]
@@ -122,11 +127,13 @@ def _columns(
     sign = np.where(np.abs(rates) > STILL * np.abs(rates).max(axis=0), np.sign(rates), 0.0)
     area = np.cumsum(error, axis=0) / rate
     reference = np.gradient(error + q, 1 / rate, axis=0) if model.command.velocity_reference else 0.0
-    columns |= {
-        "ia": accelerations, "fv": rates, "fc": sign, "off": np.ones_like(q), "ks": q - model.rest,
-        "fs": sign * np.exp(-((rates / model.settings["vs"]) ** 2)), "fcq": sign * (q - model.settings["middle"]),
-        "kp": -error, "ki": -area, "kd": speed - reference,
-    }  # fmt: skip
+    columns |= {"kp": -error, "ki": -area, "kd": speed - reference}
+    states = [JointState(q[:, j], rates[:, j], accelerations[:, j], sliding=sign[:, j]) for j in range(model.robot.n)]
+    for kind, places in model.places.items():
+        if kind in BY_SYMBOL and "load" not in BY_SYMBOL[kind].inputs:
+            atoms = [model.atoms[k] for k in places]
+            shapes = [np.broadcast_to(model.shape(atom, states[atom.place]), len(q)) for atom in atoms]
+            columns[kind] = np.stack(shapes, axis=1).astype(float)
     return columns, np.asarray(known)
 
 

@@ -5,18 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-AT_MOTOR = (
-    "ia",
-    "fv",
-    "fc",
-    "off",
-    "fs",
-    "fcq",
-    "kp",
-    "kd",
-    "ki",
-)  # what an elastic joint has on its motor's side of the spring
-
 
 @dataclass(frozen=True, slots=True)
 class SprungLayout:
@@ -70,6 +58,11 @@ class SprungLayout:
     def coordinates(self, joints: Sequence[int]) -> tuple[int, ...]:
         """Coordinates of some joints as they are simulated: the joints, then their motors."""
         return (*joints, *(self.motor(j) for j in self.inside(joints)))
+
+    def place(self, joints: Sequence[int], joint: int, *, at_link: bool) -> int:
+        """Place among `coordinates` of some joints at which something acts: at its motor, or at its link."""
+        inside = self.inside(joints)
+        return joints.index(joint) if at_link or joint not in inside else len(joints) + inside.index(joint)
 
     def outputs_of(self, joints: Sequence[int]) -> list[int]:
         """Outputs (their positions among all) of some joints."""

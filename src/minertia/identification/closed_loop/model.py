@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.algebra.scalar import Scalar
+from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import STIFFNESS
 from minertia.identification.campaigns.floor import RANGES, Floor
-from minertia.identification.closed_loop.layout import AT_MOTOR, SprungLayout
+from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
+from minertia.robot.effects import BY_SYMBOL, EFFECTS, JointState
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
-# effects that a rollout has, by symbol
-SIMULATED = {"IA": "ia", "FV": "fv", "FC": "fc", "OFF": "off", "FCL": "fcl", "KS": "ks", "FS": "fs", "FCQ": "fcq"}
-SETTINGS = {"rest": ("KS", "rest"), "vs": ("FS", "velocity"), "middle": ("FCQ", "middle")}  # constants of effects
-MOST_LOADED = 0.9  # of FCL: friction that takes all of the load lets nothing move
+MOST_LOADED = 0.9  # of friction per load: what takes all of the load lets nothing move
 FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of the file
 
 
@@ -41,19 +41,36 @@ def floor_name(what: str) -> str:
 
 @dataclass(frozen=True)
 class Atom:
-    """One number that a rollout reads: its kind (`rollout.task.KINDS`, "floor"), and its joint or number."""
+    """One number that a rollout reads: its kind, and its joint or number.
+
+    kind: the symbol of an effect, "floor", or another of `rollout.task.KINDS`.
+    """
 
     kind: str
     place: int
 
+    @property
+    def is_effect(self) -> bool:
+        """Whether it is the value of an effect."""
+        return self.kind in BY_SYMBOL
+
+    @property
+    def simulated(self) -> str:
+        """Its kind in a rollout."""
+        return "effect" if self.is_effect else "link" if self.kind == "floor" else self.kind
+
 
 @dataclass(frozen=True)
 class JointGroup:
-    """Joints simulated together, with the atoms that act there (their indices among all, links first)."""
+    """Joints simulated together, with the unknown atoms that act there (their indices among all, links first).
+
+    effects: atoms of all effects that act there, in the order of the kernel's.
+    """
 
     joints: tuple[int, ...]
     kernel: LoopKernel = field(repr=False)
     atoms: tuple[int, ...]
+    effects: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +80,7 @@ class ServoModel:
     linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
     the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
     gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout: coordinates, and
-    which of them are measured.  settings: constants of effects, one for each joint (`SETTINGS`).  begin: stiffness and
+    which of them are measured.  constants: those of each effect that has some.  begin: stiffness and
     damping of elastic joints to start from, None where not known.  floor: what the
     robot may touch; `links` of a rollout then hold its numbers and the step, too.
     """
@@ -79,7 +96,7 @@ class ServoModel:
     links: tuple[str, ...]
     lower: Array
     groups: tuple[JointGroup, ...]
-    settings: Mapping[str, Array]
+    constants: Mapping[Atom, Mapping[str, float]]
     layout: SprungLayout
     gauges: tuple[int, ...] = ()
     begin: Mapping[int, Elastic] = field(default_factory=dict)
@@ -110,10 +127,9 @@ class ServoModel:
         """Values of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
 
-    @property
-    def rest(self) -> Array:
-        """Where springs at the joints rest."""
-        return self.settings["rest"]
+    def shape(self, atom: Atom, state: JointState) -> Scalar:
+        """Effort of an effect with value 1."""
+        return BY_SYMBOL[atom.kind].shape(state, self.constants.get(atom, {}))
 
     def inputs(self, values: Array, h: float) -> Array:
         """Numbers that the robot's own terms read: of the links where these are fitted, of the floor, and the step."""
@@ -124,12 +140,12 @@ class ServoModel:
         """What a rollout of a group at step h [s] is given, from the values of all atoms."""
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
-        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name not in ("limit", *SETTINGS)}
-        given |= {"limit": limits, **self.settings}
+        given = {name: self.of_kind(name, values) for name in AT_JOINTS if name != "limit"} | {"limit": limits}
         delayed = self.command.delay_of == "effort"
         own: dict[str, Any] = {name: self._at_coordinates(group, name, x) for name, x in given.items()}
         return LoopValues(
             **own,
+            effects=values[list(group.effects)],
             links=self.inputs(values, h),
             effort_delay=max(float(values[self.places["delay"][0]]), 0.0) if delayed else None,
             is_voltage=self.command.law == "voltage",
@@ -139,11 +155,11 @@ class ServoModel:
         )
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
-        """Values of all joints at a group's coordinates: of elastic ones at the motor, or at the link."""
+        """Values of all joints at a group's coordinates: of elastic ones at the motor, zeros at the link."""
         own, motors = list(group.joints), list(self.layout.inside(group.joints))
-        nothing = {"limit": np.inf, "vs": 1.0}.get(name, 0.0)
-        if name not in (*AT_MOTOR, "limit", "vs", "middle"):
+        if name == "zero":
             return np.append(values[own], np.zeros(len(motors)))
+        nothing = np.inf if name == "limit" else 0.0
         return np.append(np.where(np.isin(own, motors), nothing, values[own]), values[motors])
 
     def _springs(self, group: JointGroup, values: Array) -> Springs:
@@ -163,17 +179,16 @@ class ServoModel:
         return (*range(len(group.joints)), *(group.joints.index(j) for j in inside))
 
     def place_in(self, group: JointGroup, atom: Atom) -> int:
-        """Where a rollout of a group has an atom: a number among links, its spring or its coordinate."""
+        """Where a rollout of a group has an atom: a number among links or effects, its spring or its coordinate."""
         if atom.kind == "floor":
             return len(self.links) + atom.place
         if atom.kind in ("link", "delay"):
             return atom.place
-        inside = self.layout.inside(group.joints)
+        if atom.is_effect:
+            return group.effects.index(self.index(atom.kind, atom.place))
         if atom.kind in OF_SPRINGS:
-            return inside.index(atom.place)
-        if atom.kind in AT_MOTOR and atom.place in inside:
-            return len(group.joints) + inside.index(atom.place)
-        return group.joints.index(atom.place)
+            return self.layout.inside(group.joints).index(atom.place)
+        return self.layout.place(group.joints, atom.place, at_link=atom.kind == "zero")
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -191,7 +206,7 @@ class ServoModel:
             found |= dict(zip(self.links, self.of_kind("link", values).tolist(), strict=True))
         for name in self.linear.standard:
             if symbol_of(name) in SIMULATED:
-                found[name] = float(values[self.index(SIMULATED[symbol_of(name)], link_number(name) - 1)])
+                found[name] = float(values[self.index(symbol_of(name), link_number(name) - 1)])
         return found
 
     def standard_slopes(self) -> Array:
@@ -200,7 +215,7 @@ class ServoModel:
         for k, name in enumerate(self.linear.standard):
             symbol = symbol_of(name)
             if symbol in SIMULATED:
-                rows[k] = self.G[self.index(SIMULATED[symbol], link_number(name) - 1)]
+                rows[k] = self.G[self.index(symbol, link_number(name) - 1)]
             elif not self.keeps_links and name in self.links:
                 rows[k] = self.G[self.index("link", self.links.index(name))]
         return np.asarray(K @ rows)
@@ -221,6 +236,7 @@ class ServoModel:
     @property
     def upper(self) -> Array:
         """Upper bounds of the unknowns."""
-        most = {"FCL": MOST_LOADED, "ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
+        most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
+        most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
         most |= {floor_name(what): RANGES[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

@@ -80,7 +80,7 @@ def model_rollout(
     joints = (*group.joints, *model.layout.inside(group.joints))
     told = log.command(steps, delay, joints, linear=command.hold == "linear", by_rate=command.velocity_reference)
     atoms = [model.atoms[k] for k in group.atoms if slopes]
-    unknowns = tuple(("link" if a.kind == "floor" else a.kind, model.place_in(group, a)) for a in atoms)
+    unknowns = tuple((a.simulated, model.place_in(group, a)) for a in atoms)
     if slopes:
         unknowns += tuple((kind, k) for kind in ("q0", "v0") for k in range(len(own)))
     h = log.period / steps

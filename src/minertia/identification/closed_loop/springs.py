@@ -18,6 +18,7 @@ from minertia.identification.closed_loop.law import filtered_signals
 from minertia.identification.closed_loop.logs import SKIPPED, LoopLog
 from minertia.identification.closed_loop.model import JointGroup, ServoModel
 from minertia.identification.closed_loop.simulate import simulated
+from minertia.robot.effects import BY_SYMBOL, JointState
 
 Array = NDArray[np.float64]
 RESONANCES = np.geomspace(1.5, 60.0, 12)  # Hz, of the link against a held motor, that are tried
@@ -88,7 +89,7 @@ def _mass(model: ServoModel, group: JointGroup, values: Array, q: Array) -> Arra
 def placed(model: ServoModel, theta: Array, inertia: Array, j: int, stiffness: float) -> Array:
     """Values with this stiffness at a joint, and with the damping of its start or a usual one."""
     found, k = theta.copy(), float(np.clip(stiffness, *STIFFNESS))
-    rotor = max(float(model.atom_values(theta)[model.index("ia", j)]), 0.02 * inertia[j])
+    rotor = max(float(model.atom_values(theta)[model.index("IA", j)]), 0.02 * inertia[j])
     usual = 2 * DAMPED * np.sqrt(k * inertia[j] * rotor / (inertia[j] + rotor))
     own = model.begin[j].damping
     for name, value in ((f"CJ{j + 1}", 1 / k), (f"DJ{j + 1}", usual if own is None else own)):
@@ -121,7 +122,11 @@ def link_efforts(model: ServoModel, theta: Array, q: Array, qd: Array, qdd: Arra
     """Efforts that the links need (N, n), with what acts beside them."""
     values = model.atom_values(theta)
     at = q + model.of_kind("zero", values)
-    spring = model.of_kind("ks", values) * (q - model.rest)
+    spring = np.zeros_like(q)  # and what else acts at the links
+    for k, atom in enumerate(model.atoms):
+        if atom.is_effect and BY_SYMBOL[atom.kind].is_at_link:
+            j = atom.place
+            spring[:, j] += values[k] * model.shape(atom, JointState(q[:, j], qd[:, j], qdd[:, j]))
     if model.keeps_links:
         robot = model.robot.without_effects(tuple(model.robot.effect_values))
         return np.asarray(BatchKernel(torque_program(robot), compiling=False)(at, qd, qdd) + spring)

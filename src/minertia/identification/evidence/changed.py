@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.dynamics.model import torque_regressor
+from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.trial import Trial
@@ -72,6 +72,47 @@ def carried_load(trial: Trial, predicted: Array) -> CarriedLoad | None:
             CarriedLoad(float(x[0]), trial.robot.joints[end].link or trial.robot.joints[end].name, left / whole)
         )
     return min(found, key=lambda load: load.falls) if found and whole > 0 else None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A load in the fitted logs that the file lacks, as all joints but a slide tell it.
+
+    weight: that it puts on the slide [N]; before, after: part of the other joints' efforts that the file's masses leave
+    without it and with it.
+    """
+
+    weight: float
+    before: float
+    after: float
+
+    def explains(self, more: float) -> bool:
+        """Whether so much more constant effort on the slide [N] can be its weight.
+
+        Its mass is seen where it swings; elsewhere rotors take it, and the torque of its weight alone tells.
+        """
+        is_seen = self.before > at.TOOL_SEEN and self.after < at.TOOL_FALLS * self.before
+        part = self.weight / more if more else 0.0
+        return part > at.TOOL_PART or (is_seen and part > 0)
+
+
+def tool_beside(trial: Trial, slide: int) -> Tool | None:
+    """The load at the end of a branch that explains best what the file's masses leave of the joints but one."""
+    others = [j for j in trial.joints if j != slide and trial.sizes[j] > 0]
+    rigid, tau, found = inverse_dynamics(trial.bare, trial.q, trial.qd, trial.qdd), trial.tau(), []
+    count = np.sqrt(len(tau) * max(len(others), 1))
+    for end in _ends(trial):
+        names = [full_name(symbol, end + 1) for symbol in ("M", "MX", "MY", "MZ")]
+        Y = torque_regressor(trial.bare, trial.q, trial.qd, trial.qdd, columns=names)
+        rows = [trial.beside_effects(j, np.column_stack([Y[:, j], (tau - rigid)[:, j]])) for j in others]
+        if not others or not np.any(np.ptp(Y[:, others, 0], axis=0) > 0):
+            continue
+        A = np.concatenate(rows)
+        x = np.linalg.lstsq(A[:, :-1], A[:, -1], rcond=1e-6)[0]
+        left = np.linalg.norm(A[:, -1]), np.linalg.norm(A[:, -1] - A[:, :-1] @ x)
+        weight = float(Y[:, slide].mean(axis=0) @ x) if np.abs(x).max() < at.TOOL_HEAVIEST else 0.0
+        found.append(Tool(weight, float(left[0] / count), float(left[1] / count)))
+    return min(found, key=lambda tool: tool.after, default=None)
 
 
 def _ends(trial: Trial) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.changed import tool_beside
 from minertia.identification.evidence.novelty import alike, of_motion, other_combinations
 from minertia.identification.evidence.setups import Suspicion, suspicions
 from minertia.identification.evidence.trial import Trial
@@ -58,15 +59,25 @@ def _unlike_its_weight(trial: Trial) -> str | None:
         return None
     for j, (measured, asked) in trial.offsets().items():
         slide = trial.slides[j]
-        if slide.excess(measured - asked + slide.stated, float(trial.sizes[j])) > 0:
+        more = measured - asked
+        if slide.excess(more + slide.stated, float(trial.sizes[j])) > 0 and not _is_tool(trial, j, more):
             return (
                 f"the constant effort of joint {j + 1} ({trial.robot.coordinate_names[j]}) is {measured:.3g} N, where "
                 f"the file's masses, {slide.weight:.3g} N of weight on this slide, ask for {asked:.3g} N: masses that "
                 "are 30 % off and friction do not explain such an offset; look at order and effort_unit of [columns], "
                 "at gains and signs of [drive], and at gravity (is the robot mounted another way, or the weight "
-                "compensated?); what balances the weight is stated as the joint's offset in the robot's file"
+                "compensated?); what balances the weight is stated as the joint's offset in the robot's file, what the "
+                "robot carries with load in [logs]"
             )
     return None
+
+
+def _is_tool(trial: Trial, j: int, more: float) -> bool:
+    """Whether a tool, which the other joints must confirm, explains more weight on a slide [N] than the file's."""
+    if more * trial.slides[j].asked <= 0:
+        return False
+    tool = tool_beside(trial, j)
+    return tool is not None and tool.explains(more)
 
 
 def _contradiction(trial: Trial) -> str | None:

@@ -26,6 +26,7 @@ DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) 
 RATIOS = tuple(float(f) for f in np.geomspace(0.5, 2.0, 6))  # of a joint's position
 ENDS = (-0.45, -0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3, 0.45)  # s by which clocks are apart at the end
 LATES = tuple(s * d for d in (0.05, 0.1, 0.16, 0.24, 0.32) for s in (-1, 1))  # s of one joint
+LENGTHS = (0.6, 0.75, 1.3, 1.65)  # of all links
 COUPLINGS = (-0.7, 0.7)  # turns of a motor with another joint
 NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between proposals, where the best is refined
 
@@ -354,6 +355,21 @@ def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
     return Proposal(Setup(coupled=(a, b, c)), what, change, lambda: (_coupling(trial, a, b, v) for v in near))
 
 
+def lengths(trial: Trial) -> Iterator[Proposal]:
+    """The file of another size of the same family."""
+    if trial.robot.open_cuts or not any(np.any(joint.p) for joint in trial.bare.joints[1:]):
+        return
+    yield from (_length(factor) for factor in LENGTHS)
+
+
+def _length(factor: float) -> Proposal:
+    what = f"the lengths between the joints seem to be {factor:.3g} times those of the robot's file"
+    change = "is it the file of another size of the same family? Name this robot's"
+    step = math.log(LENGTHS[1] / LENGTHS[0])
+    near = [f for part in NEARBY if abs(math.log(f := factor * math.exp(part * step))) > math.log(at.OTHER_LENGTHS)]
+    return Proposal(Setup(lengths=factor), what, change, lambda: map(_length, near))
+
+
 def _sized(trial: Trial, found: Array) -> Proposal:
     factors = np.ones(trial.robot.n)
     factors[list(trial.joints)] = 1 / found
@@ -386,4 +402,5 @@ CHECKS: dict[str, Proposing] = {
     "drift": drifts,
     "late": lates,
     "coupling": couplings,
+    "lengths": lengths,
 }

@@ -78,9 +78,15 @@ def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> f
 
 def least_left(G: Array) -> float:
     """Smallest sum of squares of the last column of the normal equations, the other columns fitted."""
+    x = np.append(-fitted(G), 1.0)
+    return max(float(x @ G @ x), 0.0)
+
+
+def fitted(G: Array) -> Array:
+    """Factors of the other columns of the normal equations that leave least of the last one."""
     size = np.sqrt(np.diag(G)[:-1])
     kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
     A = G[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])
-    b = G[kept, -1] / size[kept]
-    x = np.linalg.solve(A + RIDGE * np.eye(len(kept)), b)
-    return max(float(G[-1, -1] - 2 * x @ b + x @ A @ x), 0.0)
+    x = np.zeros(len(size))
+    x[kept] = np.linalg.solve(A + RIDGE * np.eye(len(kept)), G[kept, -1] / size[kept]) / size[kept]
+    return x

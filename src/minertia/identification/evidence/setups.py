@@ -16,8 +16,8 @@ from minertia.identification.evidence.proposals import CHECKS, Proposal
 from minertia.identification.evidence.remainders import root_mean_square
 from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial
 
-OF_FITS = ("gain", "ratio", "drift", "late", "coupling")  # told by masses fitted anew: the file's are too far off
-BLIND = ("scale", "gain")  # set-ups that rotors and friction of any size make up for
+# told by masses fitted anew: the file's are too far off
+OF_FITS = ("gain", "ratio", "drift", "late", "coupling", "lengths")
 TOGETHER = 8  # set-ups whose columns are made together
 
 
@@ -65,7 +65,8 @@ def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
     """Set-ups that explain the efforts far better than the one stated, the best first."""
     is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < at.SURE
     before = trial.left()
-    checks = [c for c in (BLIND if is_sure else CHECKS) if c not in OF_FITS or before.refit > at.CLEARLY_MORE]
+    is_structured = max(before.joints, default=0.0) > at.CLEARLY_MORE
+    checks = [c for c in CHECKS if (is_structured if c in OF_FITS else c == "scale" or not is_sure)]
     each = [s for check in checks if (s := _suspicion(trial, before, check)) is not None]
     found = sorted({s.what: s for s in reversed(each)}.values(), key=lambda s: s.size)
     return tuple(s for s in found if s.size <= at.AS_GOOD * found[0].size + at.NO_MORE)
@@ -126,24 +127,35 @@ def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[f
 
 
 def _is_believed(before: Left, after: Left, check: str) -> bool:
-    falls = after.refit < at.REFIT_FALLS * before.refit
-    clearly = after.refit < at.CLEARLY * before.refit and before.refit - after.refit > at.CLEARLY_MORE
-    if check in OF_FITS:
-        return clearly and (after.masses is None or after.masses <= at.MENDED)
-    if before.masses is None or after.masses is None:
-        return falls and before.refit - after.refit > at.REFIT_ALONE
-    if after.masses > at.MENDED:
+    if after.masses is not None and after.masses > at.MENDED:
         return False
+    if check in OF_FITS and _is_clear(before, after, check):
+        return True
+    falls = after.refit < at.REFIT_FALLS * before.refit
+    if before.masses is None or after.masses is None:
+        return check not in OF_FITS and falls and before.refit - after.refit > at.REFIT_ALONE
     refit_stays = after.refit <= math.hypot(at.NO_WORSE * before.refit, at.NO_MORE)
     masses_stay = after.masses <= at.NO_WORSE * before.masses
     if check == "scale":  # which is proposed only where it is far from 1, and leaves the fit as it is
         return after.masses < before.masses and refit_stays
     by_masses = after.masses < at.MASSES_FALL * before.masses and before.masses - after.masses > at.MASSES_MORE
     by_masses &= _within_falls(before, after, at.WITHIN_STAYS)
+    if check in OF_FITS:
+        return by_masses and refit_stays
     by_links = before.within is not None and _within_falls(before, after, at.WITHIN_FALLS, at.WITHIN_MORE)
     more = at.BOTH_MORE if after.masses < at.BOTH_FALL * before.masses else at.REFIT_MORE
     by_refit = falls and before.refit - after.refit > more
     return (by_masses and refit_stays) or (masses_stay and (by_refit or (by_links and refit_stays)))
+
+
+def _is_clear(before: Left, after: Left, check: str) -> bool:
+    """Whether masses fitted anew leave clearly less: over all joints, or at one, and at no other more."""
+    if after.refit < at.CLEARLY * before.refit and before.refit - after.refit > at.CLEARLY_MORE:
+        return True
+    left, now = np.array(before.joints), np.array(after.joints)
+    least = at.CLEARLY_LATE if check == "late" else at.CLEARLY_AT_JOINT
+    falls = (now < least * left) & (left - now > at.CLEARLY_MORE)
+    return bool(falls.any() and np.all(now <= np.hypot(at.NO_WORSE * left, at.NO_MORE)))
 
 
 def _within_falls(before: Left, after: Left, falls: float, more: float = 0.0) -> bool:

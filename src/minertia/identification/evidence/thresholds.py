@@ -39,7 +39,9 @@ BOTH_FALL, BOTH_MORE = 0.75, 0.02  # by the file's masses, and of the efforts, w
 REFIT_ALONE = 0.05  # how much less these must leave where the file has no masses to ask
 # of set-ups that fits alone tell: no wrong one left right drawn set-ups, nor public logs, less than 0.76 of what the
 # right one left (a wrist of the Panda whose friction looks like a delay)
-CLEARLY, CLEARLY_MORE = 0.7, 0.008
+CLEARLY, CLEARLY_MORE = 0.7, 0.006
+CLEARLY_AT_JOINT = 0.75  # the same of one joint: no wrong one left less than 0.83 of a joint of a right set-up
+CLEARLY_LATE = 0.5  # of a joint that is late: friction that lags makes 0.68 of the Panda's wrist, delays 0.16 or less
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
 NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
 MENDED = 0.5  # a set-up that leaves more of the efforts mends nothing
@@ -58,6 +60,7 @@ TURNED = math.radians(20)  # zero of a joint
 OTHER_CLOCK = 1.2  # clock, either way
 FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
 OTHER_GAIN = 1.1  # factor of one joint's effort from which it is named
+OTHER_LENGTHS = 1.1  # of all lengths, either way: files of one family differ by more, and calibrated ones by far less
 OTHER_RATIO = 1.05  # of a joint's position, either way
 
 # what a motion shows of the file's masses
@@ -69,6 +72,12 @@ LEVEL = 0.1  # of the weight: a slide that is 6 degrees from where the file has 
 USUAL_OFFSET = 0.25  # of the varying effort: friction that depends on the direction, cables, sensors
 CONSTANT_WEIGHT = 0.02  # of the weight: along a slide whose share of it varies more, gravity is seen beside an offset
 REVERSES = 0.1  # of the samples each way: else an offset is friction as well
+
+# a tool that the file does not know, which explains the weight on a slide where the other joints tell it, too
+TOOL_PART = 1 / 3  # of the unexplained weight, that they tell: beside masses that are 30 % off a third or more of it
+TOOL_SEEN = 0.12  # of their efforts, left by the file's masses: masses that are 30 % off leave 0.11
+TOOL_FALLS = 0.5  # what a tool must leave of that
+TOOL_HEAVIEST = 1e4  # kg or kg m: more is a motion that tells nothing
 
 # efforts beyond the limits in the file
 BEYOND_LIMITS = 5.0  # largest effort over its limit in the file, from which its unit is doubted

@@ -24,6 +24,7 @@ from minertia.identification.evidence.remainders import (
     basis,
     beside_rigid,
     constant,
+    fitted,
     least_left,
     root_mean_square,
     within_bounds,
@@ -60,7 +61,8 @@ class Setup:
     applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
     the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions; drift: what is
     added to it in each second of a log; late [s]: of each coordinate, beside that.  coupled (a, b, c): the columns of
-    coordinate b are those of a motor that turns with b and c times with a.
+    coordinate b are those of a motor that turns with b and c times with a.  lengths: factor of every length between
+    the joints of the robot's file.
     """
 
     order: tuple[int, ...] | None = None
@@ -76,6 +78,7 @@ class Setup:
     drift: float = 0.0
     late: tuple[float, ...] | None = None
     coupled: tuple[int, int, float] | None = None
+    lengths: float = 1.0
 
 
 AS_STATED = Setup()
@@ -86,12 +89,13 @@ class Left:
     """What is left of the varying efforts, root mean square over the joints of each one's part.
 
     masses: by the file's masses with fitted friction and rotors, None without masses.  refit: by masses fitted anew.
-    within: by the file's links, each heavier or lighter by what a file may be off.
+    within: by the file's links, each heavier or lighter by what a file may be off.  joints: `refit` of each joint.
     """
 
     masses: float | None
     refit: float
     within: float | None = None
+    joints: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,13 @@ class Trial:
     def bare(self) -> Robot:
         """The links alone: friction and rotors are fitted."""
         return replace(self.robot, effects=(), motor_effects=(), coupling=None, constants=())
+
+    def robot_of(self, lengths: float) -> Robot:
+        """The links alone, so many times as far from each other."""
+        if lengths == 1:
+            return self.bare
+        farther = [(joint, [lengths * float(v) for v in joint.p]) for joint in self.bare.joints]
+        return replace(self.bare, joints=tuple(replace(joint, p=(x, y, z)) for joint, (x, y, z) in farther))
 
     @cached_property
     def masses(self) -> Array:
@@ -300,12 +311,13 @@ class Trial:
         same gravity go through the recursion together: its cost hardly depends on how many samples there are.
         """
         found = np.zeros((len(setups), len(self.joints)))
-        for gravity in {setup.gravity for setup in setups}:
-            same = [k for k, setup in enumerate(setups) if setup.gravity == gravity]
+        for lengths, gravity in {(setup.lengths, setup.gravity) for setup in setups}:
+            same = [k for k, setup in enumerate(setups) if (setup.lengths, setup.gravity) == (lengths, gravity)]
+            robot = self.robot_of(lengths)
             for some in (same[start : start + TOGETHER] for start in range(0, len(same), TOGETHER)):
                 states = [self.state(setups[k]) for k in some]
                 q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
-                rigid = inverse_dynamics(self.bare, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
+                rigid = inverse_dynamics(robot, q, qd, qdd, gravity=gravity).reshape(len(some), len(self.q), -1)
                 for k, state, own in zip(some, states, rigid, strict=True):
                     sizes = self._sizes(setups[k])
                     found[k] = [self._of_one(j, state, own[:, j], float(sizes[j])) for j in self.joints]
@@ -325,7 +337,13 @@ class Trial:
 
     def refit_left(self, setup: Setup = AS_STATED) -> float:
         """What masses fitted anew leave."""
-        return float(np.sqrt(least_left(np.sum(list(self._products(setup).values()), axis=0)) / len(self.joints)))
+        return root_mean_square(self.of_refit(setup))
+
+    def of_refit(self, setup: Setup = AS_STATED) -> Array:
+        """Part of each joint's varying effort that masses fitted anew leave."""
+        products = list(self._products(setup).values())
+        x = np.append(-fitted(np.sum(products, axis=0)), 1.0)
+        return np.array([np.sqrt(max(float(x @ own @ x), 0.0)) for own in products])
 
     def _products(self, setup: Setup) -> dict[int, Array]:
         """Products of the columns of each joint and its effort, beside its effects, in parts of the varying effort."""
@@ -405,19 +423,20 @@ class Trial:
             return
         self.made.clear()
         self.cleared.clear()
-        for gravity in {key.gravity for key in keys}:
-            same = [key for key in keys if key.gravity == gravity]
+        for lengths, gravity in {(key.lengths, key.gravity) for key in keys}:
+            same = [key for key in keys if (key.lengths, key.gravity) == (lengths, gravity)]
             states = [self.state(key) for key in same]
             q, qd, qdd = (np.concatenate([state[i] for state in states]) for i in range(3))
-            Y = torque_regressor(self.bare, q, qd, qdd, gravity=gravity)
+            Y = torque_regressor(self.robot_of(lengths), q, qd, qdd, gravity=gravity)
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
     def left(self, setup: Setup = AS_STATED) -> Left:
         """All of them."""
-        refit = self.refit_left(setup)
-        return (
-            Left(self.masses_left([setup])[0], refit, self.within_left(setup)) if self.has_masses else Left(None, refit)
-        )
+        parts = self.of_refit(setup)
+        refit, joints = root_mean_square(parts), tuple(parts.tolist())
+        if not self.has_masses:
+            return Left(None, refit, joints=joints)
+        return Left(self.masses_left([setup])[0], refit, self.within_left(setup), joints)
 
     def scales(self) -> tuple[Array, Array]:
         """Effort of each joint over that of the file's masses, and the part of its power that those explain."""
@@ -430,6 +449,10 @@ class Trial:
             found.append(float(x @ y) / size if size > 0 else 1.0)
             explained.append(float(x @ y) ** 2 / max(size * float(y @ y), 1e-300))
         return np.array(found), np.array(explained)
+
+    def beside_effects(self, j: int, columns: Array) -> Array:
+        """Columns of a joint's rows without what its effects and an offset explain, in parts of its varying effort."""
+        return np.asarray(without(self._own(j), columns) / self.sizes[j])
 
     def _with_weight(self, j: int, columns: Array, counts: float) -> Array:
         """Columns without what effects and an offset explain; of a slide, their constant part in a row that counts."""
