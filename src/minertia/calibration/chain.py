@@ -23,6 +23,7 @@ from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SYMBOLS = ("DX", "DY", "DZ", "RX", "RY", "RZ")
+SERIES = 12  # terms: corrections are well below 1
 SMALL = 1e-6  # rad, below which a rotation is its series
 
 
@@ -207,3 +208,15 @@ def skew(v: Array) -> Array:
     S = np.zeros((*v.shape[:-1], 3, 3))
     S[..., 0, 1], S[..., 0, 2], S[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
     return S - np.swapaxes(S, -1, -2)
+
+
+def right_jacobian(xi: Array) -> Array:
+    """(..., 6, 6) with exp(xi + d) = exp(xi) exp(J d) for small d: the series of (1 - exp(-ad)) / ad."""
+    ad = np.zeros((*xi.shape[:-1], 6, 6))
+    ad[..., :3, :3] = ad[..., 3:, 3:] = skew(xi[..., 3:])
+    ad[..., :3, 3:] = skew(xi[..., :3])
+    term = total = np.broadcast_to(np.eye(6), ad.shape)
+    for k in range(2, SERIES):
+        term = -(term @ ad) / k
+        total = total + term
+    return total

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, is_zero
 from minertia.algebra.vec3 import apply, transpose
-from minertia.calibration.chain import SYMBOLS, Array, Chain, MovedChain, exponential, logarithm, moved
+from minertia.calibration.chain import SYMBOLS, Array, Chain, MovedChain, exponential, logarithm, moved, right_jacobian
 from minertia.calibration.hidden import clean, hidden_relations
 from minertia.calibration.kept import KeptColumns, kept_columns
 from minertia.calibration.measures import Measure, MeasureRows
@@ -108,20 +108,36 @@ class GeometryLayout:
     def stepped(self, state: GeometryState, step: Array) -> GeometryState:
         """A state after a step of all unknowns."""
         frames, joints = len(self.frame_columns), len(self.joint_columns)
-        xi = np.zeros(6 * (self.chain.n + 1))
-        xi[self.frame_columns] = step[:frames]
-        placements = state.placements @ exponential(xi.reshape(-1, 6))
+        change = np.zeros(6 * (self.chain.n + 1))
+        change[self.frame_columns] = step[:frames]
+        placements = self._placed(state.placements, change.reshape(-1, 6))
         own, at = [], frames + joints
         for values in state.own:
             own.append(values + step[at : at + len(values)])
             at += len(values)
         return GeometryState(placements, state.joints + step[frames : frames + joints], tuple(own))
 
+    def _placed(self, placements: Array, change: Array) -> Array:
+        """Placements after a change (n + 1, 6) of their corrections.
+
+        Corrections between joints add up, so that those without a column stay zero; base and tool may be far from the
+        file, and their changes follow one another.
+        """
+        inner = slice(1, self.chain.n)
+        found = placements @ exponential(change)
+        xi = logarithm(np.linalg.inv(self.chain.nominal[inner]) @ placements[inner]) + change[inner]
+        found[inner] = self.chain.nominal[inner] @ exponential(xi)
+        return found
+
     def linearised(self, state: GeometryState) -> LinearisedReadings:
         """All rows at a state."""
         at = self.moved(state)
-        J = at.jacobian()
-        Jq = J[:, :, list(self.chain.zeros)]
+        plain = at.jacobian()
+        Jq = plain[:, :, list(self.chain.zeros)]
+        xi = logarithm(np.linalg.inv(self.chain.nominal) @ state.placements)
+        xi[[0, -1]] = 0
+        N = len(plain)
+        J = (plain.reshape(N, 6, -1, 6).swapaxes(1, 2) @ right_jacobian(xi)).swapaxes(1, 2).reshape(N, 6, -1)
         tool_columns = np.concatenate([J[:, :, self.frame_columns], Jq @ self.shapes], axis=2)
         parts = [m.rows(at.tool, own) for m, own in zip(self.postures.measures, state.own, strict=True)]
         return _stacked(parts, tool_columns, Jq, [len(own) for own in state.own])

@@ -19,5 +19,5 @@ def save_calibration(found: Calibration, folder: str | Path, *, force: bool = Fa
     source = found.chain.robot.source
     if source is not None and Path(source).suffix.lower() == ".urdf":
         made.append(folder / "robot.urdf")
-        write_robot(found.robot, made[-1], force=force)
+        write_robot(found.robot, made[-1], template=source, force=force)
     return tuple(made)
