@@ -50,8 +50,16 @@ docs: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
 
-papers: $(VENV)/.ready
-	$(BIN)/python -m papers
+# with the versions that the pages were written with; PAGES names some of them, such as lin1995
+PAPERS_VENV ?= .venv-papers
+papers: $(PAPERS_VENV)/.ready
+	$(PAPERS_VENV)/bin/python -m papers $(PAGES)
+
+$(PAPERS_VENV)/.ready: papers/requirements.txt pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
+	$(PYTHON) -m venv $(PAPERS_VENV)
+	$(PAPERS_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(PAPERS_VENV)/bin/python -m pip install --quiet --no-compile --requirement papers/requirements.txt --editable .
+	touch $@
 
 # the page of the studio, and the templates of pages without a server, into the package (git-ignored); needs Node.js 20 and npm
 # not `npm ci`: it refuses a lock file that lists the compiled parts of the bundler for one system alone, as npm writes it

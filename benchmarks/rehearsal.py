@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from minertia.robot.read import read_robot
-from minertia.validation.rehearsal import rehearse
-from minertia.validation.rehearsed import RehearsalOptions, summary
+from minertia.simulation.rehearsal import rehearse
+from minertia.simulation.rehearsed import RehearsalOptions, summary
 
 
 def main(seeds: int = 20) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.expr import Graph
+from minertia.algebra.expr import Graph, count_operations
 from minertia.algebra.polynomial import evaluate
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -22,6 +22,7 @@ from minertia.robot.read import read_robot
 from minertia.robot.robot import EARTH, Robot
 from papers import gautier_khalil_relations as relations
 from papers.letters import Chain, row
+from papers.page import of_graph
 
 Array = NDArray[np.float64]
 TENSOR, MOMENTS = LINK_SYMBOLS[:6], LINK_SYMBOLS[6:9]
@@ -161,8 +162,8 @@ def side_claims() -> list[tuple[str, str, str, str]]:
 # ---------------------------------------------------------------------- operations of customised Newton-Euler
 
 
-def newton_euler_count(robot: Robot, names: set[str]) -> tuple[int, int]:
-    """Multiplications and additions of Newton-Euler with these link parameters, all others zero.
+def newton_euler_count(robot: Robot, names: set[str]) -> tuple[int, int, int]:
+    """Multiplications, additions, sines and cosines of Newton-Euler with these link parameters, all others zero.
 
     The recursion is written out for the robot: products with 0 and 1 are gone, equal terms are shared.
     """
@@ -173,11 +174,11 @@ def newton_euler_count(robot: Robot, names: set[str]) -> tuple[int, int]:
     values = dict(zip(columns, graph.variables("x", len(columns)), strict=True))
     chi = [{s: values.get(f"{s}{j + 1}", 0) for s in LINK_SYMBOLS} for j in range(n)]
     tau = rigid_torques(robot.numeric, chi, State(q, qd, qdd))
-    found = Program("counted", graph, (), (), tuple(tau)).simplified(thorough=False).operations
-    return int(found[0]), int(found[1])
+    found = Program("counted", graph, (), (), tuple(tau)).simplified(thorough=False)
+    return (*map(int, found.operations), of_graph(count_operations(found.expressions))[2])
 
 
-def newton_euler_rows() -> list[tuple[str, int, tuple[int, int], int, tuple[int, int]]]:
+def newton_euler_rows() -> list[tuple[str, int, tuple[int, int, int], int, tuple[int, int, int]]]:
     """(robot, standard parameters, operations with them, minimum parameters, operations with these)."""
     rows = []
     for name in ("puma560", "rx90", "stanford", "scara"):

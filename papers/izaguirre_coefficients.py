@@ -27,7 +27,7 @@ from minertia.robot.inertia import symmetric, transport
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from papers.page import Page, below_limit
+from papers.page import Page, below_limit, of_graph, of_program, operations
 
 Array = NDArray[np.float64]
 STATES = 20
@@ -183,10 +183,10 @@ def velocity_torques_by(way: str, n: int) -> list[Scalar]:
     return found
 
 
-def velocity_count(way: str, n: int) -> tuple[int, int]:
-    """Multiplications and additions of velocity torques, equal terms shared."""
+def velocity_count(way: str, n: int) -> tuple[int, int, int]:
+    """Multiplications, additions, sines and cosines of velocity torques, equal terms shared."""
     found = count_operations([o for o in velocity_torques_by(way, n) if isinstance(o, Expr)])
-    return found["*"], found["+"] + found["-"]
+    return of_graph(found)
 
 
 def velocity_gap(n: int = 4) -> float:
@@ -211,15 +211,15 @@ def add_velocity(page: Page) -> None:
     page.text(
         "Section 5 compares two ways: products of velocities with Christoffel symbols, which are slopes of D and take "
         "O(n³) operations, and Newton-Euler without gravity, which takes O(n). Both written out for general chains of "
-        "n rotational joints, equal terms shared, and counted; sines and cosines apart:"
+        "n rotational joints, equal terms shared, and counted; S are sines and cosines:"
     )
     counts = {way: [velocity_count(way, n) for n in SIZES] for way in ("christoffel", "recursion")}
     rows = [
-        (n, *("{}M {}A".format(*counts[way][k]) for way in counts), f"{sum(a) / sum(b):.1f}")
+        (n, *(operations(counts[way][k]) for way in counts), f"{sum(a[:2]) / sum(b[:2]):.1f}")
         for k, (n, a, b) in enumerate(zip(SIZES, *counts.values(), strict=True))
     ]
     page.table(("n", "Christoffel symbols", "recursion", "ratio"), rows)
-    powers = [math.log(sum(c[-1]) / sum(c[-2])) / math.log(SIZES[-1] / SIZES[-2]) for c in counts.values()]
+    powers = [math.log(sum(c[-1][:2]) / sum(c[-2][:2])) / math.log(SIZES[-1] / SIZES[-2]) for c in counts.values()]
     page.text(
         f"From n = {SIZES[-2]} to {SIZES[-1]} the first grows like n to the power {powers[0]:.1f} and the second like "
         f"n to the power {powers[1]:.1f} (a line with a negative constant). Both give the same torques, "
@@ -242,10 +242,7 @@ def add_tasks(page: Page, robot: Robot) -> None:
         "both in one program",
         "one program that gives D and h + g",
     )
-    rows = [
-        (f"`{name}`", word, f"{found[name]['multiplications']}M {found[name]['additions']}A")
-        for name, word in zip(names, words, strict=True)
-    ]
+    rows = [(f"`{name}`", word, operations(of_program(found[name]))) for name, word in zip(names, words, strict=True)]
     page.table(("program", "task", "operations, all parameters"), rows)
     one, two = (found[name]["multiplications"] + found[name]["additions"] for name in names[:2])
     both = found["background_parts"]["multiplications"] + found["background_parts"]["additions"]
@@ -311,7 +308,7 @@ REVIEW = (  # section 2: method, multiplications and additions, six joints in ge
 )
 
 
-def luh_count(n: int = 6) -> tuple[int, int]:
+def luh_count(n: int = 6) -> tuple[int, int, int]:
     """Luh's recursion in classic frames with inertias about centres of mass, general geometry, nothing simplified.
 
     Every number of the robot is a variable, so only products with the structural zeros of its vectors are gone.
@@ -346,17 +343,17 @@ def luh_count(n: int = 6) -> tuple[int, int]:
         m = vadd(m, cross(steps[k], f), N[k], cross(centres[k], F[k]))
         tau.append(dot(m, apply(transpose(turns[k]), (0, 0, 1))))
     found = count_operations([t for t in tau if isinstance(t, Expr)])
-    return found["*"], found["+"] + found["-"]
+    return of_graph(found)
 
 
-def standard_count(n: int = 6) -> tuple[int, int]:
+def standard_count(n: int = 6) -> tuple[int, int, int]:
     """Newton-Euler with inertias about the frame's origin in modified frames, all ten parameters of each link."""
     robot = robots.general(n).numeric
     graph = Graph()
     state = newton_euler.State(*(graph.variables(name, n) for name in ("q", "qd", "qdd")))
     chi = [dict(zip(LINK_SYMBOLS, graph.variables(f"x{k}", 10), strict=True)) for k in range(n)]
     found = count_operations([t for t in newton_euler.rigid_torques(robot, chi, state) if isinstance(t, Expr)])
-    return found["*"], found["+"] + found["-"]
+    return of_graph(found)
 
 
 def add_review(page: Page) -> None:
@@ -365,8 +362,8 @@ def add_review(page: Page) -> None:
     ours = {"luh": luh_count(), "standard": standard_count(), "": None}
     rows = []
     for method, published, key in REVIEW:
-        pair = ours[key]
-        rows.append((method, published, "-" if pair is None else "{}M {}A".format(*pair)))
+        counts = ours[key]
+        rows.append((method, published, "-" if counts is None else operations(counts)))
     page.table(
         ("method, general arm of six joints", "quoted by the paper", "the same recursion, written out by us"), rows
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from minertia.codegen.generate import count_programs, generate
 from minertia.codegen.options import CodeModel
-from papers.page import Page
+from papers.page import Page, of_program, operations
 from papers.puma260 import DRIVES, Campaign, campaign, puma
 
 GRAVITY = 9.81
@@ -52,8 +52,10 @@ def add_measured_before(page: Page) -> None:
     page.text(
         "The bundled arm was given Lloyd's coefficients, so the last column is the error of our identification; the "
         f"paper's own differ from Lloyd's by {_percent(5.51792, 5.509)}, {_percent(-1.176644, -1.1762)} and "
-        f"{_percent(-0.13743, -0.192)}. **Table 3 (lost; ours): frictions**, estimated with the significant "
-        "parameters and true:"
+        f"{_percent(-0.13743, -0.192)}. **Table 3** set the frictions of the "
+        "paper beside those that Lloyd had measured on the same robot. Both columns are lost, and the text gives none "
+        "of their numbers, only that they almost agree; so nobody can write it anew. In its place the frictions that "
+        "we estimate with the significant parameters beside the true ones, which must agree in the same sense:"
     )
     value = dict(zip(c.result.linear.names, c.beta(True), strict=True))
     rows = [
@@ -71,13 +73,13 @@ def _percent(value: float, reference: float) -> str:
 
 
 @cache
-def counts(names: tuple[str, ...], payload: bool) -> dict[str, tuple[int, int]]:
-    """Multiplications and additions of the background programs with some parameters, and an arbitrary load or not."""
+def counts(names: tuple[str, ...], payload: bool) -> dict[str, tuple[int, int, int]]:
+    """Operations of the background programs with some parameters, with an arbitrary load or not."""
     programs = ("coefficients", "velocity_torque")
     found = count_programs(
         puma(), programs, model=CodeModel("base", rotors=True, payload=payload, essential=names, friction=False)
     )
-    return {name: (n["multiplications"], n["additions"]) for name, n in found.counts.items()}
+    return {name: of_program(n) for name, n in found.counts.items()}
 
 
 def inertial(names: Sequence[str]) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def add_code(page: Page) -> None:
     for (program, payload), (m, a) in PUBLISHED_COUNTS.items():
         ours, full = counts(few, payload)[program], counts(every, payload)[program]
         title = f"{WORDS[program]}{', with an arbitrary load' if payload else ''}"
-        rows.append((title, f"{m}M {a}A", f"{ours[0]}M {ours[1]}A", f"{full[0]}M {full[1]}A"))
+        rows.append((title, *map(operations, ((m, a), ours, full))))
     head = ("background task", "published (abstract)", f"ours, {len(few)} parameters", f"ours, all {len(every)}")
     page.table(head, rows)
     task = count_programs(puma(), ("synchronous",), model=CodeModel("base", rotors=True, friction=True)).counts[
@@ -102,12 +104,12 @@ def add_code(page: Page) -> None:
     ]
     plain = count_programs(puma(), ("synchronous",)).counts["synchronous"]
     page.text(
-        "Counted in the emitted C (sines and cosines apart, sign changes free). Rotor inertias are included; the "
-        "sets of parameters are not the same, as the paper's are lost. The synchronous task takes "
-        f"{plain['multiplications'] / 6:g} multiplications and {plain['additions'] / 6:g} additions per joint "
+        "Counted in the emitted C (S are sines and cosines, which the paper leaves out; sign changes are free). Rotor "
+        "inertias are included; the sets of parameters are not the same, as the paper's are lost. The synchronous task "
+        f"takes {plain['multiplications'] / 6:g} multiplications and {plain['additions'] / 6:g} additions per joint "
         f"(published: six and six), {task['multiplications'] / 6:g} and {task['additions'] / 6:g} with friction. "
-        "Appendix A is lost; the gravity "
-        f"torques as generated from our campaign, their constants to {DIGITS} digits:"
+        "Appendix A is lost, and nobody can write it anew: its numbers are the values of table 2, which are lost, too. "
+        f"In its place the gravity torques as generated from our campaign, their constants to {DIGITS} digits:"
     )
     page.code(_gravity_code(c), "c")
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from minertia.base.derive import base_parameters
 from minertia.identification.evidence.significance import contributions
+from minertia.identification.identify import solve
 from minertia.identification.signals.filtering import DERIVATIVES, Filter
-from minertia.identification.solve import solve
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from minertia.validation.tracking import Gains
+from minertia.simulation.tracking import Gains
 from papers import khosla_model, khosla_runs
 from papers.khosla_arm import A1, A2, D4, ESTIMATED, INITIAL, MASS4, TABLE4, arm, lowered, printed
 from papers.khosla_control import add_control, add_payload
@@ -373,10 +374,18 @@ def _repeatability(page: Page, found: tuple[Experiment, ...]) -> None:
     page.table(("parameter", *ways, "noise bound"), rows)
     within = {name: int((spread <= LIMIT).sum()) for name, (spread, _) in ways.items()}
     counted = " and ".join(f"{count} ({name})" for name, count in within.items())
+    true = arm(ESTIMATED, 6)
+    part = shares(true, found)
+    largest = 100 * float(part[least[0] > LIMIT].max())
+    quiet = int((repeated(_quiet(), "wls")[0] <= LIMIT).sum())
     page.text(
         f"Within 5 % repeat {counted}, of {len(stages[0])}. The noise of our sensors, which are ours, bounds "
         f"{int((least[1] > LIMIT).sum())} parameters above 5 %; the paper does not say how it fared with such small "
-        "ones. Fitting link by link hands the errors of one stage on to the next, so it repeats less well."
+        "ones. Fitting link by link hands the errors of one stage on to the next, so it repeats less well. In the "
+        f"weighted fit those that do not repeat make up at most {largest:.2g} % of a torque, and all above do. Without "
+        f"noise and with joints held by twice the gains {quiet} repeat over the two trajectories. So the claim holds "
+        "for what a torque shows. For the smallest parameters it does not, even without noise: what the five-point "
+        "derivative and a joint that does not quite stand still leave is as large as they are."
     )
 
 
@@ -385,12 +394,18 @@ def _true_residual(true: Robot, experiment: Experiment) -> float:
     return left_over(experiment, experiment.result.linear.values(khosla_runs.named(true)))
 
 
-def _quiet_count() -> int:
-    """Parameters within the limit where sensors and drives are exact."""
-    true = arm(ESTIMATED, 6)
+@cache
+def _quiet() -> tuple[Experiment, ...]:
+    """Both trajectories where sensors and drives are exact and joints are held better."""
     with khosla_runs.setting(**SOURCES["no noise, joints held by twice the gains"]):
-        found = experiments(true, {"printed": arm(INITIAL, 6)}, SEEDS, postures=5, duration=1.5)
-    return int((np.abs([e.relative_errors(true) for e in found]) <= LIMIT).all(axis=0).sum())
+        models = {"printed": arm(INITIAL, 6)}
+        return tuple(experiments(arm(ESTIMATED, 6), models, SEEDS, postures=5, duration=1.5))
+
+
+def _quiet_count() -> int:
+    """Parameters within the limit there."""
+    true = arm(ESTIMATED, 6)
+    return int((np.abs([e.relative_errors(true) for e in _quiet()]) <= LIMIT).all(axis=0).sum())
 
 
 def _span(values: list[float]) -> str:

@@ -11,10 +11,10 @@ import numpy as np
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
-from minertia.validation.control_model import control_model
-from minertia.validation.online_payload import OnlinePayload, watch_payload
-from minertia.validation.plant import Imperfections, Plant, PlantLog
-from minertia.validation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
+from minertia.simulation.control_model import control_model
+from minertia.simulation.online_payload import OnlinePayload, watch_payload
+from minertia.simulation.plant import Imperfections, Plant, PlantLog
+from minertia.simulation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
 from papers import khosla_model, khosla_runs
 from papers.khosla_arm import ESTIMATED, INITIAL, arm
 from papers.khosla_experiments import six_joint_experiments

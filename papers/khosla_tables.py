@@ -34,8 +34,9 @@ def add_tables(page: Page, found: tuple[Experiment, ...]) -> None:
         "The others stay as near to the initial values as the data allow. Below, for trajectory A, a recursive "
         "estimate that starts from the printed initial values (first) and one that starts from the second set. "
         "Published inertias are about the centre of mass; the arm and ours are about the frame's origin, in which "
-        "the torques are linear (equation 10 of the paper) [kg m², kg m, kg]. Link 2 stands in the frame of the "
-        "six-joint arm, in which its row MY2 is -MZ2."
+        "the torques are linear (equation 10 of the paper) [kg m², kg m, kg]. Published numbers stand as printed. "
+        "Link 2 stands in the frame of the six-joint arm, which is turned: the printed ZZ2 is YY2 there, and the "
+        "printed MY2 is -MZ2. Lengths are not printed and so ours; no length enters the columns before ours."
     )
     simulated = np.array([b.possible for b in bodies(ESTIMATED, 6)])
     head = (
@@ -65,7 +66,8 @@ def _printed_cell(link: int, column: str, k: int) -> str:
         value = WRIST[link][column][k]
         return "lost" if value is None else f"{value:.6f}"
     body = bodies(column, 6)[link - 1]
-    return f"{(*body.inertia, *body.moments, body.mass)[k]:.6f}"
+    value = (*body.inertia, *body.moments, body.mass)[k]
+    return f"{-value:.6f} (MY2)" if (link, LINK_SYMBOLS[k]) == (2, "MZ") else f"{value:.6f}"
 
 
 def _table_verdict(experiment: Experiment, simulated: Array, ours: list[Array], classes: dict[str, str]) -> str:

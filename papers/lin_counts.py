@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tests.codegen import robots
@@ -24,53 +24,95 @@ from minertia.dynamics.compound import moved, turned_back
 from minertia.dynamics.kinematics import Passage
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
+from papers.page import of_program
 
 Pair = tuple[int, int]  # multiplications, additions
+Triple = tuple[int, int, int]  # multiplications, additions, sines and cosines
 FOUND = Path(__file__).parents[1] / "tests" / "golden" / "representatives.json"  # by searches of 45 s, seed 0
 SIZES = range(4, 10)
 PLAIN = CodeSearch()  # no search
 
-# table II: columns r < i < s and i >= s, rotational and translational joint; its twelve rows have lost their names.
-# LOST: the tenth row of the last two columns, of which only "3A for i = n" can be read.
+# table II: columns by the place of joint i, rotational (R) or translational (T); its twelve rows have lost their names.
+# LOST: entries that cannot be read; of the tenth row of the last two columns there is only "3A for i = n".
 LOST = "lost"
 TABLE_II = {
+    "i < r": (LOST,) * 12,
+    "i = r = 1": ("0", "0", "1M", "-", "-", "3M", "-", "0", "3M2A", "8M4A", LOST, LOST),
+    "i = r > 1": ("0", "0", "1M", "-", "-", "8M4A", "-", "4M2A", "3M2A", "8M7A", LOST, LOST),
     "r < i < s, R": ("1A", "1A", "1M", "-", "-", "12M8A", "-", "4M2A", "3M2A", "8M7A", "3M4A", "0"),
     "r < i < s, T": ("3M", "3M", "6M9A", "-", "5M4A", "14M10A", "4M2A", "3M", "6M3A", "8M7A", "4M5A", "1A"),
     "i ≥ s, R": ("8M5A", "10M7A", "6M9A", "3A", "-", "17M13A", "-", "6M3A", "22M19A", LOST, "12M11A", "0"),
     "i ≥ s, T": ("8M4A", "8M4A", "6M9A", "3A", "5M4A", "14M10A", "4M3A", "3M", "9M5A", LOST, "12M11A", "1A"),
 }
 TURN = (8, 4)  # a vector through a rotation matrix of modified DH parameters
-# what each row is, from the equations: name, equations, the parts of a rotational and of a translational joint i >= s
-ROW_NAMES: tuple[tuple[str, str, tuple[Pair, ...], tuple[Pair, ...]], ...] = (
-    ("ω", "(57), (80)", (TURN, (0, 1)), (TURN,)),
-    ("ω̇", "(58), (81)", (TURN, (2, 2), (0, 1)), (TURN,)),
-    ("Ω", "(59)", ((6, 9),), ((6, 9),)),
-    ("Ψ", "(60)", ((0, 3),), ((0, 3),)),
-    ("h", "(61), (70), (71)", (), ((3, 0), (2, 2), (0, 2))),
-    ("a", "(62), (69)", ((9, 6), (0, 3), TURN), ((6, 3), (0, 3), TURN)),
-    ("p", "(63), (83)", (), ((1, 0), (3, 2), (0, 1))),
-    ("ρ", "(64), (72), (84)", ((6, 3),), ((3, 0),)),
-    ("ζ", "(65), (73), (85)", ((18, 15), (4, 1), (0, 3)), ((6, 3), (1, 0), (2, 2))),
-    ("P", "(66)", (TURN, (0, 3)), (TURN, (0, 3))),
-    ("N", "(67), (75), (88) to (90)", (TURN, (2, 2), (2, 2), (0, 3)), (TURN, (2, 2), (2, 2), (0, 3))),
-    ("τ", "(68)", (), ((0, 1),)),
+# what each row is, from the equations: name, equations, and the parts in each column of the table
+ROW_NAMES: tuple[tuple[str, str, tuple[tuple[Pair, ...], ...]], ...] = (
+    ("ω", "(57), (80)", ((), (), (), ((0, 1),), ((3, 0),), (TURN, (0, 1)), (TURN,))),
+    ("ω̇", "(58), (81)", ((), (), (), ((0, 1),), ((3, 0),), (TURN, (2, 2), (0, 1)), (TURN,))),
+    ("Ω", "(59)", ((), ((1, 0),), ((1, 0),), ((1, 0),), ((6, 9),), ((6, 9),), ((6, 9),))),
+    ("Ψ", "(60)", ((), (), (), (), (), ((0, 3),), ((0, 3),))),
+    ("h", "(61), (70), (71)", ((), (), (), (), ((3, 0), (2, 2), (0, 2)), (), ((3, 0), (2, 2), (0, 2)))),
+    (
+        "a",
+        "(62), (69), (77)",
+        (
+            (TURN, (0, 1)),
+            ((3, 0),),
+            (TURN,),
+            ((4, 2), (0, 2), TURN),
+            ((6, 3), (0, 3), TURN),
+            ((9, 6), (0, 3), TURN),
+            ((6, 3), (0, 3), TURN),
+        ),
+    ),
+    ("p", "(63), (78), (83)", (((1, 0),), (), (), (), ((1, 0), (3, 0), (0, 2)), (), ((1, 0), (3, 2), (0, 1)))),
+    (
+        "ρ",
+        "(64), (72), (79), (84)",
+        (((1, 0),), (), ((4, 2),), ((4, 2),), ((3, 0),), ((6, 3),), ((3, 0),)),
+    ),
+    (
+        "ζ",
+        "(65), (73), (85)",
+        (
+            (),
+            ((1, 0), (2, 1), (0, 1)),
+            ((1, 0), (2, 1), (0, 1)),
+            ((1, 0), (2, 1), (0, 1)),
+            ((3, 1), (1, 0), (2, 1), (0, 1)),
+            ((18, 15), (4, 1), (0, 3)),
+            ((6, 3), (1, 0), (2, 2)),
+        ),
+    ),
+    ("P", "(66)", ((TURN, (0, 1)), (TURN,), *((TURN, (0, 3)),) * 5)),
+    (
+        "N",
+        "(67), (75), (88) to (90)",
+        (
+            (),
+            *(((3, 2), (0, 2)),) * 3,
+            ((3, 2), (1, 1), (0, 2)),
+            *((TURN, (2, 2), (2, 2), (0, 3)),) * 2,
+        ),
+    ),
+    ("τ", "(68)", (((0, 1),), (), (), (), ((0, 1),), (), ((0, 1),))),
 )
 ROW_PARTS = (
-    "turned, q̇ added; before s the speed about joint r alone",
-    "turned, ω × u q̇ and q̈ added",
+    "turned, q̇ added; before s the speed about joint r, times its direction for a slide",
+    "turned, ω × u q̇ and q̈ added; before s as ω",
     "six products, nine sums; one square where axes are parallel",
     "differences of the squares in Ω; not needed before s, as the text says",
-    "Ω d, 2 ω × u q̇, q̈; slides only",
-    "Ω s added, turned; of a slide Ω b in its own frame",
-    "force along a slide: m̂ a + Ω k; before s by κ1, κ2",
-    "Ω (k1, k2, 0); m̂ h of a slide",
-    "Ψ times the six entries of D, k × a; of a slide k × (h - Ω d), m̂ d × (a - h)",
+    "Ω d, 2 ω × u q̇ (doubling free), q̈; slides only, before r q̈ alone",
+    "Ω s added, turned; of a slide Ω b in its own frame; gravity along z of frame 0 at joint 1: a column of its matrix",
+    "force along a slide: m̂ a + Ω k; before s m̂ a + κ1 ω̇ - κ2 ω², before r m̂ a",
+    "Ω (k1, k2, 0); m̂ h of a slide; joint 1 needs none",
+    "Ψ times the six entries of D, k × a; of a slide k × (h - Ω d), m̂ d × (a - h); before s the part about joint r",
     "turned, ρ added; 3A for the last link, where only the end-effector's force is added",
-    "turned, b × P and d × P, ζ added",
+    "turned, b × P and d × P, ζ added; before s a constant vector times P, N beyond and ζ added",
     "the component itself; of a slide p and P added",
 )
 LAST_LINK = {10: "3A", 11: "6M9A"}  # rows that are cheaper for i = n
-FIRST_COLUMN = ("1M", "3M", "3M2A", "8M4A", "3M4A", "3M2A")  # i = r = 1, its last entry the footnote for joint s - 1
+FOOTNOTE = "3M2A"  # more for rotational joint s - 1
 
 # table III: general robot of n rotational joints (slope and constant), Stanford arm, the same with the usual links
 TABLE_III = (
@@ -105,46 +147,86 @@ def lost_entry() -> Pair:
     return m - sums[0], a - sums[1]
 
 
+def entry(row: int, column: str) -> Pair:
+    """An entry of table II from the parts of its equations."""
+    return total(ROW_NAMES[row][2][list(TABLE_II).index(column)])
+
+
+def printed_entries() -> tuple[int, int]:
+    """How many entries of table II can be read, and how many of these the parts of their equations give."""
+    legible = [(k, c) for c, entries in TABLE_II.items() for k in range(12) if entries[k] != LOST]
+    return len(legible), sum(entry(k, c) == pair(TABLE_II[c][k]) for k, c in legible)
+
+
+def whole_column(column: str) -> Pair:
+    """Sum of a column, what is lost derived from the equations."""
+    return total([entry(k, column) for k in range(12)])
+
+
 def constant_of_table_ii() -> Pair:
     """Constant of the total that table II gives: joint 1, minus one general joint, minus what the last one saves."""
-    first, general, lost = column_sum(FIRST_COLUMN), column_sum(TABLE_II["i ≥ s, R"]), lost_entry()
+    general, lost = column_sum(TABLE_II["i ≥ s, R"]), lost_entry()
+    first = total([whole_column("i = r = 1"), pair(FOOTNOTE)])
     saved = [np.subtract(lost, pair(LAST_LINK[10])), np.subtract(pair(TABLE_II["i ≥ s, R"][10]), pair(LAST_LINK[11]))]
-    total = np.array(first) - np.array(general) - np.array(lost) - sum(saved)
-    return int(total[0]), int(total[1])
+    constant = np.array(first) - np.array(general) - np.array(lost) - sum(saved)
+    return int(constant[0]), int(constant[1])
 
 
 # ---------------------------------------------------------------------- ours
 
 
-def count(
+def counted(
     robot: Robot,
     program: str = "inverse_dynamics",
     parameters: str = "baked",
     search: CodeSearch = PLAIN,
     formulation: str = "newton-euler",
-) -> Pair:
-    """Operations of a program, read off its C code; sines and cosines are not among them."""
+) -> Triple:
+    """Multiplications, additions, and sines and cosines of a program, read off its C code."""
     model = CodeModel(parameters, rotors=False, friction=False, formulation=formulation)
     found = generate(robot, None, programs=(program,), model=model, search=search).counts[program]
-    return int(found["multiplications"]), int(found["additions"])
+    return of_program(found)
 
 
-def searched(name: str, robot: Robot) -> Pair:
+def count(robot: Robot, formulation: str = "newton-euler") -> Pair:
+    """Multiplications and additions of inverse dynamics without a search."""
+    return counted(robot, formulation=formulation)[:2]
+
+
+def searched(name: str, robot: Robot) -> Triple:
     """The same with the choices a search has found."""
     choice = Representative.from_dict(json.loads(FOUND.read_text(encoding="utf-8"))[name])
-    return count(robot, search=CodeSearch(representatives={"inverse_dynamics": choice}))
+    return counted(robot, search=CodeSearch(representatives={"inverse_dynamics": choice}))
+
+
+class Formula(NamedTuple):
+    """Counts over n: slope and constant of M, of A and of S, and how many M and A every second joint saves besides."""
+
+    M: Pair
+    A: Pair
+    S: Pair
+    saved: int
+    fits: bool  # whether every n lies on it
+
+    def __str__(self) -> str:
+        less = ", less ⌊(n-1)/2⌋ of M and A" if self.saved == 1 else ""
+        pairs = f"({line(self.S)})S" if self.S[1] else f"{self.S[0]}nS"
+        return f"({line(self.M)})M ({line(self.A)})A {pairs}{less}"
 
 
 def general_formula(
     change: Callable[[Robot], Robot] = lambda robot: robot, formulation: str = "newton-euler"
-) -> tuple[Pair, Pair, bool]:
-    """Slope and constant of M and of A over n, and whether every n lies on these lines; change: such as `tilted`."""
-    counts = np.array([count(change(robots.general(n)), formulation=formulation) for n in SIZES])
-    slopes = counts[1] - counts[0]
-    constants = counts[0] - slopes * SIZES[0]
-    fits = all(np.array_equal(c, slopes * n + constants) for n, c in zip(SIZES, counts, strict=True))
-    (m, a), (m0, a0) = slopes.tolist(), constants.tolist()
-    return (m, m0), (a, a0), fits
+) -> Formula:
+    """Counts of general chains of n rotational joints; change: such as `tilted`."""
+    counts = np.array([counted(change(robots.general(n)), formulation=formulation) for n in SIZES])
+    halves = np.array([(n - 1) // 2 for n in SIZES])  # 1, 2, 2, ...: the second and third size differ by a slope alone
+    slopes = counts[2] - counts[1]
+    saved = int(slopes[0] - (counts[1] - counts[0])[0])
+    more = np.outer(halves, (saved, saved, 0))
+    constants = counts[0] + more[0] - slopes * SIZES[0]
+    fits = np.array_equal(counts + more, np.outer(SIZES, slopes) + constants)
+    M, A, S = ((int(slope), int(constant)) for slope, constant in zip(slopes, constants, strict=True))
+    return Formula(M, A, S, saved, fits)
 
 
 def chain(kinds: str, parallel: Sequence[int] = (), square: bool = False) -> Robot:
@@ -158,10 +240,10 @@ def chain(kinds: str, parallel: Sequence[int] = (), square: bool = False) -> Rob
     return robots.mdh(kinds, alpha, d, r, robots.dense(n), kinds)
 
 
-def more(kinds: str, fewer: str, parallel: Sequence[int] = (), formulation: str = "newton-euler") -> Pair:
+def more(kinds: str, fewer: str, parallel: Sequence[int] = (), formulation: str = "newton-euler") -> Triple:
     """Operations that one more joint costs."""
-    (m, a), (m0, a0) = (count(robot, formulation=formulation) for robot in (chain(kinds, parallel), chain(fewer)))
-    return m - m0, a - a0
+    one, other = (counted(robot, formulation=formulation) for robot in (chain(kinds, parallel), chain(fewer)))
+    return one[0] - other[0], one[1] - other[1], one[2] - other[2]
 
 
 OURS_BY_COLUMN = {
@@ -176,11 +258,6 @@ def right_angles(n: int = 6) -> tuple[Pair, Pair]:
     """What axes at right angles save on n rotational joints: by Lin's formula, and ours."""
     (m, a), (m0, a0) = count(chain("R" * n)), count(chain("R" * n, square=True))
     return (5 * (n - 1) * 4 + 2, 5 * (n - 1) * 2 + 1), (m - m0, a - a0)
-
-
-def shown(pair: Pair) -> str:
-    """Both numbers with their letters: 231M 219A."""
-    return f"{pair[0]}M {pair[1]}A"
 
 
 def line(slope_and_constant: Pair) -> str:
@@ -216,11 +293,14 @@ def composite_body(link: Mapping[str, Any], behind: Mapping[str, Any], q: Any) -
     return {symbol: add(link[symbol], there[symbol]) for symbol in LINK_SYMBOLS}
 
 
-def composite() -> tuple[Pair, Pair]:
-    """Operations for first moment and inertia of a composite body, given those of the one behind that joint."""
+def composite(mass: float = 3.7) -> tuple[Pair, Pair]:
+    """Operations for first moment and inertia of a composite body, given those of the one behind that joint.
+
+    mass: of what is behind; 1 where forces are counted in units of it.
+    """
     graph = Graph()
     (q,) = graph.variables("q", 1)
-    behind = dict(zip(LINK_SYMBOLS, graph.variables("x", 9), strict=False)) | {"M": 3.7}
+    behind = dict(zip(LINK_SYMBOLS, graph.variables("x", 9), strict=False)) | {"M": mass}
     link = dict(zip(LINK_SYMBOLS, np.random.default_rng(1).uniform(0.1, 1.0, 10).tolist(), strict=True))
     body = composite_body(link, behind, q)
     return _operations(graph, [body[s] for s in MOMENT]), _operations(graph, [body[s] for s in INERTIA])
@@ -229,3 +309,17 @@ def composite() -> tuple[Pair, Pair]:
 def _operations(graph: Graph, outputs: Sequence[Any]) -> Pair:
     found = Program("composite", graph, (), (), tuple(outputs)).simplified(thorough=True).operations
     return int(found[0]), int(found[1])
+
+
+SHOWN_AT = 0.6  # m: a position of the slide
+
+
+def without_the_slide(draws: int = 50) -> float:
+    """Median error of the first moment without m d along the slide, over its length, on random links."""
+    rng, gaps = np.random.default_rng(2), []
+    for _ in range(draws):
+        link, behind = (dict(zip(LINK_SYMBOLS, rng.uniform(0.1, 1.0, 10).tolist(), strict=True)) for _ in range(2))
+        at, left = (composite_body(link, behind, d) for d in (SHOWN_AT, 0.0))
+        true, found = (np.array([body[s] for s in MOMENT], float) for body in (at, left))
+        gaps.append(np.linalg.norm(true - found) / np.linalg.norm(true))
+    return float(np.median(gaps))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,21 @@ def shown(value: float, digits: int = 5, places: int = 6) -> str:
 def below_limit(value: float, limit: float) -> str:
     """A number that should be nothing but rounding: that it is, or its size."""
     return f"below {limit:g}" if value < limit else f"{value:.1e}"
+
+
+def operations(counts: Sequence[int]) -> str:
+    """Multiplications, additions and, where they are counted, sines and cosines: 231M 219A 10S."""
+    return " ".join(f"{number}{letter}" for number, letter in zip(counts, "MAS", strict=False))
+
+
+def of_graph(found: Mapping[str, int]) -> tuple[int, int, int]:
+    """Multiplications, additions, sines and cosines among the operations of a graph."""
+    return found["*"], found["+"] + found["-"], found["sin"] + found["cos"]
+
+
+def of_program(found: Mapping[str, int]) -> tuple[int, int, int]:
+    """The same of a program whose C was counted."""
+    return found["multiplications"], found["additions"], found["trigonometric"]
 
 
 class Page:

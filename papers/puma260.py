@@ -21,11 +21,11 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import weighted_solution
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
-from minertia.validation.compiled import compiled_model
-from minertia.validation.control_model import ControlModel, control_model
-from minertia.validation.measured import Moving
-from minertia.validation.plant import Controller, ControlSample, Imperfections, Plant, PlantLog
-from minertia.validation.tracking import Gains, computed_torque
+from minertia.simulation.compiled import compiled_model
+from minertia.simulation.control_model import ControlModel, control_model
+from minertia.simulation.measured import Moving
+from minertia.simulation.plant import Controller, ControlSample, Imperfections, Plant, PlantLog
+from minertia.simulation.tracking import Gains, computed_torque
 
 Array = np.ndarray[Any, Any]
 EFFECTS = ("IA", "FV", "FC")
@@ -51,16 +51,18 @@ def puma() -> Robot:
     return read_robot("puma260").numeric.with_parameters(values)
 
 
-def trajectory(number: int) -> Trajectory:
-    """Cubic polynomials through points, at rest at both ends, as fast as the fastest joint may go.
-
-    The points of the first ones are those of a lattice over the ranges, those of the others are random.
-    """
+def points_of(number: int, knots: int = KNOTS) -> Array:
+    """Points of a trajectory, (knots, 6): those of the first ones on a lattice over the ranges, the others random."""
     if number < PREDETERMINED:
-        cube = np.outer(np.arange(KNOTS) + KNOTS * number, np.sqrt((2, 3, 5, 7, 11, 17))) % 1
+        cube = np.outer(np.arange(knots) + knots * number, np.sqrt((2, 3, 5, 7, 11, 17))) % 1
     else:
-        cube = np.random.default_rng(number).uniform(size=(KNOTS, 6))
-    points = RANGE * (2 * cube - 1)
+        cube = np.random.default_rng(number).uniform(size=(knots, 6))
+    return np.asarray(RANGE * (2 * cube - 1))
+
+
+def trajectory(number: int, knots: int = KNOTS) -> Trajectory:
+    """Cubic polynomials through points, at rest at both ends, as fast as the fastest joint may go."""
+    points = points_of(number, knots)
     duration = float(np.abs(_spline(points, 1.0)(np.linspace(0, 1, 400), 1)).max() / FASTEST)
     t = np.arange(round(duration / SERVO) + 1) * SERVO
     spline = _spline(points, t[-1])

@@ -24,7 +24,7 @@ from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.terms import robot_effects
 from minertia.robot.robot import Robot
-from minertia.validation.plant import Plant
+from minertia.simulation.plant import Plant
 from tests.codegen.compiled import COMPILERS, call, library
 from tests.identification.motions import fourier_motion
 from tests.identification.test_commands import BODIES, GAINS, commands

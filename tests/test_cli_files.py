@@ -21,7 +21,7 @@ from minertia.identification.identify import identify
 from minertia.report.folders import write_identification
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot
-from minertia.validation import rehearsal
+from minertia.simulation import rehearsal
 from tests import inside
 from tests.arm import recorded_arm
 from tests.conftest import Run
@@ -70,7 +70,7 @@ def without_mujoco(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
 
 
 def words(command: tuple[object, ...], arm: Path, out: Path) -> list[str]:

@@ -22,6 +22,17 @@ def test_counts_as_json(capsys):
     assert all(set(count) == KEYS for count in data["programs"].values())
 
 
+def test_the_formulation_of_composite_bodies_is_counted_in_its_own_parameters(capsys):
+    """Without naming parameters, of which this formulation takes minimal linear combinations alone."""
+    said = []
+    for more in ([], ["--parameters", "mlc"]):
+        assert main(["count", "stanford", "--formulation", "mlc", "--programs", "inverse_dynamics", *more]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert main(["count", "stanford", "--formulation", "mlc", "--parameters", "base"]) == 2
+    assert "choose the parameters mlc" in capsys.readouterr().err
+
+
 def test_steps_that_close_loops_are_chosen(tmp_path, capsys):
     """A slide between two hinges, which has no closed form; each step costs operations."""
     path = tmp_path / "ram.toml"

@@ -11,7 +11,7 @@ from minertia.cli import demo
 from minertia.codegen.kernels import build
 from minertia.errors import MissingExtra
 from minertia.report import pdf
-from minertia.validation import rehearsal
+from minertia.simulation import rehearsal
 from tests.conftest import Run
 from tests.pages import page_data, page_text
 from tests.test_cli import ARM
@@ -71,7 +71,7 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
     monkeypatch.setattr(build, "find_compiler", lambda: None)
     monkeypatch.setattr(demo, "RATE", 500.0)
     monkeypatch.setattr(demo, "DURATION", 4.0)

@@ -22,7 +22,7 @@ from minertia.identification import identify as identification
 from minertia.report.layout import size, table_lines, wrapped
 from minertia.report.tables import Table, joint_table
 from minertia.robot.read import bundled_robots, read_robot
-from minertia.validation import rehearsal
+from minertia.simulation import rehearsal
 from tests.arm import ARM, recorded_arm
 from tests.conftest import Run
 from tests.shared import SHARED
@@ -125,7 +125,7 @@ def test_commands(run: Run, arm: Path, tmp_path: Path, monkeypatch: pytest.Monke
     def missing(*_: object, **__: object) -> None:
         raise MissingExtra("mujoco", "sim")
 
-    monkeypatch.setattr(rehearsal, "plant_of", missing)
+    monkeypatch.setattr(rehearsal, "Plant", missing)
     line = [str(word).replace("ARM", str(arm)).replace("OUT", str(tmp_path / "out")) for word in COMMANDS[name]]
     hold(run, line, 80, monkeypatch)
 

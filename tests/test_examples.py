@@ -81,7 +81,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(line: str) -> object:
-    """These take long, and tests/validation/test_rehearsal.py, test_cli.py and test_cli_excite.py run them."""
+    """These take long, and tests/simulation/test_rehearsal.py, test_cli.py and test_cli_excite.py run them."""
     long = ("minertia rehearse", "minertia robots", "minertia excite puma560_physical --limits")
     return pytest.param(line, marks=pytest.mark.slow if line.startswith(long) else ())
 

@@ -21,7 +21,7 @@ ROOT = SRC.parent.parent
 LAYERS = (
     *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files"),
     *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
-    *("excitation|identification", "validation|fleet|calibration", "running", "report", "studio", "cli", "__main__"),
+    *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (

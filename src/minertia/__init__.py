@@ -58,21 +58,19 @@ if TYPE_CHECKING:
     from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
     from minertia.fleet.record import EvidenceRecord
     from minertia.fleet.robot_type import RobotType
-    from minertia.identification.actuators import isaac_lab_text, position_mjcf
     from minertia.identification.audits.audit import audit
-    from minertia.identification.build import Problem, build_problem
     from minertia.identification.campaigns.campaign import Campaign, Log, Repairs
     from minertia.identification.campaigns.command import Command
     from minertia.identification.campaigns.elastic import ElasticJoints
     from minertia.identification.campaigns.floor import Floor
     from minertia.identification.campaigns.new import new_campaign
     from minertia.identification.campaigns.read import read_campaign
-    from minertia.identification.commanded import LoopIdentification
+    from minertia.identification.closed_loop.actuators import isaac_lab_text, position_mjcf
     from minertia.identification.comparison import ModelComparison, compare_models
     from minertia.identification.estimators.estimate import Estimate
     from minertia.identification.evidence.residuals import Residuals
-    from minertia.identification.identify import identify
-    from minertia.identification.judge import judge
+    from minertia.identification.identify import build_problem, identify, judge, solve
+    from minertia.identification.kind import Problem
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.load import Load
     from minertia.identification.loads.payload import Payload
@@ -86,11 +84,10 @@ if TYPE_CHECKING:
     from minertia.identification.online.levels import WatchLevels, WatchOptions
     from minertia.identification.online.levels_file import read_levels
     from minertia.identification.payload import identify_gains, identify_payload
-    from minertia.identification.result import Identification
+    from minertia.identification.result import Identification, LoopIdentification
     from minertia.identification.signals.evaluation import Evaluation
     from minertia.identification.signals.filtering import Filter, prepared
     from minertia.identification.significance import SignificantParameters, significance
-    from minertia.identification.solve import solve
     from minertia.identification.validate import validate
     from minertia.identification.watch import OnlineWatch, WatchAlarm, Watched, learn_levels, watch_log
     from minertia.report.show import ResultPage, show
@@ -98,10 +95,10 @@ if TYPE_CHECKING:
     from minertia.robot.read import bundled_robots, read_robot
     from minertia.robot.robot import Robot
     from minertia.robot.write import write_robot
-    from minertia.validation.commanded_plant import validate_in_mujoco
-    from minertia.validation.engines import NotHeld, to_mujoco, to_pinocchio
-    from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import Rehearsal, RehearsalOptions
+    from minertia.simulation.commanded_plant import validate_in_mujoco
+    from minertia.simulation.engines import NotHeld, to_mujoco, to_pinocchio
+    from minertia.simulation.rehearsal import rehearse
+    from minertia.simulation.rehearsed import Rehearsal, RehearsalOptions
 
 _HOME = {
     "Added": "minertia.fleet.add",
@@ -139,19 +136,19 @@ _HOME = {
     "IdentifiedModel": "minertia.identification.model",
     "Load": "minertia.identification.loads.load",
     "Log": "minertia.identification.campaigns.campaign",
-    "LoopIdentification": "minertia.identification.commanded",
+    "LoopIdentification": "minertia.identification.result",
     "MinertiaError": "minertia.errors",
     "ModelComparison": "minertia.identification.comparison",
     "MotionLimits": "minertia.excitation.limits",
     "MotionSearch": "minertia.excitation.options",
-    "NotHeld": "minertia.validation.engines",
+    "NotHeld": "minertia.simulation.engines",
     "Optimality": "minertia.excitation.options",
     "Payload": "minertia.identification.loads.payload",
-    "Problem": "minertia.identification.build",
+    "Problem": "minertia.identification.kind",
     "Recorded": "minertia.excitation.options",
     "Recording": "minertia.identification.logs.recording",
-    "Rehearsal": "minertia.validation.rehearsed",
-    "RehearsalOptions": "minertia.validation.rehearsed",
+    "Rehearsal": "minertia.simulation.rehearsed",
+    "RehearsalOptions": "minertia.simulation.rehearsed",
     "Repairs": "minertia.identification.campaigns.campaign",
     "Residuals": "minertia.identification.evidence.residuals",
     "ResultPage": "minertia.report.show",
@@ -165,7 +162,7 @@ _HOME = {
     "actuation_matrix": "minertia.dynamics.model",
     "audit": "minertia.identification.audits.audit",
     "base_parameters": "minertia.base.derive",
-    "build_problem": "minertia.identification.build",
+    "build_problem": "minertia.identification.identify",
     "bundled_robots": "minertia.robot.read",
     "check_robot": "minertia.robot.check",
     "compare_models": "minertia.identification.comparison",
@@ -183,17 +180,17 @@ _HOME = {
     "identify_payload": "minertia.identification.payload",
     "inverse_dynamics": "minertia.dynamics.model",
     "inverse_dynamics_derivatives": "minertia.dynamics.model",
-    "isaac_lab_text": "minertia.identification.actuators",
+    "isaac_lab_text": "minertia.identification.closed_loop.actuators",
     "iter_blocks": "minertia.identification.logs.readers",
     "jacobian": "minertia.dynamics.model",
-    "judge": "minertia.identification.judge",
+    "judge": "minertia.identification.identify",
     "kinetic_energy": "minertia.dynamics.model",
     "mass_matrix": "minertia.dynamics.model",
     "momentum_regressor": "minertia.dynamics.model",
     "motion_limits": "minertia.excitation.limits",
     "new_campaign": "minertia.identification.campaigns.new",
     "passive_start": "minertia.dynamics.model",
-    "position_mjcf": "minertia.identification.actuators",
+    "position_mjcf": "minertia.identification.closed_loop.actuators",
     "potential_energy": "minertia.dynamics.model",
     "power_regressor": "minertia.dynamics.model",
     "prepared": "minertia.identification.signals.filtering",
@@ -203,21 +200,21 @@ _HOME = {
     "read_model": "minertia.identification.model_file",
     "read_recording": "minertia.identification.logs.readers",
     "read_robot": "minertia.robot.read",
-    "rehearse": "minertia.validation.rehearsal",
+    "rehearse": "minertia.simulation.rehearsal",
     "repaired": "minertia.identification.logs.repair",
     "show": "minertia.report.show",
     "significance": "minertia.identification.significance",
     "slotine_li_regressor": "minertia.dynamics.model",
     "slotine_li_torques": "minertia.dynamics.model",
-    "solve": "minertia.identification.solve",
+    "solve": "minertia.identification.identify",
     "symbolic": "minertia.base.symbolic",
     "to_jax": "minertia.codegen.compiled",
-    "to_mujoco": "minertia.validation.engines",
-    "to_pinocchio": "minertia.validation.engines",
+    "to_mujoco": "minertia.simulation.engines",
+    "to_pinocchio": "minertia.simulation.engines",
     "to_torch": "minertia.codegen.compiled",
     "torque_regressor": "minertia.dynamics.model",
     "validate": "minertia.identification.validate",
-    "validate_in_mujoco": "minertia.validation.commanded_plant",
+    "validate_in_mujoco": "minertia.simulation.commanded_plant",
     "velocity_torques": "minertia.dynamics.model",
     "write_model": "minertia.identification.model_file",
     "write_robot": "minertia.robot.write",

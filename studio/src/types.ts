@@ -16,6 +16,8 @@ export interface Job {
   part: number | null;
   numbers: Record<string, number>;
   sentence: string;
+  grade?: "good" | "usable" | "not good" | ""; // of its result; "" where nothing is judged
+  made_of: { robot?: { title: string } };
   stale: string[]; // why its result is not that of the project as it stands
 }
 
@@ -193,14 +195,15 @@ export interface LogSamples {
 export interface JudgedLog {
   log: string;
   is_fitted: boolean;
-  unit: string;
+  units?: string[]; // of each output; results of older versions have one for all, and which joints slide
+  unit?: string;
   slides?: boolean[];
   residual: ResidualsData;
   nominal_residual: ResidualsData | null;
   t: number[];
   curves: Record<string, (number | null)[][]>;
   samples?: LogSamples | null;
-  spectrum?: { hz: number[]; effort: (number | null)[][]; residual: (number | null)[][] } | null;
+  spectrum?: { hz: number[]; word?: string; effort: (number | null)[][]; residual: (number | null)[][] } | null;
 }
 
 export interface Correlations { names: string[]; values: (number | null)[][] }
@@ -215,8 +218,15 @@ export interface VerdictData {
   reasons: string[];
 }
 
+/** What residuals are compared with: its word, how a relative residual is made, and what is drawn over time. */
+export interface MeasureData { word: string; about: string; curves: string }
+
+/** A part of a page that one kind of problem adds. */
+export interface SectionData { title: string; sentences: string[]; headers: string[]; rows: (string | number)[][] }
+
 export interface FitView {
-  is_commanded?: boolean; // fitted through position loops: curves are distances from commands
+  measure?: MeasureData; // what residuals are compared with; efforts in results of older versions
+  sections?: SectionData[];
   result: {
     robot: string;
     estimator: string;

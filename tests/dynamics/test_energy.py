@@ -43,6 +43,10 @@ def test_power_less_friction_is_the_rate_of_the_energy(name: str) -> None:
 
     frictionless = robot.without_effects(["friction"])
     power = np.sum(qd * mi.inverse_dynamics(frictionless, q, qd, qdd), axis=1)
+    if not robot.open_cuts and not any(joint.follows for joint in robot.joints):
+        friction = ROTORS["FV"] * qd + ROTORS["FC"] * np.sign(qd) + ROTORS["OFF"]
+        whole = np.sum(qd * (mi.inverse_dynamics(robot, q, qd, qdd) - friction), axis=1)
+        assert np.allclose(whole, power, rtol=1e-9)
     assert np.allclose((energy(h) - energy(-h)) / (2 * h), power, atol=1e-6 * np.abs(power).max())
     by_matrix = 0.5 * np.einsum("ki,kij,kj->k", qd, mi.mass_matrix(robot, q), qd)
     assert np.allclose(mi.kinetic_energy(robot, q, qd), by_matrix, rtol=1e-9)

@@ -18,7 +18,7 @@ from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
-from minertia.validation.rehearsal import rehearse
+from minertia.simulation.rehearsal import rehearse
 from tests.fuzz.guard import assert_reads_or_says
 from tests.identification.logs import motion
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.identify import Identification, Problem, build_problem, identify, solve
-from minertia.identification.judge import residuals_on
 
 USUAL = ("rotor", "viscous", "coulomb", "offset")
 

@@ -22,8 +22,8 @@ from minertia.identification.closed_loop.judge import FILE, FRICTION, ratios
 from minertia.identification.closed_loop.law import didim, law_fit
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.simulate import simulated
-from minertia.identification.commanded import LoopIdentification
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import Recording
 from tests.shared import SHARED, needs_shared
@@ -94,7 +94,7 @@ def test_planted_values_come_back_within_their_intervals(tmp_path: Path) -> None
     planted = Campaign(ARM, command=Command(**GAINS), links="physical")
     logs = [recorded(planted, seed=seed) for seed in (0, 1)]
     result = minertia.identify(replace(planted, train=logs[:1], validate=logs[1:]))
-    assert isinstance(result, LoopIdentification) and result.verdict.is_good, result.verdict.reasons
+    assert isinstance(result.problem, CommandProblem) and result.verdict.is_good, result.verdict.reasons
     assert result.validation[0].rmse < 1.3e-4 and "your gains" in " ".join(result.verdict.reasons)
     for p in result.parameters:
         assert abs(p.value - TRUE[p.name]) < 5 * p.deviation, p
@@ -122,9 +122,9 @@ def test_without_a_reference_ratios_are_found() -> None:
     log = recorded(planted)
     asked = replace(planted, command=Command(delay=0.0075, reference="none"))
     result = minertia.identify(replace(asked, train=(log,)))
-    assert isinstance(result, LoopIdentification)
+    assert isinstance(result.problem, CommandProblem)
     assert "nothing fixes the scale" in " ".join(result.verdict.reasons)
-    found = {(r["joint"], r["ratio"]): r for r in ratios(result.fit)}
+    found = {(r["joint"], r["ratio"]): r for r in ratios(result.estimate.servo)}
     for j, joint in enumerate(ARM.coordinate_names):
         damping, friction = found[joint, "FV+KD/KP"], found[joint, "FC/KP"]
         wanted = TRUE[f"KD{j + 1}+FV{j + 1}"] / GAINS["kp"][j]
@@ -199,7 +199,7 @@ def test_a_campaign_file_takes_the_path_by_itself(tmp_path: Path) -> None:
         '[command]\nkp = [150, 80]\nkd = [8, 4]\ndelay = "?"\n[model]\nlinks = "physical"\n'
     )
     result = minertia.identify(read_campaign(tmp_path / "campaign.toml"))
-    assert isinstance(result, LoopIdentification) and "commands and no efforts" in " ".join(result.estimate.notes)
+    assert isinstance(result.problem, CommandProblem) and "commands and no efforts" in " ".join(result.estimate.notes)
     assert result.estimate.value("MX2") == pytest.approx(0.5, rel=0.02)
 
 
@@ -246,7 +246,7 @@ def test_positions_that_cannot_be_radians_are_refused() -> None:
     campaign = Campaign(
         ARM, (Recording(t=t, q=u, channels={"command": u}),), command=Command(**GAINS), links="physical"
     )
-    with pytest.raises(MinertiaError, match='turns: state angle = "deg"'):
+    with pytest.raises(MinertiaError, match=r'turns: are they degrees\? \(then state angle = "deg"'):
         minertia.identify(campaign)
 
 
@@ -297,7 +297,7 @@ def test_friction_alone_is_a_rival_on_unseen_logs() -> None:
     planted = Campaign(robot, command=Command(**GAINS, delay=0.0075), links="robot")
     logs = [recorded(planted, seed=seed) for seed in (0, 1)]
     result = minertia.identify(replace(planted, train=logs[:1], validate=logs[1:]))
-    assert isinstance(result, LoopIdentification) and result.verdict.is_good, result.verdict.reasons
+    assert isinstance(result.problem, CommandProblem) and result.verdict.is_good, result.verdict.reasons
     own, friction = result.validation[0].relative, result.evidence.rivals[FRICTION][0].relative
     file = result.evidence.rivals[FILE][0].relative
     assert own < 0.2 * friction < 0.2 * file
@@ -320,7 +320,7 @@ def test_a_known_load_in_one_log_fixes_the_scale(seconds: float) -> None:
     asked = Command(kp="?", kd="?", delay=0.0075, reference="load")
     campaign = replace(planted, command=asked, train=(Log(empty), Log(loaded, load=load)))
     result = minertia.identify(campaign)
-    assert isinstance(result, LoopIdentification)
+    assert isinstance(result.problem, CommandProblem)
     assert any("the load that you gave" in reason for reason in result.verdict.reasons)
     for name in ("KP1", "KP2", "MX2", "MXR1", "FC2"):
         assert result.estimate.value(name) == pytest.approx(TRUE[name], rel=0.01), name

@@ -19,9 +19,9 @@ from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import made_log
+from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.closed_loop.springs import with_springs
-from minertia.identification.commanded import LoopIdentification
 from minertia.identification.logs.recording import Recording
 from minertia.robot.dh.write import toml_text
 from minertia.robot.joint import Elastic
@@ -75,7 +75,7 @@ def test_links_rotors_and_springs_are_found_together(tmp_path: Path) -> None:
     planted = replace(CAMPAIGN, robot=ARM, links="physical")
     logs = [sprung_log(planted, PLANTED, seed=seed) for seed in (0, 1)]
     result = minertia.identify(replace(planted, train=logs[:1], validate=logs[1:]))
-    assert isinstance(result, LoopIdentification) and result.verdict.is_good, result.verdict.reasons
+    assert isinstance(result.problem, CommandProblem) and result.verdict.is_good, result.verdict.reasons
     found = {p.name: p for p in result.parameters}
     wanted = PLANTED | {"KJ1": 1500.0, "KJ2": 600.0}
     for name, p in found.items():

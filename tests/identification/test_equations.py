@@ -10,8 +10,8 @@ import pytest
 from minertia import Campaign, Filter, Recording, identify, identify_payload
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import FilterError, MinertiaError, UnknownName
-from minertia.identification.build import build_problem
 from minertia.identification.campaigns.read import read_campaign
+from minertia.identification.identify import build_problem
 from minertia.identification.problem.rows import RowMaker
 from minertia.identification.signals.filtering import EQUATIONS, Motion, half_length, prepared
 from tests.identification.logs import motion, table, write_csv

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from minertia.errors import MinertiaError
-from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.judge import judge
-from minertia.identification.solve import solve
+from minertia.identification.identify import build_problem, judge, solve
+from minertia.identification.kind import Problem
 from tests.shared import SHARED, needs_shared
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"

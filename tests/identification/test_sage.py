@@ -10,7 +10,7 @@ import pytest
 from minertia import read_recording, read_robot
 from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.closed_loop.identify import is_commanded
+from minertia.identification.closed_loop.problem import is_commanded
 from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.readers import column_names, is_there, open_log
 

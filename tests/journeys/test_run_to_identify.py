@@ -16,7 +16,7 @@ from minertia.running.driver import Driver, JointReading
 from minertia.running.guard import Guard
 from minertia.running.ladder import climb
 from minertia.running.simulated import SimulatedRobot
-from minertia.validation.plant import Imperfections
+from minertia.simulation.plant import Imperfections
 from tests.conftest import Run
 from tests.journeys.stated import BUNDLED, stated
 

@@ -15,9 +15,9 @@ pytest.importorskip("mujoco")
 from papers.khosla_arm import ESTIMATED, INITIAL, SEVEN, TABLE4, WRIST, arm, bodies, lowered, printed
 from papers.khosla_runs import PERIOD, experiments, from_initial
 
-from minertia.validation.control_model import control_model
-from minertia.validation.plant import Plant
-from minertia.validation.tracking import Gains, TrackingError, computed_torque
+from minertia.simulation.control_model import control_model
+from minertia.simulation.plant import Plant
+from minertia.simulation.tracking import Gains, TrackingError, computed_torque
 from papers import khosla1987, khosla_model, khosla_runs
 
 

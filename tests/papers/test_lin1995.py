@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -14,7 +15,7 @@ from minertia.base.derive import base_parameters
 from minertia.robot.inertia import transport
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.read import read_robot
-from papers import lin1995, lin_combinations, lin_counts, lin_formulation
+from papers import lin1995, lin_by_hand, lin_combinations, lin_counts, lin_formulation
 from papers import lin_identification as identification
 from tests.codegen import robots
 
@@ -48,15 +49,13 @@ def test_table_ii_adds_up_to_the_printed_total():
 
 @pytest.mark.parametrize("column", lin_counts.OURS_BY_COLUMN)
 def test_one_more_joint_costs_less_than_in_table_ii(column):
-    m, a = lin_counts.more(*lin_counts.OURS_BY_COLUMN[column])
-    theirs = lin_counts.column_sum(lin_counts.TABLE_II[column])
-    if lin_counts.LOST in lin_counts.TABLE_II[column]:
-        theirs = tuple(np.add(theirs, lin_counts.lost_entry()))
+    m, a, _ = lin_counts.more(*lin_counts.OURS_BY_COLUMN[column])
+    theirs = lin_counts.whole_column(column)
     assert m <= theirs[0] and a <= theirs[1]
 
 
 def test_table_iii_ours_is_below_every_published_count():
-    slope_m, slope_a, fits = lin_counts.general_formula()
+    slope_m, slope_a, _, _, fits = lin_counts.general_formula()
     assert fits
     ours = [lin_counts.count(robots.stanford()), lin_counts.count(robots.stanford_usual())]
     for _, (m, a), *arms in lin_counts.TABLE_III:
@@ -105,18 +104,43 @@ def test_composite_bodies_are_counted_as_they_are():
 
 def test_counts_with_gravity_anywhere_are_below_the_papers():
     """Lin 1995, table III: (89n-82)M (77n-71)A, Stanford arm 231M 219A, usual symmetric links 139M 101A."""
-    (m, m0), (a, a0), fits = lin_counts.general_formula(lin_counts.tilted)
-    assert fits and m <= 87 and a <= 75 and m0 <= -116 and a0 <= -109
+    (m, m0), (a, a0), (turns, _), saved, fits = lin_counts.general_formula(lin_counts.tilted)
+    assert fits and m <= 87 and a <= 75 and m0 <= -116 and a0 <= -109 and turns == 2 and saved >= 1
     for name, arm, limit in (
         ("stanford_tilted", robots.stanford(), (228, 212)),
         ("stanford_usual_tilted", robots.stanford_usual(), (139, 100)),
     ):
-        found = lin_counts.searched(name, lin_counts.tilted(arm))
-        assert found[0] <= limit[0] and found[1] <= limit[1]
+        for found in (lin_counts.searched(name, lin_counts.tilted(arm)), lin_counts.count(lin_counts.tilted(arm))):
+            assert found[0] <= limit[0] and found[1] <= limit[1]
+
+
+def test_his_formulation_is_counted_below_his_counts_but_for_the_slides_first_moment():
+    emitted = lin_counts.general_formula(lin_counts.tilted, "mlc")
+    assert emitted.fits and emitted.M <= (87, -116) and emitted.A <= (75, -109)
+    m, a = lin_counts.count(lin_counts.tilted(robots.stanford()), "mlc")
+    assert m <= 231 and a <= 219
+    usual = replace(robots.stanford_usual(), gravity=lin_by_hand.ALONG_X)
+    assert lin_by_hand.whole(lin_by_hand.written_out(usual, lin_by_hand.SLIDES_MOMENT)) == (139, 101)  # as printed
+    whole = lin_by_hand.whole(lin_by_hand.written_out(replace(robots.stanford(), gravity=lin_by_hand.ALONG_X)))
+    assert whole[0] == 231 and whole[1] <= 219
+
+
+def test_counts_by_hand():
+    along, anywhere = lin_by_hand.constants((92, 81))
+    assert along[0] == -127 and abs(along[1] + 117) <= 1 and anywhere[0] == along[0] + 6
+    sums = [lin_counts.total([part[k] for part in lin_by_hand.COMPOSITE_PARTS]) for k in (1, 2)]
+    assert sums == [(8, 7), (11, 9)]
+    for robot in (robots.puma560(), robots.rx90()):
+        once, each = lin_by_hand.both_turns(robot)
+        assert once[0] < each[0] and once[1] < each[1] and once[2] == each[2] + 2
+
+
+def test_table_i_in_letters():
+    assert all(same for *_, same in lin_by_hand.table_i())
 
 
 def test_the_bundled_arm_is_counted_from_good_columns():
-    found = lin_counts.count(read_robot("stanford"), parameters="base")
+    found = lin_counts.counted(read_robot("stanford"), parameters="base")
     assert found[0] <= 232 and found[1] <= 214
 
 
@@ -156,8 +180,5 @@ def test_slides_before_r_and_between_r_and_s(chain):
 
 
 def test_rows_of_table_ii_are_named_from_their_equations():
-    for k, (_, _, *kinds) in enumerate(lin_counts.ROW_NAMES):
-        for column, parts in zip(("i ≥ s, R", "i ≥ s, T"), kinds, strict=True):
-            text = lin_counts.TABLE_II[column][k]
-            known = lin_counts.lost_entry() if text == lin_counts.LOST else lin_counts.pair(text)
-            assert lin_counts.total(parts) == known
+    legible, right = lin_counts.printed_entries()
+    assert legible == right == 66 and lin_counts.entry(9, "i ≥ s, R") == lin_counts.lost_entry()

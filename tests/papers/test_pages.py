@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,20 @@ def test_claims_lead_to_a_section_that_is_there():
             path = (FOLDER / file).resolve()
             assert path.is_file(), (number, file)
             assert not anchor or anchor in anchors(path), (number, anchor)
+
+
+def test_versions_of_what_the_pages_use_are_pinned(monkeypatch):
+    """Every package that the pages import, and what differs is said."""
+    imported = {
+        found
+        for path in Path(page.__file__).parent.glob("*.py")
+        for found in re.findall(r"^(?:from|import) (\w+)", path.read_text(encoding="utf-8"), flags=re.M)
+    }
+    outside = imported - set(sys.stdlib_module_names) - {"minertia", "papers", "tests", "__future__"}
+    assert outside == {"numpy", "scipy", "matplotlib"}
+    assert outside | {"mujoco"} <= set(command.pinned())  # MuJoCo through minertia.validation
+    monkeypatch.setattr(command, "pinned", lambda: {"numpy": "0.1", "none-such": "1"})
+    assert [text.split()[0] for text in command.others()] == ["numpy", "none-such"]
 
 
 def test_an_installed_package_is_told_that_pages_need_the_checkout(tmp_path):

@@ -11,15 +11,12 @@ import pytest
 import minertia
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
-from minertia.identification.commanded import LoopIdentification
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.validate import simulate_logs
-from minertia.report.blocks import CellTable, Chart
-from minertia.report.commanded_page import commanded_page
-from minertia.report.commanded_validation import commanded_validation
+from minertia.identification.validate import predict_logs
+from minertia.report.fit_views import validation_view
 from minertia.report.folders import write_identification
-from minertia.report.identification_tables import percent
+from minertia.report.pages import fit_page
 from tests.identification.test_commands import ARM, GAINS, recorded
 from tests.pages import page_data, page_text
 
@@ -29,44 +26,39 @@ def test_the_page_says_scale_loops_residuals_and_what_cannot_be_seen(tmp_path: P
     logs = [recorded(planted, seed=seed, seconds=3.0) for seed in (0, 1)]
     asked = replace(planted, command=Command(reference="none"), train=logs[:1], validate=logs[1:])
     result = minertia.identify(asked)
-    assert isinstance(result, LoopIdentification)
-    page = commanded_page(result, result.model())
-    text = page_text(page.written())
+    written = fit_page(result, result.model())
+    text = page_text(written)
     for part in (
-        "Nothing fixes the scale: values are ratios, in units of kp",
+        "nothing fixes the scale: values are ratios, in units of kp",
         "Position loops",
         "kd holds viscous friction, too: ",
         "IA/KP",
-        "Residuals of positions",
-        "(not fitted)",
+        "100 % is a joint that follows its command at once",
         "Distance from the command",
-        "Parameters",
-        "What was not excited",
+        "mrad",
+        "steps of the simulation between rows",
     ):
         assert part in text, part
-    charts = [block for part in page.parts for block in part.blocks if isinstance(block, Chart)]
-    assert len(charts) == 4 and page.verdict == result.to_dict()["verdict"]  # two joints in two logs
+    view = page_data(written)["view"]
+    assert view["result"]["verdict"] == result.to_dict()["verdict"] and view["measure"]["word"] == "lag"
+    assert [(log["is_fitted"], len(log["curves"]["predicted"])) for log in view["logs"]] == [(False, 2), (True, 2)]
     validated(result.model(), logs[1])
     write_identification(tmp_path / "out", result)
-    written = (tmp_path / "out" / "report.html").read_text()
-    assert page_data(written)["kind"] == "document" and page_text(written) == text
+    assert page_data((tmp_path / "out" / "report.html").read_text())["kind"] == "fit"
 
 
 def validated(model: IdentifiedModel, log: Recording) -> None:
     """A log that the model never saw has a page of its own, with the residuals that validate tells."""
-    (one,) = simulate_logs(model, [log])
+    (one,) = predict_logs(model, [log])
     (wanted,) = minertia.validate(model, [log])
-    page = commanded_validation(model, "model.toml", [one])
-    residuals, curves, loops = page.parts
-    table = residuals.blocks[1]
-    assert isinstance(table, CellTable) and table.rows[0][1:] == [
-        percent(wanted.relative),
-        *(percent(v) for v in wanted.joint_relative),
-    ]
-    charts = [block for block in curves.blocks if isinstance(block, Chart)]
-    assert [chart.title.partition(",")[0] for chart in charts] == list(ARM.coordinate_names)
-    for chart, rmse in zip(charts, wanted.joint_rmse, strict=True):
-        left = chart.lines["measured"] - chart.lines["simulated"]
-        assert np.sqrt(np.mean(left**2)) == pytest.approx(1e3 * rmse, rel=1e-6)
-    assert isinstance(loops.blocks[0], CellTable) and len(loops.blocks[0].rows) == 2
-    assert "Residuals of positions" in page_text(page.written())
+    view = validation_view(model, [one], points=10_000)
+    (judged,) = view["logs"]
+    assert view["result"]["validation"] == [wanted.to_dict()] and judged["residual"]["rmse"] == wanted.rmse
+    assert view["joints"] == list(ARM.coordinate_names) and judged["units"] == ["mrad", "mrad"]
+    curves = one.curves()
+    assert curves is not None and len(judged["t"]) == len(curves.t)
+    left = np.sqrt(np.mean((curves.measured - curves.predicted) ** 2, axis=0))
+    assert left == pytest.approx([1e3 * rmse for rmse in wanted.joint_rmse], rel=1e-6)
+    assert judged["curves"]["predicted"][1] == pytest.approx(curves.predicted[:, 1].tolist(), rel=1e-3, abs=1e-3)
+    (loops,) = view["sections"]
+    assert loops["title"] == "Position loops" and len(loops["rows"]) == 2

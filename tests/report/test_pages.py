@@ -53,17 +53,17 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 @pytest.fixture(scope="module")
 def written(found: SimpleNamespace) -> dict[str, str]:
     """One page of each kind."""
-    from minertia.identification.validate import prepare_logs, validate_prepared
+    from minertia.identification.validate import predict_logs
 
     need_build()
     model, folder = found.model, found.folder
-    logs = prepare_logs(model, [folder / "c.csv"])
+    logs = predict_logs(model, [folder / "c.csv"])
     limits = mi.motion_limits(found.robot, acceleration=20)
     motion = mi.excite(found.robot, mi.Fourier(4, 3), limits=limits, search=mi.MotionSearch(starts=1, n_samples=40))
     load = mi.identify_payload(model, folder / "loaded.csv")
     return {
         "fit": pages.fit_page(found.result, model),
-        "validation": pages.validation_page(model, EVIL, logs, validate_prepared(model, logs)),
+        "validation": pages.validation_page(model, EVIL, logs),
         "payload": pages.payload_page(load, EVIL),
         "significance": pages.significance_page(mi.significance(found.problem), found.problem),
         "comparison": pages.comparison_page(compare_models(model, found.other.model(), (EVIL, "other"))),

@@ -48,8 +48,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "identification/audits/values.py": AUDIT,
     "identification/audits/motion.py": AUDIT,
     "robot/snap.py": ("tests/robot/test_snap.py", "tests/robot/test_urdf.py"),
-    "validation/online_payload.py": ("tests/validation/test_online_payload.py",),
-    "validation/change.py": ("tests/validation/test_online_payload.py",),
+    "simulation/online_payload.py": ("tests/simulation/test_online_payload.py",),
+    "simulation/change.py": ("tests/simulation/test_online_payload.py",),
 }
 
 

@@ -17,7 +17,7 @@ numbers where the text around them tells which they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
@@ -39,6 +39,7 @@ from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
 Combinations = Mapping[str, Scalar]  # by name: "U33_1", "K1_2", "MH_3", ...
+Forward = Callable[[Robot, Sequence[Passage], State, Vec], tuple[LinkMotion, list[LinkMotion]]]
 FORMULATION = "the formulation in minimal linear combinations"
 NO_INERTIA: Mat = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 
@@ -60,14 +61,22 @@ class BodyWrench(NamedTuple):
 
 
 def composite_torques(
-    robot: Robot, values: Combinations, state: State, gravity: Vec | None = None, axes: Axes | None = None
+    robot: Robot,
+    values: Combinations,
+    state: State,
+    gravity: Vec | None = None,
+    axes: Axes | None = None,
+    recursion: Forward = forward,
 ) -> list[Scalar]:
     """Efforts [N m or N] that move the links, from minimal combinations; combinations that are not given are zero."""
-    return to_coordinates(robot, CompositeBodies(robot, values, state, gravity, axes).efforts)
+    return to_coordinates(robot, CompositeBodies(robot, values, state, gravity, axes, recursion).efforts)
 
 
 class CompositeBodies:
-    """One evaluation of the recursion: `bodies` has every intermediate quantity, `efforts` one entry a joint."""
+    """One evaluation of the recursion: `bodies` has every intermediate quantity, `efforts` one entry a joint.
+
+    recursion: the forward half, (57) to (62), in another form of the same numbers, as generated code takes it.
+    """
 
     def __init__(
         self,
@@ -76,6 +85,7 @@ class CompositeBodies:
         state: State,
         gravity: Vec | None = None,
         axes: Axes | None = None,
+        recursion: Forward = forward,
     ) -> None:
         robot.require_tree(FORMULATION)
         expect_fixed_base(robot, FORMULATION)
@@ -85,7 +95,7 @@ class CompositeBodies:
         self.qdd = joint_rates(robot, state.qdd)
         self.ways = passages(robot, state.q)
         g = structural_gravity(robot.gravity) if gravity is None else gravity
-        self.ground, self.motions = forward(robot, self.ways, state, g)
+        self.ground, self.motions = recursion(robot, self.ways, state, g)
         self.children: list[list[int]] = [[] for _ in robot.joints]
         for j, joint in enumerate(robot.joints):
             if joint.parent is not None:

@@ -329,7 +329,7 @@ def read_map(path: Path) -> ColumnMap:
 
 def map_for(model: IdentifiedModel, columns: Path | None, topic: str | None) -> ColumnMap | None:
     """How logs are read for a model: as a file says, or as its own were (None), in both with another topic."""
-    from minertia.identification.validate import campaign_like
+    from minertia.identification.remembered import campaign_like
 
     found = None if columns is None else read_map(columns)
     if topic is None:

@@ -30,7 +30,7 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     from minertia.base.derive import base_parameters
     from minertia.files import check_folder, folder_at_once
     from minertia.robot.read import read_robot
-    from minertia.validation.rehearsal import file_names
+    from minertia.simulation.rehearsal import file_names
 
     rehearsed = (PAGE, *file_names(read_robot(REHEARSED)))
     check_folder(out, (*FILES, CAMPAIGN, *(f"{REHEARSAL}/{name}" for name in rehearsed)), force=force)
@@ -77,8 +77,8 @@ def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
 def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
     from minertia.cli.rehearse import say_step, write_rehearsal
     from minertia.robot.read import read_robot
-    from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import RehearsalOptions
+    from minertia.simulation.rehearsal import rehearse
+    from minertia.simulation.rehearsed import RehearsalOptions
 
     place = folder / REHEARSAL
     options = RehearsalOptions(rate=RATE, duration=DURATION)
@@ -99,7 +99,7 @@ def _write_campaign(folder: Path, place: Path) -> None:
     """The campaign of the rehearsal's logs, where there are some: for `identify --campaign` and the studio."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.write import write_campaign
-    from minertia.validation.rehearsal import LOGS
+    from minertia.simulation.rehearsal import LOGS
 
     logs = [place / f"{name}-log.csv" for name in LOGS]
     if all(log.is_file() for log in logs):

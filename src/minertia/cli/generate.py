@@ -34,6 +34,15 @@ Parameters = Annotated[
     str,
     typer.Option("--parameters", metavar="standard|base|mlc|baked", help="Which parameters the code takes, and how."),
 ]
+CountedParameters = Annotated[
+    str | None,
+    typer.Option(
+        "--parameters",
+        metavar="standard|base|mlc|baked",
+        help="Which parameters the code takes, and how.",
+        show_default="base, or mlc with that formulation",
+    ),
+]
 Programs = Annotated[
     str | None,
     typer.Option(
@@ -161,7 +170,7 @@ def generate(
 def count(
     robot: RobotName,
     programs: Programs = None,
-    parameters: Parameters = "base",
+    parameters: CountedParameters = None,
     payload: Payload = False,
     rotors: Rotors = False,
     friction: Friction = False,
@@ -182,10 +191,11 @@ def count(
 
     given = read_given(robot, floating, snap, numbers=True)
     given = given if gravity is None else given.with_gravity(gravity)
+    taken = parameters or ("mlc" if formulation == "mlc" else "base")
     result = codegen.count_programs(
         given,
         codegen.COUNTED if programs is None else _listed(programs),
-        model=_model(parameters, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps, formulation),
+        model=_model(taken, rotors, friction, payload, ChosenFrame(frame, axes), closing_steps, formulation),
         search=CodeSearch(effort),
     )
     _show(given.name, result, as_json)

@@ -97,8 +97,11 @@ def validate(
 ) -> None:
     """Predict logs with an identified model, without fitting, judged as its own logs were."""
     from minertia.identification.evidence.verdict import grade_of, grade_sentence
+    from minertia.identification.kinds import kind_of_model
     from minertia.identification.model_file import read_model
+    from minertia.identification.validate import predict_logs
     from minertia.report.identification_tables import residual_table, unique
+    from minertia.report.pages import validation_page
 
     if is_log(model):
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
@@ -111,8 +114,10 @@ def validate(
         if simulator is not None:
             found = _in_simulator(known, logs, simulator, step, tell)
         else:
-            found, page = _predicted(known, model, logs, (mapping, drop_torn), bool(html or pdf), tell)
-            write_pages(page, html, pdf, force=force)
+            predicted = predict_logs(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
+            found = tuple(log.residuals for log in predicted)
+            if html or pdf:
+                write_pages(validation_page(known, model, predicted), html, pdf, force=force)
     if as_json:
         say_json(
             {
@@ -127,7 +132,7 @@ def validate(
     titles: dict[str, Any] = {}
     for r in found:
         titles[unique(titles, r.log)] = r
-    say(f"{known.robot.name}: residual over {'lag' if 'loop' in known.evidence else 'effort'}; nothing was fitted")
+    say(f"{known.robot.name}: residual over {kind_of_model(known).measure.word}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
     say_table(residual_table(titles))
     if told := grade_sentence(known.evidence.get("verdict", {})):
@@ -137,34 +142,11 @@ def validate(
             say(f"- {title}: {remark}")
 
 
-def _predicted(
-    known: IdentifiedModel, name: str, logs: list[str], how: tuple[Any, bool], with_page: bool, tell: Any
-) -> tuple[tuple[Residuals, ...], str]:
-    """Residuals of logs, and their page where it was asked for; how: the map of columns, and whether torn rows go."""
-    from minertia.identification.validate import prepare_logs, validate, validate_prepared
-
-    columns, drop_torn = how
-    if not with_page:
-        return validate(known, logs, columns=columns, drop_torn=drop_torn, tell=tell), ""
-    if "loop" in known.evidence:
-        from minertia.identification.validate import simulate_logs
-        from minertia.report.commanded_validation import commanded_validation
-
-        motions = simulate_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
-        return tuple(one.residuals for one in motions), commanded_validation(known, name, motions).written()
-    from minertia.report.pages import validation_page
-
-    ready = prepare_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
-    tell("predicting")
-    found = validate_prepared(known, ready)
-    return found, validation_page(known, name, ready, found)
-
-
 def _in_simulator(
     model: IdentifiedModel, logs: list[str], simulator: str, step: float, tell: Any
 ) -> tuple[Residuals, ...]:
     from minertia.errors import UnknownName
-    from minertia.validation.commanded_plant import validate_in_mujoco
+    from minertia.simulation.commanded_plant import validate_in_mujoco
 
     if simulator != "mujoco":
         raise UnknownName("simulator", simulator, ("mujoco",))
@@ -177,7 +159,6 @@ def _say_result(result: Identification) -> None:
         parameter_table,
         physical_sentence,
         residual_table,
-        residual_word,
         result_rows,
         verdict_sentence,
     )
@@ -186,7 +167,7 @@ def _say_result(result: Identification) -> None:
     say(f"{result.robot.name}, {e.estimator}: {len(e.names)} parameters, condition number {e.condition:.3g}")
     say(DEVIATIONS)
     say_table(parameter_table(result))
-    say(f"residual over {residual_word(result)}:")
+    say(f"residual over {result.problem.measure.word}:")
     say_table(residual_table(result_rows(result)))
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:

@@ -148,7 +148,7 @@ def _load(
     """The load; where: its frame and the flange, as they are named; how: the map of columns, and the topic."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.payload import identify_payload
-    from minertia.identification.validate import campaign_like
+    from minertia.identification.remembered import campaign_like
 
     mapping: Any = None
     if not isinstance(known, Campaign):

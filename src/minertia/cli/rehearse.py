@@ -16,7 +16,7 @@ from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note
-    from minertia.validation.rehearsed import Rehearsal, RehearsalStep
+    from minertia.simulation.rehearsed import Rehearsal, RehearsalStep
 
 PAGE = "rehearsal.html"
 
@@ -90,9 +90,9 @@ def rehearse(
 ) -> None:
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
     from minertia.files import check_folder, folder_at_once
-    from minertia.validation.rehearsal import file_names
-    from minertia.validation.rehearsal import rehearse as run
-    from minertia.validation.rehearsed import RehearsalOptions
+    from minertia.simulation.rehearsal import file_names
+    from minertia.simulation.rehearsal import rehearse as run
+    from minertia.simulation.rehearsed import RehearsalOptions
 
     options = RehearsalOptions(
         noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
@@ -116,7 +116,7 @@ def rehearse(
 
 def shown_names(text: str | None) -> tuple[str, ...]:
     """The controllers that are named, all of them for "all"."""
-    from minertia.validation.shows import SHOWS
+    from minertia.simulation.shows import SHOWS
 
     words = tuple(word.strip() for word in (text or "").split(",") if word.strip())
     return tuple(SHOWS) if words == ("all",) else words

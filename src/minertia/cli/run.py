@@ -289,7 +289,7 @@ def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
     robot, rate = task.robot, task.rate
     if task.is_simulated:
         from minertia.running.simulated import LoopbackDriver, RobotServer, SimulatedRobot
-        from minertia.validation.possible import simulable_robot
+        from minertia.simulation.possible import simulable_robot
 
         stands_in, notes = simulable_robot(robot)
         for note in notes:

@@ -32,7 +32,7 @@ def significance(
 
     The values that stay are fitted again; the curve gives the error on motion that was not fitted against their number.
     """
-    from minertia.identification.build import build_problem
+    from minertia.identification.identify import build_problem
     from minertia.identification.significance import significance as significant
 
     check_pages(html, pdf, force=force)

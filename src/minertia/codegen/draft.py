@@ -80,7 +80,8 @@ class Draft:
 
     def composite_torques(self, combinations: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
         """Efforts of the links from minimal linear combinations of composite bodies."""
-        return composite_torques(self.robot, combinations, State(self.read(self.q_port), qd, qdd))
+        state = State(self.read(self.q_port), qd, qdd)
+        return composite_torques(self.robot, combinations, state, recursion=nf.plain_forward)
 
     def closed(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Projection:
         """The motion on the robot's tree: itself where it has no loops."""

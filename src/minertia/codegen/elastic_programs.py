@@ -37,8 +37,8 @@ def parted(chi: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list
     """
 
     def is_friction(symbol: str) -> bool:
-        inputs = BY_SYMBOL[symbol].inputs
-        return "qd" in inputs or not inputs
+        row = BY_SYMBOL[symbol]
+        return not row.is_at_link and "qdd" not in row.inputs
 
     effects = [{s: v for s, v in x.items() if s in BY_SYMBOL} for x in chi]
     at_motor = [{s: v for s, v in x.items() if is_friction(s)} for x in effects]

@@ -129,6 +129,13 @@ def forward(
     return base, motions
 
 
+def plain_forward(
+    robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec
+) -> tuple[LinkMotion, list[LinkMotion]]:
+    """`forward` without a choice: one turn a joint."""
+    return forward(robot, ways, state, gravity, {}, PLAIN)
+
+
 def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
     """The acceleration that stands for gravity, in the frame of a joint on the ground.
 

@@ -28,7 +28,7 @@ from minertia.codegen.targets import (
     ros2,
     selftest,
     watch,
-    watch_test,
+    watch_selftest,
 )
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
@@ -298,7 +298,7 @@ def _watch(unit: _Unit) -> tuple[list[c.Rendered], selftest.MoreTests]:
         return [], selftest.NO_MORE
     rendered = unit.rendered[program.name]
     part = watch.watch_part(unit.style, program, rendered, unit.setting.robot.tip + 1)
-    return [part], watch_test.watch_tests(unit.style, unit.setting, program, rendered.has_prepare)
+    return [part], watch_selftest.watch_tests(unit.style, unit.setting, program, rendered.has_prepare)
 
 
 def _c_files(unit: _Unit, target: str = "c") -> Files:

@@ -18,7 +18,7 @@ from minertia.codegen.formulation import Formulation, parallel_joints
 from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Array, Representative, Setting
-from minertia.robot.parameters import split_name
+from minertia.robot.parameters import full_name, split_name
 
 SMALLEST_PIVOT = 0.02
 LARGEST = 300.0  # coefficients of a representative: larger ones would cost accuracy
@@ -54,13 +54,22 @@ def representative(
     if setting.is_composite:  # of one program alone
         setting = replace(setting, formulation="newton-euler")
     counted = LIKE.get(name, name)
-    if start is None and effort <= 0:  # nothing is drawn
-        if counted not in setting.found_choices:
-            setting.found_choices[counted] = _OperationSearch(setting, counted, seed).cheapest()
-        return setting.found_choices[counted]
     search = _OperationSearch(setting, counted, seed)
-    best = search.cheapest(start)
+    if start is None and effort <= 0:  # nothing is drawn
+        return _kept_choice(setting, search, is_own=counted == name)
+    best = search.exchanged_diagonals(search.cheapest()) if start is None else search.flipped(start)
     return search.anneal(best, effort) if effort > 0 else best
+
+
+def _kept_choice(setting: Setting, search: _OperationSearch, is_own: bool) -> Representative:
+    """The choice without a search, kept for the next program that takes it; a program like another: not exchanged."""
+    found = setting.found_choices
+    if search.name not in found:
+        found[search.name] = search.cheapest()
+    own = f"{search.name}, exchanged"
+    if is_own and own not in found:
+        found[own] = search.exchanged_diagonals(found[search.name])
+    return found[own if is_own else search.name]
 
 
 @dataclass
@@ -86,9 +95,9 @@ class _OperationSearch:
             self.seen[choice] = sum(build(self.setting, self.name, choice, thorough=None).operations)
         return self.seen[choice]
 
-    def cheapest(self, start: Representative | None = None) -> Representative:
-        """The best start (or the one given) with the formulation that it is cheapest in."""
-        return self.flipped(min(self.starts() if start is None else [start], key=self.cost))
+    def cheapest(self) -> Representative:
+        """The best start with the formulation that it is cheapest in."""
+        return self.flipped(min(self.starts(), key=self.cost))
 
     def starts(self) -> list[Representative]:
         """The closed form, and columns scanned from the tips with the last links kept whole; in several frames."""
@@ -157,6 +166,51 @@ class _OperationSearch:
 
     # ------------------------------------------------------------------ columns
 
+    def exchanged_diagonals(self, choice: Representative) -> Representative:
+        """YY of the next turning link in place of XX or ZZ, while that helps.
+
+        A turning joint shows nothing of diag(YY, YY, 0) of its link, so that YY may carry a diagonal entry before it.
+        """
+        if self.setting.robot.n_joints > LARGE:
+            return choice
+        point, improved = self._point(choice), True
+        while improved:
+            improved = False
+            for out, put in self._diagonals():
+                if out not in point.kept or put in point.kept:
+                    continue
+                tried_point = _pivoted(point, point.kept.index(out), put)
+                if tried_point is None:
+                    continue
+                tried = replace(choice, kept=self._names(tried_point))
+                if self.cost(tried) < self.cost(choice):
+                    point, choice, improved = tried_point, tried, True
+        return choice
+
+    def _diagonals(self) -> list[tuple[int, int]]:
+        """Columns of XX and ZZ of a turning link, each with YY of the next turning links."""
+        place = {name: c for c, name in enumerate(self.columns)}
+        pairs = [
+            (full_name(symbol, near + 1), full_name("YY", far + 1))
+            for near, far in self._next_turning()
+            for symbol in ("XX", "ZZ")
+        ]
+        return [(place[out], place[put]) for out, put in pairs if out in place and put in place]
+
+    def _next_turning(self) -> list[tuple[int, int]]:
+        """Turning joints with the turning joint before them, slides left out."""
+        joints, found = self.setting.robot.joints, []
+        for far, joint in enumerate(joints):
+            near = joint.parent
+            while near is not None and joints[near].kind != "revolute":
+                near = joints[near].parent
+            if joint.kind == "revolute" and near is not None:
+                found.append((near, far))
+        return found
+
+    def _names(self, point: _ColumnChoice) -> tuple[str, ...]:
+        return tuple(self.columns[c] for c in sorted(point.kept))
+
     def anneal(self, choice: Representative, seconds: float) -> Representative:
         """Random exchanges, worse ones accepted less and less, until the time is over."""
         here = best = choice
@@ -186,8 +240,7 @@ class _OperationSearch:
             formulation = _flip(formulation, *switches[int(self.rng.integers(len(switches)))])
         for _ in range(int(self.rng.choice([1, 1, 1, 2, 2, 3]))):
             point = self._exchanged(point)
-        names = tuple(self.columns[c] for c in sorted(point.kept))
-        return point, Representative(names, formulation, choice.shifts)
+        return point, Representative(self._names(point), formulation, choice.shifts)
 
     def _exchanged(self, point: _ColumnChoice) -> _ColumnChoice:
         """Another column for one of the kept ones, where the pivot is large enough."""
@@ -199,17 +252,23 @@ class _OperationSearch:
         if not len(rows):
             return point
         k = int(self.rng.integers(len(rows)))
-        row, column = int(rows[k]), int(columns[k])
-        factors = point.K[:, column] / point.K[row, column]
-        factors[row] = 0.0
-        K = point.K - np.outer(factors, point.K[row])
-        K[row] = point.K[row] / point.K[row, column]
-        K[np.abs(K) < 1e-12] = 0.0
-        if np.abs(K).max() > LARGEST:
-            return point
-        kept = list(point.kept)
-        kept[row] = column
-        return _ColumnChoice(kept, K)
+        return _pivoted(point, int(rows[k]), int(columns[k])) or point
+
+
+def _pivoted(point: _ColumnChoice, row: int, column: int) -> _ColumnChoice | None:
+    """A column in place of the kept one of a row; None where the pivot is small or coefficients grow large."""
+    if abs(point.K[row, column]) <= SMALLEST_PIVOT:
+        return None
+    factors = point.K[:, column] / point.K[row, column]
+    factors[row] = 0.0
+    K = point.K - np.outer(factors, point.K[row])
+    K[row] = point.K[row] / point.K[row, column]
+    K[np.abs(K) < 1e-12] = 0.0
+    if np.abs(K).max() > LARGEST:
+        return None
+    kept = list(point.kept)
+    kept[row] = column
+    return _ColumnChoice(kept, K)
 
 
 def _flip(formulation: Formulation, kind: str, j: int) -> Formulation:

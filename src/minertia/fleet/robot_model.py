@@ -23,7 +23,7 @@ from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.terms import Wanted
-from minertia.identification.result import relation_of
+from minertia.identification.remembered import relation_of
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]

@@ -1,4 +1,7 @@
-"""`identify`: logs in, a model with its evidence out.  Three steps: build the problem, solve it, judge the estimate."""
+"""`identify`: logs in, a model with its evidence out.  Three steps: build the problem, solve it, judge the estimate.
+
+What each step does is up to the kind of the problem (`kinds`).
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,47 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import InputError
-from minertia.identification.build import Problem, build_problem
+from minertia.errors import InputError, expected
 from minertia.identification.campaigns.campaign import Campaign, Effects, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
-from minertia.identification.closed_loop.identify import identify_commands, is_commanded
-from minertia.identification.commanded import loop_identification
+from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.judge import judge
+from minertia.identification.evidence.verdict import verdict
+from minertia.identification.kind import Problem
+from minertia.identification.kinds import kind_of
 from minertia.identification.result import Identification
-from minertia.identification.solve import solve
 from minertia.robot.robot import Robot
+from minertia.threads import one_thread
 
 __all__ = ["Identification", "Problem", "build_problem", "identify", "judge", "solve"]
+
+
+def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent) -> Problem:
+    """Read, audit and repair the logs of a campaign, and find its unknowns; nothing is fitted.
+
+    Logs of efforts give rows that are linear in the unknowns; logs of commands without efforts are simulated.
+    """
+    if not isinstance(campaign, PreparedCampaign):
+        expected(campaign, Campaign, "the campaign", "read_campaign")
+    return kind_of(campaign).build(campaign, tell)
+
+
+def solve(problem: Problem, estimator: str | Estimator | None = None, *, tell: Tell = silent) -> Estimate:
+    """Fit the unknowns of a problem with the campaign's estimator, or another one by name or as an object."""
+    expected(problem, Problem, "the problem", "build_problem")
+    return problem.solve(estimator, tell)
+
+
+def judge(problem: Problem, estimate: Estimate) -> Identification:
+    """What an estimate predicts well and badly, how well each value is known, and the verdict."""
+    expected(problem, Problem, "the problem", "build_problem")
+    expected(estimate, Estimate, "the estimate", "solve")
+    settled = problem.settled(estimate)
+    if estimate.names != settled.names:
+        raise InputError("the estimate has the unknowns of another problem; give what solve returned for this one")
+    with one_thread():
+        evidence = settled.evidence(estimate)
+    return Identification(settled, estimate, evidence, verdict(evidence))
 
 
 def identify(
@@ -42,13 +73,9 @@ def identify(
     """
     given: dict[str, Any] = {"effects": effects, "estimator": estimator, "fix": fix, "joints": joints}
     stated = {key: value for key, value in given.items() if value is not None}
-    asked = _campaign(robot, logs, validate, stated)
-    if isinstance(asked, Campaign) and is_commanded(asked):
-        tell("the logs hold commands and no efforts: fitting through the joints' position loops")
-        return loop_identification(identify_commands(asked, tell))
-    problem = build_problem(asked, tell=tell)
+    problem = build_problem(_campaign(robot, logs, validate, stated), tell=tell)
     tell("fitting")
-    estimate = solve(problem)
+    estimate = solve(problem, tell=tell)
     tell("judging")
     return judge(problem, estimate)
 

@@ -93,7 +93,8 @@ class IdentifiedModel:
     def __repr__(self) -> str:
         parts = [f"{plural(len(self.parameters), 'value')} of {len(self.beta)} unknowns"]
         if "training" in self.evidence:
-            parts.append(f"residual {100 * self.evidence['training']['relative']:.3g} % of the effort")
+            word = self.evidence.get("measure", "effort")
+            parts.append(f"residual {100 * self.evidence['training']['relative']:.3g} % of the {word}")
         parts.append("a possible robot" if self.is_physical else "no possible robot")
         return f"<IdentifiedModel of '{clipped(self.nominal.name, 40)}': {', '.join(parts)}>"
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import InputError, expected
-from minertia.identification.build import linear_of
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
+from minertia.identification.efforts.build import linear_of
 from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load
@@ -23,7 +23,7 @@ from minertia.identification.logs.drive import ASSUMED, Drive
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
-from minertia.identification.validate import campaign_like
+from minertia.identification.remembered import campaign_like
 from minertia.robot.flange import find_flange, load_frame
 
 Array = NDArray[np.float64]

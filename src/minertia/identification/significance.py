@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from minertia.identification.build import Problem, build_problem
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.significance import SHARE, Significance, eliminate, one_percent
+from minertia.identification.identify import build_problem
+from minertia.identification.kind import Problem
 from minertia.notebook import clipped, frame, html_table
 
 FORMAT = 1
@@ -65,8 +66,9 @@ class SignificantParameters:
 def significance(problem: Problem | Campaign, *, share: float = SHARE, tell: Tell = silent) -> SignificantParameters:
     """Examine the values of a problem, or of a campaign; share: of an effort, which a contribution must reach."""
     built = problem if isinstance(problem, Problem) else build_problem(problem, tell=tell)
+    fitted, unseen = built.linear_rows()
     tell("rule of contributions")
-    rule = one_percent(built.free, share)
+    rule = one_percent(fitted, share)
     tell("backward elimination")
-    path = eliminate(built.free, unseen=built.unseen_observation())
+    path = eliminate(fitted, unseen=unseen)
     return SignificantParameters(built.campaign.robot.name, rule, path)

@@ -23,7 +23,7 @@ from minertia.identification.model_file import read_model
 from minertia.identification.online.evidence import BlockStage
 from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
 from minertia.identification.online.samples import LATE, SampleStage, WatchedRobot, blocks_of_log, filtered_motion
-from minertia.identification.validate import campaign_like
+from minertia.identification.remembered import campaign_like
 from minertia.notebook import clipped, plural
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.audits.findings import Finding
-from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.campaigns.record import campaign_record
-from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.evidence.measure import Measure
 from minertia.identification.identify import Identification
+from minertia.identification.kind import PredictedLog, Section
+from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
-from minertia.identification.loss import urdf_loss
 from minertia.identification.model import IdentifiedModel
+from minertia.identification.problem.linear import LinearModel
 from minertia.report.identification_tables import physical_sentence
-from minertia.report.log_views import KnownModel, judged_view
+from minertia.report.log_views import judged_view
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 from minertia.report.tables import unit_of
 from minertia.version import __version__
@@ -53,26 +54,48 @@ def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> di
 
 
 def fit_view(result: Identification, names: Mapping[str, str], *, points: int = POINTS) -> dict[str, Any]:
-    """An identification: its JSON, relations, correlations and curves.
+    """An identification of any kind: its JSON, relations, correlations and curves.
 
     names: titles of logs by file name.  points: of one curve.
     """
-    nominal = result.linear.nominal() if result.robot.has_parameters else None
-    known, stated = KnownModel(result.linear, result.beta, nominal, points), result.model(physical=False)
-    fitted = [(log, True) for log in result.problem.logs] + [(log, False) for log in result.problem.unseen]
+    measure, logs = result.problem.measure, result.predictions()
+    count = len(result.validation)
+    ordered = [(log, True) for log in logs[count:]] + [(log, False) for log in logs[:count]]
+    views = [
+        judged_view(log, measure, names.get(log.source_name, log.name), is_fitted=is_fitted, points=points)
+        for log, is_fitted in ordered
+    ]
     return {
         "result": result.to_dict(),
-        "parameters": [_stated(stated, p, nominal) for p in stated.parameters],
-        "correlations": correlations(result.linear.names, result.covariance),
-        "joints": list(result.linear.row_names),
-        "logs": [
-            judged_view(known, log, _title(log, names), is_fitted=is_fitted)
-            for log, is_fitted in fitted
-            if log.judged is not None
-        ],
-        "findings": findings_view((*result.problem.logs, *result.problem.unseen)),
+        **_judged(measure, views, [log for log, _ in ordered]),
+        "parameters": _parameters(result.linear, result.entries()),
+        "correlations": correlations(result.estimate.names, result.covariance),
+        "sections": sections_view(result.problem.sections(result.estimate)),
         "names": dict(names),
     }
+
+
+def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[PredictedLog]) -> dict[str, Any]:
+    """What fits and validations say alike of their logs."""
+    return {
+        "measure": {"word": measure.word, "curves": measure.curves, "about": measure.about},
+        "joints": list(logs[0].outputs) if logs else [],
+        "logs": list(views),
+        "findings": findings_view(logs),
+    }
+
+
+def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    """The parts of a page that a kind of problem adds."""
+    return [
+        {
+            "title": s.title,
+            "sentences": list(s.sentences),
+            "headers": list(s.headers),
+            "rows": [list(r) for r in s.rows],
+        }
+        for s in sections
+    ]
 
 
 def titled(view: Any, names: Mapping[str, str]) -> Any:
@@ -87,29 +110,23 @@ def titled(view: Any, names: Mapping[str, str]) -> Any:
     return view
 
 
-def validation_view(
-    model: IdentifiedModel, logs: Sequence[PreparedLog], judged: Sequence[Residuals], *, points: int = POINTS
-) -> dict[str, Any]:
-    """A model on logs that it was not fitted to: `fit_view` with what the model's file remembers of its own fit.
-
-    judged: residuals of the logs, with their remarks.
-    """
-    nominal = model.linear.nominal() if model.nominal.has_parameters else None
-    known, evidence = KnownModel(model.linear, model.beta, nominal, points), model.evidence
+def validation_view(model: IdentifiedModel, logs: Sequence[PredictedLog], *, points: int = POINTS) -> dict[str, Any]:
+    """A model on logs that it was not fitted to: `fit_view` with what the model's file remembers of its own fit."""
+    kind, evidence = kind_of_model(model), model.evidence
     kept = {key: evidence.get(key) for key in ("estimator", "count", "condition", "training", "verdict", "physical")}
+    views = [judged_view(log, kind.measure, log.name, is_fitted=False, points=points) for log in logs]
     return {
         "result": {
             **kept,
             "robot": model.nominal.name,
             "effects": list(model.effect_names),
             "not_excited": list(model.not_excited),
-            "validation": [{**r.to_dict(), "relative": finite(r.relative)} for r in judged],
+            "validation": [{**log.residuals.to_dict(), "relative": finite(log.residuals.relative)} for log in logs],
         },
-        "parameters": [_stated(model, p, nominal) for p in model.parameters],
+        **_judged(kind.measure, views, logs),
+        "parameters": _parameters(model.linear, model.parameters),
         "correlations": correlations(model.linear.names, model.covariance),
-        "joints": list(model.linear.row_names),
-        "logs": [judged_view(known, log, log.name, is_fitted=False) for log in logs if log.judged is not None],
-        "findings": findings_view(logs),
+        "sections": sections_view(kind.known_sections(model)),
         "names": {},
     }
 
@@ -123,27 +140,26 @@ def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
     return {"names": [names[int(k)] for k in known], "values": [rounded(row, 2) for row in matrix]}
 
 
-def _stated(model: IdentifiedModel, p: Mapping[str, Any], nominal: Array | None) -> dict[str, Any]:
-    """A value as a model's file states it, beside what the robot's own file says."""
-    value, deviation = float(p["value"]), finite(p["deviation"])
-    return {
-        "name": p["name"],
-        "value": value,
-        "deviation": deviation,
-        "relative": deviation / abs(value) if deviation is not None and value else None,
-        "interval": [finite(v) for v in p["interval"]],
-        "class": p["class"],
-        "relation": p["relation"],
-        "unit": unit_of(model.nominal, p["name"]),
-        "nominal": None if nominal is None else float(nominal[model.linear.index(p["name"])]),
-    }
+def _parameters(linear: LinearModel, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Values as a model's file states them, beside what the robot's own file says."""
+    known = dict(zip(linear.names, linear.nominal().tolist(), strict=True)) if linear.robot.has_parameters else {}
+    return [
+        {
+            "name": p["name"],
+            "value": float(p["value"]),
+            "deviation": finite(p["deviation"]),
+            "relative": finite(p["deviation"] / abs(p["value"])) if p["value"] else None,
+            "interval": [finite(v) for v in p["interval"]],
+            "class": p["class"],
+            "relation": p["relation"],
+            "unit": unit_of(linear.robot, p["name"]),
+            "nominal": known.get(str(p["name"])),
+        }
+        for p in entries
+    ]
 
 
-def _title(log: PreparedLog, names: Mapping[str, str]) -> str:
-    return names.get(log.name.partition(" [")[0], log.name)
-
-
-def findings_view(logs: Sequence[PreparedLog]) -> list[dict[str, Any]]:
+def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
     """Errors and warnings of the audits of logs."""
     return [{"log": log.name, **asdict(f)} for log in logs for f in log.findings if f.level != "info"]
 
@@ -167,10 +183,7 @@ def physical_sentences(result: Identification, model: IdentifiedModel) -> list[s
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
-    lost = urdf_loss(result, model) if str(result.robot.source).lower().endswith(".urdf") else None
-    if lost is not None:
-        sentences.append(f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo")
-    return [*sentences, *result.estimate.notes]
+    return [*sentences, *result.problem.losses(model), *result.estimate.notes]
 
 
 def audit_lines(result: Identification) -> list[str]:
@@ -206,6 +219,7 @@ def made_facts(result: Identification) -> dict[str, object]:
         pairs["fixed"] = words(record["fix"])
     if record["prior"]:
         pairs["prior"] = record["prior"]
+    pairs |= result.problem.made(result.estimate)
     spread = result.evidence.spread
     if spread is not None:
         pairs["autocorrelation time of the residuals"] = (

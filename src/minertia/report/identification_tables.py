@@ -61,11 +61,6 @@ def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> 
     return rows
 
 
-def residual_word(result: Identification) -> str:
-    """What residuals are relative to: efforts, or how far joints are from their commands."""
-    return "lag" if hasattr(result, "outcome") else "effort"
-
-
 def short(text: str) -> str:
     """A name cut to what a header can hold; the end of a file name tells more than its middle."""
     return text if len(text) <= LONGEST_TITLE else f"{text[:12]}...{text[-(LONGEST_TITLE - 15) :]}"

@@ -29,11 +29,9 @@ from minertia.report.shapes import drawn_robot
 from minertia.report.tables import unit_of
 
 if TYPE_CHECKING:
-    from minertia.identification.build import Problem
-    from minertia.identification.campaigns.prepare import PreparedLog
     from minertia.identification.comparison import ModelComparison
-    from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import Identification
+    from minertia.identification.kind import PredictedLog, Problem
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.payload import Payload
     from minertia.identification.model import IdentifiedModel
@@ -64,9 +62,9 @@ def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str,
     return filled("fit", title, titled(view, names or {}), format_version=FIT_FORMAT)
 
 
-def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PreparedLog], judged: Sequence[Residuals]) -> str:
+def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PredictedLog]) -> str:
     """A model, called by the name of its file, on logs that it was not fitted to."""
-    view = validation_view(model, logs, judged, points=CURVE)
+    view = validation_view(model, logs, points=CURVE)
     view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}
     return filled("validation", f"Validation of {model.nominal.name}", view, format_version=PAGE_FORMAT)
 
@@ -121,7 +119,7 @@ def significance_view(found: SignificantParameters, problem: Problem | None = No
         return view
     robot = problem.campaign.robot
     return view | {
-        "joints": list(problem.linear.row_names),
+        "joints": list(problem.outputs),
         "units": {name: unit_of(robot, name) for name in found.one_percent.names},
         "is_unseen": bool(problem.unseen),
         "logs": [log.name for log in problem.logs],

@@ -24,8 +24,8 @@ from minertia.report.blocks import (
 )
 from minertia.report.shown_sections import shown_parts
 from minertia.report.tables import unit_of
-from minertia.validation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
-from minertia.validation.tracking import TrackingTable
+from minertia.simulation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
+from minertia.simulation.tracking import TrackingTable
 
 ROUNDING = 1e-12
 MUCH = 1.1  # residual over noise from which a reason is given

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from minertia.report.blocks import Block, CellTable, Chart, Part, Words, figures
-from minertia.validation.adaptation import Adaptation
-from minertia.validation.contact import SOON, Detection
-from minertia.validation.guiding import Guiding
-from minertia.validation.rehearsed import Rehearsal
+from minertia.simulation.adaptation import Adaptation
+from minertia.simulation.contact import SOON, Detection
+from minertia.simulation.guiding import Guiding
+from minertia.simulation.rehearsed import Rehearsal
 
 MOST = 6.0  # outputs over their thresholds beyond which a chart shows no more
 

@@ -15,6 +15,17 @@ from minertia.robot.parameters import LINK, LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 
 COMBINATION_UNITS = {"U": "kg m2", "K": "kg m", "M": "kg"}
+# of what a servo and its spring add, where a joint turns and where it slides
+SERVO_UNITS = {
+    "KP": ("N m/rad", "N/m"),
+    "KI": ("N m/(rad s)", "N/(m s)"),
+    "KD": ("N m s/rad", "N s/m"),
+    "KJ": ("N m/rad", "N/m"),
+    "DJ": ("N m s/rad", "N s/m"),
+    "RJ": ("rad", "m"),
+    "ZERO": ("rad", "m"),
+    "delay": ("s", "s"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +155,17 @@ def _drive(robot: Robot, j: int) -> dict[str, float]:
 
 
 def unit_of(robot: Robot, name: str) -> str:
-    """Unit of a standard, regrouped or combined parameter, or of an effect with its constant (FS1@0.05)."""
-    name = name.partition("@")[0]
+    """Unit of a standard, regrouped or combined parameter, of an effect with its constant (FS1@0.05), or of a servo.
+
+    "" where it is not known, as of what a floor adds.
+    """
+    name = name.partition("@")[0].partition("+")[0]  # sums are of one unit
+    symbol, link = name.rstrip("0123456789"), int("0" + name[len(name.rstrip("0123456789")) :])
+    if symbol in SERVO_UNITS:
+        own = robot.independent if not link else (robot.independent[link - 1],)
+        return SERVO_UNITS[symbol][all(robot.joints[j].kind == "prismatic" for j in own)]
     if "_" in name:
-        return COMBINATION_UNITS[name[0]]
+        return COMBINATION_UNITS.get(name[0], "")
     symbol, link = split_name(name)
     if symbol in LINK_SYMBOLS:
         return LINK[LINK_SYMBOLS.index(symbol)].unit

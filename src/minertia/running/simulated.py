@@ -24,11 +24,11 @@ from minertia.errors import InputError, MinertiaError, UnknownName
 from minertia.excitation.limits import usual_rates
 from minertia.robot.robot import Robot
 from minertia.running.driver import Driver, DriverError, JointReading
-from minertia.validation.closed_plant import plant_of
-from minertia.validation.control_model import control_model
-from minertia.validation.plant import RUNAWAY, ControlSample, Imperfections, Sensors
-from minertia.validation.rehearsed import RehearsalOptions
-from minertia.validation.tracking import Gains, computed_torque
+from minertia.simulation.arm import RUNAWAY
+from minertia.simulation.control_model import control_model
+from minertia.simulation.plant import ControlSample, Imperfections, Plant, Sensors
+from minertia.simulation.rehearsed import RehearsalOptions
+from minertia.simulation.tracking import Gains, computed_torque
 
 Array = NDArray[np.float64]
 HOST = "127.0.0.1"
@@ -75,7 +75,7 @@ class SimulatedRobot:
     ) -> None:
         self.inner = max(1, round(period / SERVO))
         self.period, self.fault = period, fault
-        self.plant = plant_of(robot, period=period / self.inner, seed=seed)
+        self.plant = Plant(robot, period=period / self.inner, seed=seed)
         self.control = computed_torque(control_model(robot), GAINS)
         self.plant.place(posture)
         self.t, self.n = 0.0, robot.n

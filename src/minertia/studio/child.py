@@ -40,7 +40,7 @@ class JobTask:
 
 
 def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
-    """Run a job and send ("step", ...), then ("done", sentence, files that it read) or ("failed", sentence)."""
+    """Run a job and send ("step", ...), then ("done", sentence, grade, files that it read) or ("failed", sentence)."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C of the terminal is the server's business
@@ -61,7 +61,7 @@ def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
         )
 
 
-def _done(task: JobTask, pipe: Connection) -> tuple[str, list[dict[str, str]]]:
+def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str]]]:
     from minertia.files import inputs_protected
     from minertia.studio.bindings import files_read, refuse_changed
     from minertia.studio.job_work import JobWork
@@ -72,8 +72,8 @@ def _done(task: JobTask, pipe: Connection) -> tuple[str, list[dict[str, str]]]:
     project, out = Project(task.folder), Path(task.out)
     refuse_changed(project, task.made_of)
     with one_thread(), inputs_protected() as names:
-        sentence = run(task.kind, JobWork(project, out, task.settings, _Teller(pipe), task.made_of))
-    return sentence, files_read(names, project.folder, out)
+        sentence, grade = run(task.kind, JobWork(project, out, task.settings, _Teller(pipe), task.made_of))
+    return sentence, grade, files_read(names, project.folder, out)
 
 
 class _Teller:

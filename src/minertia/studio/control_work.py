@@ -18,17 +18,16 @@ from minertia.report.numbers import rounded, thinned
 from minertia.report.robot_data import robot_data
 from minertia.report.shapes import drawn_robot
 from minertia.robot.robot import Robot
+from minertia.simulation.adaptation import Adaptation
+from minertia.simulation.control_model import ControlModel, control_model
+from minertia.simulation.guiding import Guiding
+from minertia.simulation.moves import random_moves
+from minertia.simulation.plant import Controller, Imperfections, Plant
+from minertia.simulation.rehearsed import LOAD
+from minertia.simulation.rig import Rig
+from minertia.simulation.shows import SHOWS, shown_code, shown_robot
+from minertia.simulation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
 from minertia.studio.job_work import JobWork
-from minertia.validation.adaptation import Adaptation
-from minertia.validation.closed_plant import plant_of
-from minertia.validation.control_model import ControlModel, control_model
-from minertia.validation.guiding import Guiding
-from minertia.validation.moves import random_moves
-from minertia.validation.plant import Controller, Imperfections
-from minertia.validation.rehearsed import LOAD
-from minertia.validation.rig import Rig
-from minertia.validation.shows import SHOWS, shown_code, shown_robot
-from minertia.validation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
 
 Array = NDArray[np.float64]
 PERIOD, SUBSTEPS = 2e-3, 2
@@ -68,7 +67,7 @@ def _followed(work: JobWork, arm: Robot, model: ControlModel, trajectory: Trajec
     }
     for k, (name, make) in enumerate(controllers.items()):
         work.tell(f"following with {name}", 0.1 + 0.15 * k)
-        log = plant_of(arm, period=PERIOD, substeps=SUBSTEPS).run(make(), trajectory)
+        log = Plant(arm, period=PERIOD, substeps=SUBSTEPS).run(make(), trajectory)
         error = TrackingError.of(name, log)
         yield {
             "name": name,

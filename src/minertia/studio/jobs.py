@@ -50,6 +50,7 @@ class Job:
     """One job.  version counts what changed, for readers who wait for news.
 
     made_of: robot, campaign and files of its result.  process: number and start of the one that works for it.
+    grade: of its result: "good", "usable", "not good"; "" where nothing is judged.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Job:
     sentence: str = ""
     made_of: dict[str, Any] = field(default_factory=dict)
     process: dict[str, Any] = field(default_factory=dict)
+    grade: str = ""
     version: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,6 +86,7 @@ class Job:
             "sentence": self.sentence,
             "made_of": self.made_of,
             "process": self.process,
+            "grade": self.grade,
         }
 
 
@@ -220,7 +223,7 @@ class Jobs:
                 self.news.notify_all()
             return
         if message[0] == "done":
-            job.made_of = {**job.made_of, **bound(message[2], job.started)}
+            job.grade, job.made_of = str(message[2]), {**job.made_of, **bound(message[3], job.started)}
         self._finish(job, DONE if message[0] == "done" else FAILED, str(message[1]))
 
     def _finish(self, job: Job, state: str, sentence: str) -> None:
@@ -326,6 +329,7 @@ def _recorded(path: Path) -> Job | None:
             str(found.get("sentence", "")),
             dict(found.get("made_of", {})),
             dict(found.get("process", {})),
+            str(found.get("grade", "")),
         )
     except (OSError, DocumentError, UnicodeDecodeError, KeyError, TypeError, ValueError):
         return None

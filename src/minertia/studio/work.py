@@ -22,12 +22,15 @@ VIEW, WEB_CODE = "view.json", "model.wasm"
 READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn")  # keys of [columns]
 
 
-def run(kind: str, work: JobWork) -> str:
-    """Do a job; what the page shows is in `VIEW`, written when all else is.  Returns one sentence of what came out."""
+def run(kind: str, work: JobWork) -> tuple[str, str]:
+    """Do a job; what the page shows is in `VIEW`, written when all else is.
+
+    Returns one sentence of what came out, and its grade ("good", "usable", "not good"; "" where nothing is judged).
+    """
     view, sentence = KINDS[kind](work)
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
     write_file(make_folder(work.out) / VIEW, text, force=True)
-    return sentence
+    return sentence, str(view.get("grade", ""))
 
 
 # ---------------------------------------------------------------------- robot
@@ -118,12 +121,12 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.audits.audit import audit
     from minertia.identification.audits.off import checks_off
     from minertia.identification.campaigns.read import read_campaign
-    from minertia.identification.closed_loop.identify import is_commanded
+    from minertia.identification.kinds import kind_of
     from minertia.report.fit_views import log_view
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    has_efforts = not is_commanded(campaign)
+    has_efforts = kind_of(campaign).has_efforts
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
     for k, log in enumerate(logs):
         title = titles.get(log.name.partition(" [")[0], log.name)
@@ -138,7 +141,13 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     drop_curves(work.out.parent, work.out)
     errors = sum(f["level"] == "error" for view in views for f in view["findings"])
     warnings = sum(f["level"] == "warning" for view in views for f in view["findings"])
-    view = {"ok": not errors, "errors": errors, "warnings": warnings, "logs": views}
+    view = {
+        "grade": "not good" if errors else "good",
+        "ok": not errors,
+        "errors": errors,
+        "warnings": warnings,
+        "logs": views,
+    }
     counted = f"{len(views)} log{'s' * (len(views) != 1)} read: {errors} errors, {warnings} warnings"
     return {**view, "joints": list(campaign.robot.coordinate_names)}, counted
 
@@ -146,10 +155,8 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
 def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
-    from minertia.report.commanded_views import result_view
-    from minertia.report.fit_views import titled
+    from minertia.report.fit_views import fit_view, titled
     from minertia.report.folders import check_identification, write_identification
-    from minertia.report.identification_tables import residual_word
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
     steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
@@ -163,26 +170,24 @@ def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
     result = identify(campaign, tell=tell)
     notes = write_identification(work.out, result, names=work.titles, tell=tell)
     tell("comparing curves")
-    view = titled(result_view(result, work.titles), work.titles)
+    view = titled(fit_view(result, work.titles), work.titles)
     tell("looking for the values that matter")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
     view["campaign"] = work.project.campaign()
+    view["grade"] = result.verdict.grade
     write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
-    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {residual_word(result)}{told}"
+    return view, f"{word}: residual {100 * result.training.relative:.3g} % of the {result.problem.measure.word}{told}"
 
 
 def _significance(result: Identification) -> dict[str, Any] | None:
     """How few values predict as well; None where the logs do not tell."""
-    from minertia.identification.commanded import LoopIdentification
     from minertia.identification.significance import significance
     from minertia.report.pages import significance_view
 
-    if isinstance(result, LoopIdentification):
-        return None  # no regressor of efforts
     try:
         return significance_view(significance(result.problem), result.problem)
     except MinertiaError:
@@ -191,6 +196,7 @@ def _significance(result: Identification) -> dict[str, Any] | None:
 
 def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
     """A model on logs that it never saw."""
+    from minertia.identification.kinds import kind_of_model
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import validate
 
@@ -200,8 +206,8 @@ def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
     found = validate(known, [file.path for file in files], tell=lambda step: work.tell(step, None))
     titles = work.titles
     rows = [{**r.to_dict(), "log": titles.get(r.log, r.log)} for r in found]
-    worst = max((r.relative for r in found), default=0.0)
-    return {"validation": rows, "model": known.robot.name}, f"largest residual {100 * worst:.3g} % of the effort"
+    worst, word = max((r.relative for r in found), default=0.0), kind_of_model(known).measure.word
+    return {"validation": rows, "model": known.robot.name}, f"largest residual {100 * worst:.3g} % of the {word}"
 
 
 # ---------------------------------------------------------------------- motion
@@ -247,7 +253,7 @@ def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.codegen.generate import generate
     from minertia.codegen.kernels.build import CompilerMissing
     from minertia.codegen.options import Arithmetic
-    from minertia.validation.compiled import tested_code
+    from minertia.simulation.compiled import tested_code
 
     s = work.settings
     robot = work.robot(s.get("model"))
@@ -255,26 +261,30 @@ def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
     work.tell("generating", 0.2)
     precision = "float" if s.get("single") else "double"
     made = generate(robot, work.out / "code", programs=programs, target=target, arithmetic=Arithmetic(precision))
-    tested, live = "not compiled: only the target c is", {"why": "only C in double precision runs in the page"}
+    grade, tested, live = (
+        "",
+        "not compiled: only the target c is",
+        {"why": "only C in double precision runs in the page"},
+    )
     if target == "c":
         work.tell("compiling and running the self-test", 0.7)
         try:
             place = tested_code(made.files)
-            tested = "compiled here, and its self-test passed"
+            grade, tested = "good", "compiled here, and its self-test passed"
             live = live if precision == "float" else _live(work, robot, place)
         except CompilerMissing as err:
             tested = f"not compiled: {err}"
             live = {"why": str(err)}
     files = [{"name": p.relative_to(work.out / "code").as_posix(), "bytes": p.stat().st_size} for p in made.files]
     counts = {name: dict(count) for name, count in made.counts.items()}
-    view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "tested": tested,
+    view = {"robot": robot.name, "target": target, "files": files, "counts": counts, "grade": grade, "tested": tested,
             "notes": list(made.notes), "effects": dict(made.effects), "hash": made.hash, "live": live}  # fmt: skip
     return view, f"{len(files)} files; {tested}"
 
 
 def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
     """The inverse dynamics for the page, with states at which it is held against Python there; or why not."""
-    from minertia.validation.in_browser import reference_states, web_code
+    from minertia.simulation.in_browser import reference_states, web_code
 
     work.tell("compiling for the page", 0.9)
     try:
@@ -298,8 +308,8 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.read import read_robot
-    from minertia.validation.rehearsal import rehearse
-    from minertia.validation.rehearsed import RehearsalOptions, RehearsalStep
+    from minertia.simulation.rehearsal import rehearse
+    from minertia.simulation.rehearsed import RehearsalOptions, RehearsalStep
 
     s, done = work.settings, 0
 

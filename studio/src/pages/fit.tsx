@@ -1,6 +1,6 @@
 import { Facts, percent, shown } from "../parts/bits";
 import { CorrelationMap } from "../parts/correlation";
-import { CurveChoice, Efforts, LogChoice, Residuals, useCurveChoice, useLogs, Verdict } from "../parts/efforts";
+import { CurveChoice, Efforts, Further, LogChoice, measureOf, Residuals, useCurveChoice, useLogs, Verdict } from "../parts/efforts";
 import { canLook, LOOKS, Patterns } from "../parts/patterns";
 import { Sentences } from "../parts/table";
 import { Values } from "../parts/values";
@@ -40,6 +40,7 @@ export function FitPage({ data }: { data: PageData<PagedFit> }) {
         told("unexcited", "Not excited", view.unexcited, "These logs say nothing about the following; no number is given for them."),
         residuals(view),
         ...figures(view),
+        ...further(view),
         correlated(view),
         told("physical", "Can such a robot exist?", view.physical),
         told("audits", "What was said about the logs", view.audits),
@@ -76,6 +77,7 @@ export function ValidationPage({ data }: { data: PageData<PagedFit> }) {
         residuals(view),
         ...figures(view),
         { id: "values", title: `${view.parameters.length} values of the model`, body: <Values parameters={view.parameters} /> },
+        ...further(view),
         correlated(view),
         result.verdict && { id: "verdict", title: "Verdict when it was identified", body: <Verdict verdict={result.verdict} /> },
         told("audits", "What was said about the logs", view.findings.map((f) => `${f.log}: ${f.level}: ${[f.channel, f.text].filter(Boolean).join(": ")}`)),
@@ -93,11 +95,15 @@ function worst(all: { relative: number | null }[]): number | null {
 function residuals(view: PagedFit): Part {
   const body = (
     <>
-      <p className="soft">Norm of the residual over norm of the effort, both through the same evaluation filter{view.logs.some((log) => log.nominal_residual) && "; nominal: the robot file's own parameters"}.</p>
+      <p className="soft">{measureOf(view).about}</p>
       <Residuals view={view} />
     </>
   );
-  return { id: "residuals", title: "Residual over effort", body };
+  return { id: "residuals", title: `Residual over ${measureOf(view).word}`, body };
+}
+
+function further(view: PagedFit): Part[] {
+  return (view.sections ?? []).map((part, k) => ({ id: `further${k}`, title: part.title, body: <Further part={part} /> }));
 }
 
 function correlated(view: PagedFit): Part | null {
@@ -110,7 +116,7 @@ function figures(view: PagedFit): (Part | null)[] {
   if (!logs.length) return [];
   const looks = Object.keys(LOOKS).filter((look) => logs.some((log) => canLook(log, look)));
   return [
-    { id: "efforts", title: "Efforts", body: <EffortsPart view={view} /> },
+    { id: "efforts", title: measureOf(view).curves, body: <EffortsPart view={view} /> },
     ...looks.map((look) => ({
       id: look,
       title: look === "friction" ? "Friction" : look === "spectrum" ? "Spectrum" : `Residual ${LOOKS[look].title}`,
@@ -130,7 +136,7 @@ function EffortsPart({ view }: { view: PagedFit }) {
         <CurveChoice log={log} value={choice} onChange={setChoice} />
       </div>
       <p className="soft">
-        Through the evaluation filter. Drag over a part to zoom into all joints, double-click for the whole; with the keyboard, arrows, + and −.
+        Drag over a part to zoom into all joints, double-click for the whole; with the keyboard, arrows, + and −.
         {view.not_drawn?.length > 0 && ` Not drawn: ${view.not_drawn.join(", ")}.`}
       </p>
       <Efforts log={log} joints={view.joints} choice={choice} group="efforts" />

@@ -134,7 +134,7 @@ export function Stale({ job }: { job: Job | undefined }) {
     <div className="message warn" role="status">
       <b>Not current</b>
       <span>
-        {job.name} was {job.stale.join("; ")}.{job.stale[0].startsWith("made for the robot") && ` The robot here is ${project.robot?.title ?? "not chosen"}.`} Run it again for what
+        {job.name} was {job.stale.join("; ")}.{job.made_of.robot && job.made_of.robot.title !== project.robot?.title && ` The robot here is ${project.robot?.title ?? "not chosen"}.`} Run it again for what
         stands here now.
       </span>
     </div>

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react";
-import type { FitView, JudgedLog, VerdictData } from "../types";
+import type { FitView, JudgedLog, MeasureData, SectionData, VerdictData } from "../types";
 import { CheckField, percent, shown } from "./bits";
 import { Plot, type Series } from "./plot";
 import { DataTable, numbers, Segment, Sentences } from "./table";
@@ -12,8 +12,29 @@ const CURVES: Record<string, { colour: string; dash?: number[]; width: number }>
 };
 const FIRST = { measured: true, predicted: true, nominal: true, residual: false } as Record<string, boolean>;
 
-/** Unit of the effort of a joint. */
-export const unitOf = (log: JudgedLog, j: number) => (log.unit !== "Nm" ? log.unit : log.slides ? (log.slides[j] ? "N" : "N m") : "N m or N");
+/** What residuals are compared with. */
+export const measureOf = (view: Pick<FitView, "measure">): MeasureData => view.measure ?? { word: "effort", curves: "Efforts", about: "Norm of the residual over norm of the effort, both through the same evaluation filter." };
+
+/** Further parts of a fit: sentences and tables, such as those of position loops. */
+export function Further({ part }: { part: SectionData }) {
+  return (
+    <>
+      {part.sentences.map((text) => (
+        <p key={text}>{text[0]!.toUpperCase() + text.slice(1)}.</p>
+      ))}
+      {part.rows.length > 0 && (
+        <DataTable
+          label={part.title}
+          columns={part.headers.map((title, k) => (typeof part.rows[0]![k] === "number" ? numbers(title) : title))}
+          rows={part.rows.map((row, k) => ({ key: String(k), cells: row.map((cell) => (typeof cell === "number" ? shown(cell, 4) : cell)) }))}
+        />
+      )}
+    </>
+  );
+}
+
+/** Unit of what is drawn of a joint. */
+export const unitOf = (log: JudgedLog, j: number) => log.units?.[j] ?? (log.unit !== "Nm" ? (log.unit ?? "") : log.slides ? (log.slides[j] ? "N" : "N m") : "N m or N");
 
 const COLOURS: Record<string, string> = { good: "good", "usable with limits": "fair", "not good": "bad" };
 

@@ -55,7 +55,7 @@ function Spectrum({ log, j, joint }: { log: JudgedLog; j: number; joint: string 
     () =>
       spectrum
         ? [
-            { label: "effort", values: spectrum.effort[j].map(positive), colour: "--measured", width: 2.6 },
+            { label: spectrum.word ?? "effort", values: spectrum.effort[j].map(positive), colour: "--measured", width: 2.6 },
             { label: "residual", values: spectrum.residual[j].map(positive), colour: "--residual" },
           ]
         : [],

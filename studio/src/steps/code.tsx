@@ -80,7 +80,7 @@ function Made({ view, job }: { view: CodeView; job: Job }) {
     const text = answer?.ok ? await answer.text() : "this file cannot be shown now; is the studio still running?";
     setOpen({ name: file.name, text: text.length > 200_000 ? `${text.slice(0, 200_000)}\n...` : text });
   };
-  const passed = view.tested.includes("passed");
+  const passed = job.grade === "good";
   return (
     <div className={job.stale.length ? "stack old" : "stack"}>
       <Stale job={job} />

@@ -102,7 +102,7 @@ export default function IdentifyStep() {
         <JobLine job={job} what="Identification" />
         <Stale job={job} />
         {job?.state === "done" && (
-          <div className={`${job.stale.length ? "old " : ""}message ${job.sentence.startsWith("good") ? "good" : "warn"}`} role="status">
+          <div className={`${job.stale.length ? "old " : ""}message ${job.grade === "good" ? "good" : "warn"}`} role="status">
             <b>{job.name}</b>
             <span>{job.sentence}</span>
             <button type="button" onClick={() => go(`/validate/${job.name}`)}>

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Archive, Empty, Facts, Panel, percent, SelectField, shown, Stale } from "../parts/bits";
 import { CorrelationMap } from "../parts/correlation";
-import { CurveChoice, Efforts, LogChoice, Residuals, useCurveChoice, useLogs, Verdict } from "../parts/efforts";
+import { CurveChoice, Efforts, Further, LogChoice, measureOf, Residuals, useCurveChoice, useLogs, Verdict } from "../parts/efforts";
 import { canLook, LOOKS, Patterns } from "../parts/patterns";
 import { SignificanceCurve } from "../parts/significance";
 import { Segment, Sentences } from "../parts/table";
@@ -44,13 +44,19 @@ function Fit({ view, name }: { view: FitView; name: string }) {
           ]}
         />
       </Panel>
-      <Panel title={view.is_commanded ? "Residual over distance from the command" : "Residual over effort"}>
+      <Panel title={`Residual over ${measureOf(view).word}`}>
+        <p className="soft">{measureOf(view).about}</p>
         <Residuals view={view} />
       </Panel>
       <Curves view={view} group={name} />
       <Panel title={`${view.parameters.length} values`}>
         <Values parameters={view.parameters} />
       </Panel>
+      {view.sections?.map((part) => (
+        <Panel key={part.title} title={part.title}>
+          <Further part={part} />
+        </Panel>
+      ))}
       {view.significance && (
         <Panel title="How many values does it take?">
           <SignificanceCurve view={view.significance} />
@@ -79,13 +85,13 @@ function Curves({ view, group }: { view: FitView; group: string }) {
   const looks = Object.keys(LOOKS).filter((key) => canLook(log, key));
   const shownLook = looks.includes(look) ? look : "time";
   return (
-    <Panel title={shownLook === "time" ? (view.is_commanded ? "Distance from the command" : "Efforts") : shownLook === "friction" ? "Friction" : "Residual"} tools={shownLook === "time" && <CurveChoice log={log} value={choice} onChange={setChoice} />}>
+    <Panel title={shownLook === "time" ? measureOf(view).curves : shownLook === "friction" ? "Friction" : "Residual"} tools={shownLook === "time" && <CurveChoice log={log} value={choice} onChange={setChoice} />}>
       <div className="bar">
         <Segment label="Look at" options={[{ key: "time", title: "over time" }, ...looks.map((key) => ({ key, title: LOOKS[key].title }))]} value={shownLook} onChange={setLook} />
         <LogChoice options={options} value={chosen} onChange={choose} />
       </div>
       <p className="soft">
-        {shownLook === "time" ? (view.is_commanded ? "" : "Through the evaluation filter. ") + "Drag over a part to zoom into all joints, double-click for the whole." : LOOKS[shownLook].about}
+        {shownLook === "time" ? "Drag over a part to zoom into all joints, double-click for the whole." : LOOKS[shownLook].about}
       </p>
       {shownLook === "time" ? <Efforts log={log} joints={view.joints} choice={choice} group={group} /> : <Patterns log={log} joints={view.joints} look={shownLook} />}
     </Panel>

@@ -203,7 +203,7 @@ def _loop_fault(library: ctypes.CDLL) -> str:
         wanted = PlainLoop(task, _terms, _slopes, effects, (efforts, rubbing)).run()
         callback = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
         sizes = [[2, 2], [2, 2, 2], *([port.size for port in program.inputs] for program in programs)]
-        called = (_terms, _slopes, efforts, rubbing)
+        called: tuple[Callable[..., tuple[Array, ...]], ...] = (_terms, _slopes, efforts, rubbing)
         calls = [callback(_as_c(function, own)) for function, own in zip(called, sizes, strict=True)]
         addresses = (ctypes.cast(call, ctypes.c_void_p).value or 0 for call in calls)
         found = _run_compiled(library, dict(zip(FUNCTIONS, addresses, strict=True)), task, effects)

@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.evidence import thresholds as at
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 STRETCH = 0.5  # s
-FAR = 4.0  # times what a stretch in motion usually leaves: noise and wrong friction do not come near
-SWINGS = 2.0  # the same of stretches after pushed ones, while the robot swings back or sticks where it was pushed to
-UNEXPLAINED = 1 / 3  # of the lag in a stretch, below which the loop explains it whatever the others leave
-MOST = 0.2  # of all stretches that may be pushed; beyond, the model is at fault and not the motion
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) 
     grown = found.copy()
     grown[1:] |= found[:-1]
     grown[:-1] |= found[1:]
-    swings = _of_groups(model, _rms(rest, log) / usual.joints) > SWINGS * usual.groups
+    swings = _of_groups(model, _rms(rest, log) / usual.joints) > at.PUSHED_AFTER * usual.groups
     for before, after, swinging in zip(grown, grown[1:], swings[1:], strict=False):
         after |= before & swinging
     rows = np.zeros(rest.shape, bool)
@@ -62,7 +59,7 @@ def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) ->
     """Positions of each fitted log, (N, n), that something else pushed; none at all where that were too many."""
     usual = usual_rest(model, logs, rest)
     each = list(zip(logs, rest, strict=True))
-    if usual is None or np.concatenate([_are_pushed(model, log, e, usual) for log, e in each]).mean() > MOST:
+    if usual is None or np.concatenate([_are_pushed(model, log, e, usual) for log, e in each]).mean() > at.PUSHED_MOST:
         return [np.zeros(e.shape, bool) for e in rest]
     return [pushed_rows(model, log, e, usual) for log, e in each]
 
@@ -70,8 +67,8 @@ def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) ->
 def _are_pushed(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
     """Stretches (stretches, groups) of which far more is left than of others, and much of the lag."""
     levels, lag = _rms(rest, log), np.maximum(_of_groups(model, _rms(log.lag, log)), 1e-12)
-    far = _of_groups(model, levels / usual.joints) > FAR * usual.groups
-    return np.asarray(far & (_of_groups(model, levels) > UNEXPLAINED * lag))
+    far = _of_groups(model, levels / usual.joints) > at.PUSHED * usual.groups
+    return np.asarray(far & (_of_groups(model, levels) > at.PUSHED_LEFT * lag))
 
 
 def told_times(log: LoopLog, rows: Mask) -> str:

@@ -23,15 +23,11 @@ from minertia.identification.closed_loop.law import filtered_signals
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.springs import link_efforts, link_inertias, placed
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.signals.spectrum import chosen_cutoff
 
 Array = NDArray[np.float64]
-TOGETHER = 0.5  # correlation of motor less link position with effort from which they are tied
-CHANCE = 6.0  # deviations of such a correlation that chance makes
 STIFF = 40.0  # Hz, of the springs that are put in
-BEYOND_NOISE = 2.0  # residual over the encoder's noise from which something is missing at all
-SURE = 4.0  # deviations of a compliance
-PART = 0.6  # of a joint's residual, as a sum of squares, that springs must explain
 
 
 def elasticity_notes(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...]:
@@ -62,7 +58,7 @@ def _both_sides(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tu
         x, y = (np.concatenate([part[:, j] for part in parts]) for parts in (efforts, wound))
         x, y = x - x.mean(), y - y.mean()
         together = float(x @ y) / max(float(np.linalg.norm(x) * np.linalg.norm(y)), 1e-300)
-        if together > max(TOGETHER, CHANCE / np.sqrt(max(count, 1.0))):
+        if together > max(at.WOUND_TOGETHER, at.WOUND_CHANCE / np.sqrt(max(count, 1.0))):
             about = float(x @ x) / float(x @ y)
             notes.append(
                 f"joint {names[j]} is elastic: its motor is ahead of its link in proportion to the effort, with about "
@@ -84,12 +80,14 @@ def _unit(model: ServoModel, j: int) -> str:
 
 
 def _one_side(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...]:
-    loud = fit.sigma > BEYOND_NOISE * np.sqrt(np.mean([noise(log.q) ** 2 for log in logs], axis=0))
+    loud = fit.sigma > at.SPRING_LOUD * np.sqrt(np.mean([noise(log.q) ** 2 for log in logs], axis=0))
     if fit.model.layout.elastic or not loud.any():
         return ()
     sides = [_springs_wanted(campaign, fit, logs, side) for side in ("motor", "link")]  # of the encoder: not known
     wanted = max(sides, key=lambda found: sum(part for j, (_, part) in found.items() if loud[j]))
-    found = {j: part for j, (sure, part) in wanted.items() if loud[j] and sure > SURE and part > PART}
+    found = {
+        j: part for j, (sure, part) in wanted.items() if loud[j] and sure > at.SPRING_SURE and part > at.SPRING_PART
+    }
     names = campaign.robot.coordinate_names
     return tuple(
         f"something is missing at joint {names[j]}: its residual {fit.sigma[j]:.2g} is no noise, and a spring between "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,33 +16,19 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.simulate import simulated, with_start
 from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.intervals import NORMAL
+from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
+from minertia.identification.evidence.measure import LAG
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, pooled, residuals_of_arrays
-from minertia.identification.evidence.verdict import Grade, Limit, Verdict, knows_line, predicts_line
 from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
-POOR = 0.3  # relative deviation of a gain above which it has no scale of its own
-TOLD_APART = 3.0  # by how much delay and damping together may be better known than damping alone
-LEFT_PART = "of a part that was left out; no unseen log was given"
-LEFT_OUT = 1 / 3  # of a single log, at its end, where no unseen one is given
 FILE = "the robot file's own values"
 FRICTION = "friction alone on the file's masses"
 FRICTIONAL = tuple(s for s in SIMULATED if "qd" in BY_SYMBOL[s].inputs)  # what friction alone fits, besides the loop
-
-
-@dataclass(frozen=True)
-class LoopJudged:
-    """Relative residuals, norm(q - simulated) over norm(q - command), of the fitted logs and of unseen ones."""
-
-    training: Residuals
-    logs: tuple[Residuals, ...]
-    unseen: tuple[Residuals, ...]
-    left_out: Residuals | None
-    rivals: dict[str, tuple[Residuals, ...]]
-    verdict: Verdict
 
 
 def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Residuals:
@@ -111,15 +97,12 @@ def file_values(model: ServoModel, theta: Array) -> Array | None:
     return found
 
 
-def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], reference: str) -> LoopJudged:
-    """Residuals of fitted and unseen logs, those of other values there, and the verdict."""
+def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> Evidence:
+    """Residuals of fitted and unseen logs, those of other values there, and what the motion does not tell."""
     model, theta = fit.model, fit.theta
     h = min(log.period / count for log, count in zip(logs, fit.steps, strict=True))
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
-    training = pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)])
-    others = tuple(position_residuals(model, theta, log, h) for log in unseen)
     left = None if unseen else left_out(fit, logs, h)
-    contact = contact_sentences(fit, logs, unseen, h)
     file = file_values(model, theta)
     rivals = {}
     if file is not None and unseen:
@@ -127,8 +110,19 @@ def judged(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], ref
         plain = _friction_alone(fit, logs, file)
         if plain is not None:
             rivals[FRICTION] = tuple(position_residuals(plain.model, plain.theta, u, h) for u in unseen)
-    verdict = _verdict(fit, training, others, left, rivals, reference)
-    return LoopJudged(training, own, others, left, rivals, replace(verdict, reasons=(*verdict.reasons, *contact)))
+    told = (scale(model), *hidden_sentences(fit), *fit.notes, *contact_sentences(fit, logs, unseen, h))
+    return Evidence(
+        training=pooled("training", [(r, log.samples) for r, log in zip(own, logs, strict=True)]),
+        logs=own,
+        parameters=loop_parameters(fit),
+        left_out=NOTHING_LEFT_OUT if left is None else LeftOut.of(left),
+        unseen=tuple(position_residuals(model, theta, log, h) for log in unseen),
+        rivals=rivals,
+        not_excited=fit.hidden,
+        spread=fit.widths,
+        remarks=told,
+        measure=LAG,
+    )
 
 
 def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array) -> LoopFit | None:
@@ -153,7 +147,7 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | Non
         steps = fit.steps[:-1]
     else:
         log = logs[0]
-        cut = int(len(log.q) * (1 - LEFT_OUT))
+        cut = int(len(log.q) * (1 - at.LEFT_PART))
         if cut < 3 * log.first or len(log.q) - cut < 2 * log.first:
             return None
         rest, last, steps = [log.part(0, cut)], log.part(cut, len(log.q)), fit.steps
@@ -161,63 +155,21 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | Non
     return position_residuals(fit.model, again.theta, last, h)
 
 
-def _verdict(
-    fit: LoopFit,
-    training: Residuals,
-    unseen: Sequence[Residuals],
-    left: Residuals | None,
-    rivals: dict[str, tuple[Residuals, ...]],
-    reference: str,
-) -> Verdict:
-    told = unseen if unseen else () if left is None else (left,)
-    own = float(np.mean([r.relative for r in told])) if told else float("nan")
-    is_good, reasons = _of_lag(training, told, own, "unseen" if unseen else LEFT_PART)
-    for name, theirs in rivals.items() if told else ():
-        level = float(np.mean([r.relative for r in theirs]))
-        is_worse = own > at.TIE * level and own > level + at.MORE
-        is_good &= not is_worse
-        word = "worse" if is_worse else "better" if own < level else "no better"
-        reasons.append(f"{word} than {name} there ({_percent(level)})")
-    limits = _lag_limits(training, told) if is_good else ()
-    grade: Grade = "not good" if not is_good else "usable" if limits else "good"
-    reasons += [
-        *(limit.sentence for limit in limits),
-        reference,
-        *hidden_sentences(fit),
-        *fit.hidden.values(),
-        *fit.notes,
-    ]
-    where = "how the joints lag, unseen" if unseen else "how the joints lag, of a part that was left out"
-    predicts = predicts_line(grade, own, limits, where).replace("efforts", "positions", 1)
-    return Verdict(grade, tuple(reasons), limits, predicts, knows_line(loop_parameters(fit)))
-
-
-def _of_lag(training: Residuals, told: Sequence[Residuals], own: float, where: str) -> tuple[bool, list[str]]:
-    """Whether commands explain enough of how the joints lag, and what to say."""
-    if not told:
-        return False, ["no unseen log was given, and the fitted one is too short to leave a part out"]
-    is_good = own < at.LAG_MOST
-    reasons = [f"commands explain {_percent(max(1 - own, 0))} of how the joints lag ({where})"]
-    if not is_good:
-        reasons.append(f"{_percent(own)} is left, more than a third: such a model is not good")
-    above = [joint for k, joint in enumerate(training.joints) if _worst(told, k) > 1]
-    if above:
-        reasons.append(f"of {', '.join(above)} more is left than if it followed its command at once")
-    return is_good and not above, reasons
-
-
-def _lag_limits(training: Residuals, told: Sequence[Residuals]) -> tuple[Limit, ...]:
-    """Joints of whose lag commands leave a lot."""
-    found = [(joint, _worst(told, k)) for k, joint in enumerate(training.joints)]
-    return tuple(
-        Limit(joint, f"{_percent(left)} of how it lags is not explained", left)
-        for joint, left in found
-        if left > at.LAG_JOINT
-    )
-
-
-def _worst(told: Sequence[Residuals], k: int) -> float:
-    return max(r.joint_relative[k] for r in told)
+def scale(model: ServoModel) -> str:
+    """The sentence that says what fixed the scale."""
+    if model.gauges:
+        names = ", ".join(model.robot.coordinate_names[j] for j in model.gauges)
+        return f"nothing fixes the scale: values are ratios, in units of kp of {names}, which was set to 1"
+    if all(not isinstance(v, str) for v in model.command.each("kp", model.robot.n)):
+        return (
+            "scale: your gains; a gain wrong by 10 % makes every inertia wrong by 10 %, and no log of positions can "
+            "show it"
+        )
+    if model.command.reference == "load":
+        return "scale: the load that you gave; a mass wrong by 10 % makes gains, friction and inertia wrong by 10 %"
+    if model.keeps_links:
+        return "scale: the masses of the robot's file; where they are wrong, gains and friction are wrong alike"
+    return "scale: the gains that you gave, one for each group of joints that inertia ties together"
 
 
 def hidden_sentences(fit: LoopFit) -> list[str]:
@@ -229,7 +181,7 @@ def loose_gains(fit: LoopFit) -> list[str]:
     """Names of kp that the logs give no scale: a rank test does not see it, the deviation of log kp does."""
     found = []
     for k, name in enumerate(fit.model.names):
-        if name.startswith("KP") and not fit.deviation[k] <= POOR * abs(fit.theta[k]):
+        if name.startswith("KP") and not fit.deviation[k] <= at.POOR * abs(fit.theta[k]):
             found.append(name)
     return found
 
@@ -260,7 +212,7 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
         together = rate + model.G[model.index("kp", j)] * fit.theta[d]
         together[d] += kp
         alone, both = (float(np.sqrt(max(g @ C @ g, 0.0))) for g in (rate, together))
-        if alone > TOLD_APART * both:
+        if alone > at.TOGETHER * both:
             total = values[model.index("kd", j)] + values[model.index("FV", j)] + kp * fit.theta[d]
             sums.append(f"{total:.3g} +- {both:.1g} N m s/rad at {model.robot.coordinate_names[j]}")
     if len(sums) < max(1, model.robot.n // 2):
@@ -312,6 +264,3 @@ def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
 
 def _percent(x: float) -> str:
     return f"{100 * x:.3g} %"
-
-
-__all__ = ["LoopJudged", "judged", "loop_parameters", "loose_gains", "position_residuals", "ratios"]

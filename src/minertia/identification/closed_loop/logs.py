@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.codegen.rollout.task import LoopCommand
 from minertia.errors import CampaignError, RecordingError
+from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.logs.recording import Recording
@@ -30,7 +31,7 @@ class LoopLog:
     lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
     carried: what a load that is known adds to the atoms of a model, None where there is none.
     pushed: positions (N, n) known to be those of a robot that something else pushed, which no fit counts; None where a
-    fit is to look for them.
+    fit is to look for them.  findings: of its audit.
     """
 
     name: str
@@ -46,6 +47,7 @@ class LoopLog:
     carried: Array | None = None
     pushed: NDArray[np.bool_] | None = None
     layout: SprungLayout | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def told(self) -> Array:

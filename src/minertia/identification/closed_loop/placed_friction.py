@@ -20,12 +20,10 @@ from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import left_out
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.evidence import thresholds as at
 from minertia.identification.problem.ladder import START, springs
 
 Array = NDArray[np.float64]
-SURE = 6.0  # deviations of the first step
-PART = 0.3  # of what a joint leaves, as a sum of squares, that it must take
-BETTER = 0.95  # of what a left-out part leaves without it
 
 
 def with_placed_friction(
@@ -40,7 +38,7 @@ def with_placed_friction(
     found = output_error(model := _model(changed, logs), logs, _moved(fit, model))
     h = min(log.period / count for log, count in zip(logs, found.steps, strict=True))
     before, after = left_out(fit, logs, h), left_out(found, logs, h)
-    if before is None or after is None or not after.relative < BETTER * before.relative:
+    if before is None or after is None or not after.relative < at.PLACED_BETTER * before.relative:
         return None
     told = ", ".join(f"{campaign.robot.coordinate_names[j]} ({100 * part:.0f} %)" for j, part in joints.items())
     note = (
@@ -78,4 +76,8 @@ def _asked_for(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> dic
         return {}
     step, deviation, part = found
     places = {j: model.names.index(f"FCQ{j + 1}") for j in every if f"FCQ{j + 1}" in model.names}
-    return {j: float(part[j]) for j, k in places.items() if abs(step[k]) > SURE * deviation[k] and part[j] > PART}
+    return {
+        j: float(part[j])
+        for j, k in places.items()
+        if abs(step[k]) > at.PLACED_SURE * deviation[k] and part[j] > at.PLACED_PART
+    }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from minertia.identification.evidence.intervals import Spread
 from minertia.identification.evidence.left_out import LeftOut
+from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.setups import Suspicion
@@ -24,6 +25,7 @@ class Evidence:
     faults: sentences of what else alone makes a model not good: units that cannot be, efforts that no robot can have
     caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
     not_judged: sentences on checks that could not be made.  friction: part of the fitted effort that friction takes.
+    measure: what residuals are compared with.
     """
 
     training: Residuals
@@ -39,11 +41,12 @@ class Evidence:
     remarks: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()
     friction: float = 0.0
+    measure: Measure = EFFORT
 
     def __repr__(self) -> str:
         unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
         faults = plural(len(self.suspicions) + len(self.faults), "fault")
         return (
             f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "
-            f"residual {100 * self.training.relative:.3g} % of the effort, {faults}>"
+            f"residual {100 * self.training.relative:.3g} % of the {self.measure.word}, {faults}>"
         )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
+from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.problem.folds import block_folds
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import solution
@@ -24,6 +25,11 @@ class LeftOut:
     rest: Array
     effort: Array
     samples: int
+
+    @classmethod
+    def of(cls, found: Residuals) -> LeftOut:
+        """One part that was left out and predicted by a fit of the rest."""
+        return cls(np.array(found.joint_rmse), found.efforts, 1)
 
     def __repr__(self) -> str:
         return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in left-out folds>"

@@ -113,6 +113,26 @@ SAME_MOTION = 1e-3  # squared difference of positions, over their variance: cont
 LAG_MOST = 1 / 3  # a model that leaves more on unseen motion is not good
 LAG_JOINT = 0.5  # of one joint's, from which the joint is a limit: servos whose friction sticks leave less
 TIE = 1.02  # residual over that of a rival up to which a model is no worse, as one within `MORE` of the lag is
+TOGETHER = 3.0  # deviation of damping over that of delay and damping together, from which the motion tells only the sum
+LEFT_PART = 1 / 3  # of a single log, at its end, that is left out and predicted: as long a motion as tells all joints
+
+# fits of commands: friction that changes with the position is added at a joint
+PLACED_SURE = 6.0  # deviations of the first step of a fit: joints without it stay below
+PLACED_PART = 0.3  # of what the joint leaves, as a sum of squares, that it must take: less is no linkage
+PLACED_BETTER = 0.95  # of what a left-out part leaves without it
+
+# fits of commands: a joint that was fitted as rigid is called elastic
+WOUND_TOGETHER = 0.5  # correlation of motor less link position with the effort, of two encoders
+WOUND_CHANCE = 6.0  # deviations of such a correlation that chance makes
+SPRING_LOUD = 2.0  # residual over the encoder's noise from which something is missing at all
+SPRING_SURE = 4.0  # deviations of its compliance
+SPRING_PART = 0.6  # of the joint's residual, as a sum of squares, that springs must explain: friction can take less
+
+# fits of commands: stretches in which something else pushes the robot
+PUSHED = 4.0  # times what a stretch in motion usually leaves: noise and wrong friction do not come near
+PUSHED_AFTER = 2.0  # the same after pushed ones, while the robot swings back or sticks where it was pushed to
+PUSHED_LEFT = 1 / 3  # of the lag in a stretch, below which the loop explains it whatever the others leave
+PUSHED_MOST = 0.2  # of all stretches; beyond, the model is at fault and not the motion
 
 
 def bound(friction: float) -> float:

@@ -111,7 +111,7 @@ def verdict(evidence: Evidence) -> Verdict:
     """As good as the reference models and small enough on motion it has not seen, with limits, or not."""
     e = evidence
     judged = e.unseen or _folds(e.training, e.left_out)
-    is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e.training, e.left_out)
+    is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e)
     found = _limits(e, judged)
     is_small, told = _size(e, judged)
     reasons += [*(limit.sentence for limit in found), *told, *_worse_than_training(e, judged)]
@@ -120,16 +120,18 @@ def verdict(evidence: Evidence) -> Verdict:
     grade: Grade = "not good" if faults or not (is_good and is_small) else "usable" if found else "good"
     limits = found if grade == "usable" else ()
     where = "unseen motion" if e.unseen else "left-out folds"
-    predicts = predicts_line(grade, _mean(judged), limits, where, is_faulty=bool(faults))
+    predicts = _predicts_line(e, grade, _mean(judged), limits, where, is_faulty=bool(faults))
     return Verdict(grade, (*faults, *reasons), limits, predicts, knows_line(e.parameters), e.suspicions, e.not_judged)
 
 
-def predicts_line(grade: Grade, left: float, limits: Sequence[Limit], where: str, *, is_faulty: bool = False) -> str:
-    """Whether a model predicts efforts, in one line with its figure."""
+def _predicts_line(
+    e: Evidence, grade: Grade, left: float, limits: Sequence[Limit], where: str, *, is_faulty: bool
+) -> str:
+    """Whether a model predicts efforts (or what else is measured), in one line with its figure."""
     figure = f"{_percent(left)} is left of {where}" if np.isfinite(left) else "nothing tells how well"
     joints = ", ".join(dict.fromkeys(limit.joint for limit in limits))
     but = f"; limits at {joints}" if joints else "; but the set-up or the logs are doubtful" if is_faulty else ""
-    return f"predicts efforts: {ANSWERS[grade]}, {figure}{but}"
+    return f"predicts {e.measure.predicts}: {ANSWERS[grade]}, {figure}{but}"
 
 
 def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
@@ -172,30 +174,30 @@ def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list
     """Judged by logs that were not fitted, beside other models."""
     is_good, own = True, _mean(judged)
     logs = "1 unseen log" if len(judged) == 1 else f"{len(judged)} unseen logs"
-    reasons = [f"on {logs} the residual is {_percent(own)} of the effort"]
+    reasons = [f"on {logs} the residual is {_percent(own)} of the {e.measure.word}"]
     for name, theirs in e.rivals.items():
         left = _mean(theirs)
-        is_worse = own > at.WORSE * left and own > left + at.MORE
+        is_worse = own > e.measure.worse * left and own > left + at.MORE
         is_good &= not is_worse
-        reasons.append(_compared(own, left, is_worse, name))
+        reasons.append(_compared(e, own, left, is_worse, name))
     return is_good, reasons
 
 
-def _compared(own: float, theirs: float, is_worse: bool, name: str) -> str:
+def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str) -> str:
     """A sentence on a rival; one that leaves most of the effort is no rival."""
     if theirs > at.NO_PRAISE and not is_worse:
-        return f"{name} leaves {_percent(theirs)} of the effort there"
-    word = "worse than" if is_worse else "better than" if at.BETTER * own < theirs else "comparable with"
+        return f"{name} leaves {_percent(theirs)} of the {e.measure.word} there"
+    word = "worse than" if is_worse else "better than" if own < e.measure.better * theirs else "comparable with"
     return f"{word} {name} there ({_percent(theirs)})"
 
 
-def _without_unseen(training: Residuals, left_out: LeftOut) -> tuple[bool, list[str]]:
+def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
     """Judged by cross-validation folds of the training."""
     reasons = ["no unseen log was given; judged by cross-validation on the training logs"]
-    own = left_out.relative
+    own = e.left_out.relative
     if not np.isfinite(own):
         return False, [*reasons, "the logs are too short for cross-validation folds"]
-    return True, [*reasons, f"on left-out folds the residual is {_percent(own)} of the effort"]
+    return True, [*reasons, f"on left-out folds the residual is {_percent(own)} of the {e.measure.word}"]
 
 
 def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
@@ -218,62 +220,67 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
     """Joints of which more is left, beyond the noise of the log, than a good model leaves."""
-    found, least = [], at.LARGE_JOINT if _beyond(judged) < at.SMALL else at.SMALL
+    found, least = [], e.measure.joint(_beyond(judged))
+    noise = ", beyond noise" * e.measure.knows_noise
     for k, joint in enumerate(e.training.joints):
-        worst, log = max(((_beyond_noise(r, e.training, k), r.log) for r in judged), default=(0.0, ""))
+        worst, log = max(((_beyond_noise(e, r, k), r.log) for r in judged), default=(0.0, ""))
         if least < worst <= 1:
             where = f" in {log}" if len(judged) > 1 else ""
-            found.append(Limit(joint, f"{_percent(worst)} of its effort is not explained{where}, beyond noise", worst))
+            found.append(
+                Limit(joint, f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}", worst)
+            )
     return tuple(found)
 
 
-def _beyond_noise(r: Residuals, training: Residuals, k: int) -> float:
+def _beyond_noise(e: Evidence, r: Residuals, k: int) -> float:
     """Part of a joint's effort that is left beyond the noise of the log; 0 where the joint is idle."""
-    return 0.0 if _is_idle(r, training, k) else r.structure[k]
+    return 0.0 if _is_idle(e, r, k) else r.structure[k]
 
 
 def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     """Whether what is left is small enough for a model that is any good, however the reference models do."""
     is_small, told, own = True, [], _mean(judged)
-    beyond, bound = _beyond(judged), at.bound(e.friction)
+    beyond, bound, word = _beyond(judged), e.measure.most(e.friction), e.measure.word
     if judged and beyond >= bound:
         is_small = False
+        noise = f" {_percent(beyond)} beyond the noise of the log," * e.measure.knows_noise
         told.append(
-            f"{_percent(own)} of the effort is not explained, {_percent(beyond)} beyond the noise of the log, more "
-            f"than the {_percent(bound)} that a robot with this much friction may leave: look at the curves (columns, "
-            "units, a load, limits of the drives, coupled joints, a base that moves)"
+            f"{_percent(own)} of the {word} is not explained,{noise} more than the {_percent(bound)} that "
+            f"{e.measure.advice}"
         )
-    for joint, log, relative, is_idle in _unexplained(e.training, judged):
+    for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:
             told.append(
-                f"joint {joint} has hardly any effort in {log}, less than the model leaves in training: "
+                f"joint {joint} has hardly any {word} in {log}, less than the model leaves in training: "
                 f"{_percent(relative)} of it is left, which says nothing"
             )
         else:
             is_small = False
-            told.append(f"joint {joint}: {_percent(relative)} of its effort is left, more than without any model")
+            told.append(f"joint {joint}: {_percent(relative)} of its {word} is left, more than without any model")
     return is_small, told
 
 
-def _unexplained(training: Residuals, judged: Iterable[Residuals]) -> list[tuple[str, str, float, bool]]:
+def _unexplained(e: Evidence, judged: Iterable[Residuals]) -> list[tuple[str, str, float, bool]]:
     """Joints whose residual is larger than their effort: the worst log, its residual, if idle there."""
     worst: dict[tuple[str, bool], tuple[str, float]] = {}
     for r in judged:
         for k, (joint, relative) in enumerate(zip(r.joints, r.joint_relative, strict=True)):
             if not 1 < relative < np.inf:
                 continue
-            key = (joint, _is_idle(r, training, k) or r.structure[k] <= 1)
+            key = (joint, _is_idle(e, r, k) or r.structure[k] <= 1)
             if relative > worst.get(key, ("", 0.0))[1]:
                 worst[key] = (r.log, relative)
     return [(joint, log, relative, is_idle) for (joint, is_idle), (log, relative) in worst.items()]
 
 
-def _is_idle(r: Residuals, training: Residuals, k: int) -> bool:
+def _is_idle(e: Evidence, r: Residuals, k: int) -> bool:
     """Whether a joint's effort is below the level that the model leaves in training, and its residual not far above.
 
     No model of this quality could do better there than none.
     """
-    rmse, relative, usual = r.joint_rmse[k], r.joint_relative[k], training.joint_rmse[k]
+    rmse, relative, usual = r.joint_rmse[k], r.joint_relative[k], e.training.joint_rmse[k]
+    if not e.measure.knows_noise:
+        return False
     return not np.isfinite(relative) or (relative > 0 and rmse / relative <= usual and rmse <= 2 * usual)
 
 

@@ -159,7 +159,9 @@ class Recording:
     def efforts(self) -> Array:
         """The efforts, or a sentence where the log has none."""
         if self.tau is None:
-            raise RecordingError("the recording has no effort column", file=self.source or None)
+            raise RecordingError(
+                "the log has no efforts; record them, or motor currents with [drive] gains", file=self.source or None
+            )
         return self.tau
 
     def in_log_unit(self, efforts: Array) -> Array:

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.errors import MinertiaError
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.xml_output import all_written, written
 
 TINY = 2e-15  # kg and kg m2: MuJoCo refuses moving bodies with 1e-15 or less; the reader takes this for no mass
 EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss", "KS": "stiffness"}  # attributes of a joint
 HELD = (*EFFECTS, "FVC", "OFF")  # what a file holds: FVC in a polynomial of damping, OFF in <custom> and a far spring
+AT_MOTOR = tuple(s for s in HELD if not BY_SYMBOL[s].is_at_link)  # of these, on the motor's side of an elastic joint
 FAR = 1e9  # rad or m: a spring at rest there, so soft that it pulls with the offset, is constant on any motion
 ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost about the centre of mass
 

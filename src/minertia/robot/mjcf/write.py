@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,16 @@ def to_mjcf(robot: Robot) -> str:
     several joints are fixed tendons with their own armature, damping and friction, constant efforts far springs.
     """
     return "\n".join([HEADER, *element_lines(_Document(robot.numeric).root())]) + "\n"
+
+
+def effect_attributes(effects: Mapping[str, float]) -> dict[str, str]:
+    """Attributes of a joint that hold its effects, offsets and rest positions of springs left out."""
+    values = {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
+    if effects.get("FC"):
+        values["solreffriction"] = all_written(STIFF)
+    if effects.get("FVC"):  # damping = a + b |v| + c v^2
+        values["damping"] = all_written([effects.get("FV", 0.0), 0.0, effects["FVC"]])
+    return values
 
 
 class _Document:
@@ -157,13 +168,7 @@ class _Document:
             values["range"] = all_written([limits.lower or 0.0, limits.upper or 0.0])
         if limits.effort:
             values["actuatorfrcrange"] = all_written([-abs(limits.effort), abs(limits.effort)])
-        effects = self.robot.effects[j]
-        values |= {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
-        if effects.get("FC"):
-            values["solreffriction"] = all_written(STIFF)
-        if effects.get("FVC"):  # damping = a + b |v| + c v^2
-            values["damping"] = all_written([effects.get("FV", 0.0), 0.0, effects["FVC"]])
-        return values | self._spring(j)
+        return values | effect_attributes(self.robot.effects[j]) | self._spring(j)
 
     def _spring(self, j: int) -> dict[str, str]:
         """The joint's own spring, else one that pulls with its constant effort wherever the joint is."""

@@ -1,0 +1,230 @@
+"""Position loops of an identified model for simulators: MJCF with `<position>` actuators, and Isaac Lab's text.
+
+What each number means there is stated in the file that holds it (docs/output-error.md has the table).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from minertia.errors import MinertiaError, one_line
+from minertia.identification.closed_loop.record import LOOP
+from minertia.identification.model import IdentifiedModel
+from minertia.robot.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
+from minertia.robot.mjcf.write import effect_attributes, to_mjcf
+from minertia.robot.robot import Robot
+from minertia.robot.unheld import unheld_effects
+from minertia.robot.xml_output import quoted, written
+from minertia.version import __version__
+
+IN_ISAAC = ("IA", "FV", "FC", "OFF")
+ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab are counted in
+
+
+def loop_of(model: IdentifiedModel) -> dict[str, Any]:
+    """The position loops of a model; refused where it was fitted to efforts."""
+    found = model.evidence.get(LOOP)
+    if found is None:
+        raise MinertiaError("this model was fitted to efforts and has no position loops; fit logs of commands for that")
+    if found["gauges"]:
+        raise MinertiaError(
+            f"nothing fixed the scale of this model (kp of {', '.join(found['gauges'])} is 1): a simulator needs a gain"
+        )
+    return dict(found)
+
+
+def position_mjcf(model: IdentifiedModel) -> str:
+    """The identified robot as MJCF with a `<position>` actuator at each joint: force = kp (ctrl - q) - kv qd.
+
+    armature, damping and frictionloss of its joints are IA, FV and FC; offsets act as constant forces.  Damping on the
+    difference of velocities, and the back-EMF of servos in voltage mode, which no limit bounds, are a `<velocity>`
+    actuator of its own (`rate_name`).  Motors of elastic joints are joints of their own (`motor_name`), tied to their
+    links by tendons with stiffness and damping.
+    """
+    loop = loop_of(model)
+    robot, elastic = _bounded(model.robot, loop), loop.get("elastic", {})
+    if elastic.get("feedback") == "link":
+        raise MinertiaError(
+            f"position loops of {', '.join(elastic['joints'])} read the links and act on the motors behind springs, "
+            "which no actuator of MuJoCo does: validate this model without another simulator"
+        )
+    motors = [loop["joints"].index(joint) for joint in elastic.get("joints", ())]
+    moved = [f"{symbol}{robot.independent[j] + 1}" for j in motors for symbol in AT_MOTOR]
+    bare = robot.without_effects([name for name in moved if name in robot.effect_values])
+    told = [f"position loops identified by minertia {__version__}", *_meanings(loop), *not_held(model)]
+    comments = [f"  <!-- {re.sub('--+', '-', one_line(text))} -->" for text in told]
+    rotors = "".join(f"{line}\n" for j in motors for line in _rotor(robot, j))
+    lines = [*comments, *_springs(elastic), "  <actuator>", *_drives(loop), "  </actuator>"]
+    body, end = to_mjcf(bare).rsplit("</mujoco>", 1)
+    tree, rest = body.rsplit("  </worldbody>", 1)
+    return f"{tree}{rotors}  </worldbody>{rest}" + "\n".join(lines) + f"\n</mujoco>{end}"
+
+
+def motor_name(joint: str) -> str:
+    """Joint of the motor of an elastic joint in an MJCF."""
+    return f"{joint}_motor"
+
+
+def rate_name(joint: str) -> str:
+    """Actuator in an MJCF that damps a joint where `<position>` does not: its ctrl is the commanded velocity, or 0."""
+    return f"{joint}_rate"
+
+
+def damps_apart(loop: dict[str, Any]) -> bool:
+    """Whether damping is an actuator of its own: it reads the commanded velocity, or no limit bounds it."""
+    return bool(loop["velocity_reference"] or loop["law"] == "voltage")
+
+
+def _bounded(robot: Robot, loop: dict[str, Any]) -> Robot:
+    """The robot with the loop's limits at its joints where they bound the sum of two actuators."""
+    if "limit" not in loop or not loop["velocity_reference"] or loop["law"] == "voltage":
+        return robot
+    joints = list(robot.joints)
+    for j, limit in zip(robot.independent, loop["limit"], strict=True):
+        joints[j] = replace(joints[j], limits=replace(joints[j].limits, effort=limit))
+    return replace(robot, joints=tuple(joints))
+
+
+def _drives(loop: dict[str, Any]) -> list[str]:
+    lines, elastic, apart = [], loop.get("elastic", {}).get("joints", ()), damps_apart(loop)
+    for j, joint in enumerate(loop["joints"]):
+        at = f"joint={quoted(motor_name(joint) if joint in elastic else joint)}"
+        bounds = "limit" in loop and (not apart or loop["law"] == "voltage")
+        limit = f' forcerange="{-loop["limit"][j]:.9g} {loop["limit"][j]:.9g}"' if bounds else ""
+        damping = "" if apart else f' kv="{loop["kd"][j]:.9g}"'
+        lines.append(f'    <position name={quoted(joint)} {at} kp="{loop["kp"][j]:.9g}"{damping}{limit}/>')
+        if apart:
+            lines.append(f'    <velocity name={quoted(rate_name(joint))} {at} kv="{loop["kd"][j]:.9g}"/>')
+    return lines
+
+
+def _rotor(robot: Robot, j: int) -> list[str]:
+    """The motor of an elastic coordinate: a body without weight, its inertia the armature of its joint."""
+    joint, own = robot.coordinate_names[j], robot.effects[robot.independent[j]]
+    kind = "slide" if robot.joints[robot.independent[j]].kind == "prismatic" else "hinge"
+    values = effect_attributes({symbol: value for symbol, value in own.items() if symbol in AT_MOTOR})
+    if own.get("OFF"):
+        values |= {"stiffness": written(abs(own["OFF"]) / FAR), "springref": written(far_rest(own["OFF"]))}
+    given = "".join(f' {name}="{value}"' for name, value in values.items())
+    return [
+        f'    <body name={quoted(f"{joint}_rotor")} gravcomp="1">',
+        f'      <joint name={quoted(motor_name(joint))} type="{kind}" axis="0 0 1"{given}/>',
+        '      <inertial pos="0 0 0" mass="1e-9" diaginertia="1e-9 1e-9 1e-9"/>',
+        "    </body>",
+    ]
+
+
+def _springs(elastic: dict[str, Any]) -> list[str]:
+    """Tendons between motors and links."""
+    lines = []
+    for k, joint in enumerate(elastic.get("joints", ())):
+        given = f'stiffness="{elastic["stiffness"][k]:.9g}" damping="{elastic["damping"][k]:.9g}"'
+        lines += [
+            f'    <fixed name={quoted(f"{joint}_spring")} springlength="0" {given}>',
+            f'      <joint joint={quoted(motor_name(joint))} coef="1"/>',
+            f'      <joint joint={quoted(joint)} coef="-1"/>',
+            "    </fixed>",
+        ]
+    return ["  <tendon>", *lines, "  </tendon>"] if lines else []
+
+
+def _meanings(loop: dict[str, Any]) -> list[str]:
+    """What is said of the numbers in an MJCF."""
+    found = []
+    if any(loop["damping_is_one"]):
+        found.append("kv holds the damping of the loop and viscous friction, which positions do not tell apart")
+    if loop["velocity_reference"]:
+        found.append(f"ctrl of the actuators {rate_name('*')} is the commanded velocity")
+    elif damps_apart(loop):
+        found.append(f"the actuators {rate_name('*')} are back-EMF: their ctrl stays 0")
+    if loop["delay"] and loop["delay_of"] == "command":
+        found.append(f"delay of the command: {1e3 * loop['delay']:.4g} ms, not in this file: delay ctrl")
+    if any(loop["zeros"]):
+        found.append(f"positions here are those of the log plus {', '.join(f'{v:.4g}' for v in loop['zeros'])}")
+    if any(loop.get("elastic", {}).get("rest", ())):
+        found.append("positions of motors here are those of the log less the difference of the encoders' zeros")
+    return found
+
+
+def not_held(model: IdentifiedModel) -> list[str]:
+    """What of an identified model MuJoCo does not simulate, a sentence each."""
+    loop, robot = loop_of(model), model.robot
+    rigid = replace(robot, joints=tuple(replace(joint, elastic=None) for joint in robot.joints))
+    found = [f"{note.where}: {note.text}" for note in unheld_effects(rigid, HELD, "MJCF")]
+    if any(loop["ki"]):
+        found.append("the integral part of the position loops is not simulated: MuJoCo's actuators have none")
+    if loop["delay"] and loop["delay_of"] == "effort":
+        found.append(
+            f"the delay of the effort, {1e3 * loop['delay']:.4g} ms, is not simulated: MuJoCo's actuators act at once"
+        )
+    if "floor" in loop:
+        found.append(f"the floor at {loop['floor']['height']:.4g} m is not simulated: add a plane and what touches it")
+    return found
+
+
+def isaac_lab_text(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
+    """A piece of Python for Isaac Lab with the actuators' configuration; step: of its physics [s].
+
+    Numbers are those of Isaac Sim 5 and later, where `friction` is an effort [N m].
+    """
+    loop, robot = loop_of(model), model.robot
+    effects = dict(robot.effect_values)
+    whole = max(round(loop["delay"] / step), 0)
+    rest = loop["delay"] - whole * step
+    kind = "DelayedPDActuatorCfg" if whole else "ImplicitActuatorCfg"
+    names = loop["joints"]
+
+    def table(values: list[float]) -> str:
+        return "{" + ", ".join(f"{json.dumps(n)}: {value:.6g}" for n, value in zip(names, values, strict=True)) + "}"
+
+    def of(symbol: str) -> list[float]:
+        return [effects.get(f"{symbol}{j + 1}", 0.0) for j in robot.independent]
+
+    friction = table(of("FC"))
+    lines = [
+        f"# actuators of '{one_line(robot.name)}', identified by minertia {__version__}; joint side, N m, rad, s",
+        f"from isaaclab.actuators import {kind}",
+        "",
+        "ACTUATORS = {",
+        f'    "joints": {kind}(',
+        f"        joint_names_expr={names!r},",
+        f"        stiffness={table(loop['kp'])},  # KP",
+        f"        damping={table(loop['kd'])},  # KD of the loop"
+        + (", with viscous friction, not told apart" if any(loop["damping_is_one"]) else ""),
+        f"        armature={table(of('IA'))},  # IA",
+        f"        friction={friction},  # FC, an effort from Isaac Sim 5.0 on (a coefficient before)",
+        f"        dynamic_friction={friction},  # the same: no Stribeck effect",
+        f"        viscous_friction={table(of('FV'))},  # FV",
+    ]
+    if "limit" in loop:
+        lines.append(f"        effort_limit_sim={table(loop['limit'])},")
+    if whole:
+        lines.append(f"        min_delay={whole}, max_delay={whole},  # physics steps of {step:g} s")
+    lines += ["    ),", "}"]
+    lines.append(
+        f"# delay identified: {1e3 * loop['delay']:.4g} ms; {1e3 * rest:.4g} ms of it is not in the steps above"
+    )
+    shifts = [off / kp for off, kp in zip(of("OFF"), loop["kp"], strict=True)]
+    lines.append(f"# offsets have no place there: subtract these from position targets [rad]: {table(shifts)}")
+    lines.append("# velocity_limit and saturation_effort are not identified: take them from the data sheet")
+    lines += [f"# {one_line(text)}" for text in _not_in_isaac(model, loop)]
+    return "\n".join(lines) + "\n"
+
+
+def _not_in_isaac(model: IdentifiedModel, loop: dict[str, Any]) -> list[str]:
+    """What of an identified model Isaac Lab's actuators do not hold, a sentence each."""
+    found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, IN_ISAAC, "Isaac Lab")]
+    if any(loop["ki"]):
+        found.append("the integral part of the position loops has no place there")
+    if loop["velocity_reference"]:
+        found.append("damping acts on the commanded less the measured velocity: set velocity targets, too")
+    if loop["law"] == "voltage" and "limit" in loop:
+        found.append("the limit bounds the part of the position alone, not back-EMF, which is in the damping above")
+    if loop["delay"] and loop["delay_of"] == "effort":
+        found.append("it is the effort that is late, measured positions included; delays there are those of targets")
+    if "floor" in loop:
+        found.append(f"the floor at {loop['floor']['height']:.4g} m has no place there")
+    return found

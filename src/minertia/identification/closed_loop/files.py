@@ -1,0 +1,27 @@
+"""Files of an identification from commands: position loops for simulators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from minertia.errors import MinertiaError
+from minertia.files import write_file
+from minertia.identification.closed_loop.actuators import isaac_lab_text, position_mjcf
+from minertia.identification.closed_loop.record import LOOP
+from minertia.identification.model import IdentifiedModel
+from minertia.robot.robot import Note
+
+LOOP_FILES = ("actuators.mjcf", "isaac_lab.py")
+
+
+def write_loop_files(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
+    """The position loops for simulators, where a scale is known."""
+    mjcf, isaac = LOOP_FILES
+    if model.evidence[LOOP]["gauges"] or not model.is_physical:
+        return (Note("warning", mjcf, "not written: a simulator needs a scale and bodies that can exist"),)
+    write_file(draft / isaac, isaac_lab_text(model))
+    try:
+        write_file(draft / mjcf, position_mjcf(model))
+    except MinertiaError as err:
+        return (Note("warning", mjcf, f"not written: {err}"),)
+    return ()

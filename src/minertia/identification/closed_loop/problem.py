@@ -1,0 +1,250 @@
+"""`CommandProblem`: commands and positions of joints under their position loops, whose motion is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import MinertiaError, RecordingError, expected
+from minertia.identification.audits.audit import audit
+from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
+from minertia.identification.closed_loop.files import LOOP_FILES, write_loop_files
+from minertia.identification.closed_loop.judge import command_evidence, hidden_sentences, ratios, scale
+from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
+from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
+from minertia.identification.closed_loop.solve import ServoEstimate, asked_method, solve_commands
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.measure import LAG, Measure
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.kind import LogReading, ModelParts, Problem, Section
+from minertia.identification.logs.columns import choose
+from minertia.identification.logs.readers import column_names
+from minertia.identification.logs.recording import Recording
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import Observation
+from minertia.notebook import clipped, plural
+from minertia.robot.robot import Note
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CommandProblem(Problem):
+    """Logs of commands and positions, and the unknowns of robot and servos.
+
+    servos: the unknowns, and what a simulation reads of them.
+    """
+
+    kind: ClassVar[str] = "commands"
+    measure: ClassVar[Measure] = LAG
+    has_efforts: ClassVar[bool] = False
+    ladder = None
+    campaign: Campaign
+    logs: tuple[LoopLog, ...]
+    unseen: tuple[LoopLog, ...]
+    servos: ServoModel = field(repr=False)
+
+    @classmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """Whether all fitted logs hold commands and no efforts."""
+        return isinstance(campaign, Campaign) and is_commanded(campaign)
+
+    @classmethod
+    def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> CommandProblem:
+        """Read and audit the logs, and find the unknowns."""
+        assert isinstance(campaign, Campaign)  # `takes` no other
+        tell("the logs hold commands and no efforts: fitting through the joints' position loops")
+        refuse_twins(campaign)
+        refuse_loads(campaign)
+        asked_method(campaign, None)
+        named = (*campaign.train, *campaign.validate)
+        logged = [_logged(campaign, log, tell) for log in named]
+        campaign = with_encoder(campaign, logged)
+        logs = [_read(campaign, log, recording) for log, recording in zip(named, logged, strict=True)]
+        count = len(campaign.train)
+        tell("deriving the loop")
+        servos = loop_model(campaign, min(log.period for log in logs[:count]))
+        logs = with_loads(servos, logs, named)
+        return cls(campaign, tuple(logs[:count]), tuple(logs[count:]), servos)
+
+    @property
+    def linear(self) -> LinearModel:
+        """The robot's own unknowns as columns of efforts, without those of the servos."""
+        return self.servos.linear
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns."""
+        return self.servos.names
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the positions that are measured."""
+        return self.servos.output_names
+
+    def linear_rows(self) -> tuple[Observation, Observation | None]:
+        """Refused: positions are not linear in the values."""
+        raise self.refused(
+            "rows of efforts, in which contributions of values are counted",
+            "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
+        )
+
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
+        """Values by the method of the campaign, or by another one: output-error, law, didim."""
+        method = asked_method(self.campaign, estimator)
+        return solve_commands(self.campaign, self.servos, list(self.logs), method, tell)
+
+    def settled(self, estimate: Estimate) -> CommandProblem:
+        """The problem with the unknowns that were fitted in the end."""
+        expected(estimate, ServoEstimate, "the estimate of a fit of commands", "solve")
+        fit, campaign = _servo(estimate).servo, _servo(estimate).campaign
+        return replace(self, campaign=campaign, servos=fit.model)
+
+    def evidence(self, estimate: Estimate) -> Evidence:
+        """Residuals of open simulation, of other models and of a part that is left out."""
+        return command_evidence(_servo(estimate).servo, self.logs, self.unseen)
+
+    def rows(self, estimate: Estimate) -> Observation:
+        """Derivatives of the positions by the unknowns at the values, with those of the starts of logs behind them."""
+        return _servo(estimate).servo.part
+
+    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
+        """What the motion could tell apart at the values."""
+        e, fit = estimate, _servo(estimate).servo
+        own = tuple(k for k in fit.kept if k < fit.model.count)
+        return ExcitationDiagnosis(len(e.names), e.rank, e.condition, e.scaled_condition, own, dict(e.not_excited))
+
+    def predicted(self, estimate: Estimate, log: LoopLog, residuals: Residuals) -> SimulatedLog:
+        """One of the logs in open simulation."""
+        fit = _servo(estimate).servo
+        return SimulatedLog(log, fit.model, fit.theta, residuals, DRAWN_STEP)
+
+    def linear_values(self, estimate: Estimate) -> Array:
+        """Values of the robot's own unknowns."""
+        fit = _servo(estimate).servo
+        return fit.model.linear.values(fit.model.standard(fit.theta))
+
+    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
+        """As the fit states it."""
+        return _servo(estimate).servo.covariance
+
+    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
+        """Of the model, whose evidence holds the position loops; bodies are possible ones where there are any."""
+        return command_parts(_servo(estimate).servo)
+
+    def record(self, estimate: Estimate) -> dict[str, Any]:
+        """The position loops, and what holds whatever fixed the scale."""
+        fit = _servo(estimate).servo
+        return {LOOP: loop_record(fit.model, fit.theta), "ratios": ratios(fit)}
+
+    def sections(self, estimate: Estimate) -> tuple[Section, ...]:
+        """Scale, position loops, ratios, and what this motion does not tell apart."""
+        fit = _servo(estimate).servo
+        hidden = tuple(hidden_sentences(fit))
+        keys = ("joint", "ratio", "value", "deviation", "unit")
+        rows = tuple(tuple(r[key] or "" for key in keys) for r in ratios(fit))
+        lead = (
+            "They are what a simulated servo needs, and hold whatever fixes the scale: dead zone, sag, damping over kp"
+        )
+        return (
+            Section("Scale", (scale(fit.model),)),
+            loop_section(loop_record(fit.model, fit.theta)),
+            Section("Ratios to kp", (lead,), keys, rows),
+            *([Section("What this motion does not tell apart", hidden)] if hidden else []),
+        )
+
+    def made(self, estimate: Estimate) -> dict[str, object]:
+        """Links, and steps of the simulation."""
+        fit = _servo(estimate).servo
+        steps = ", ".join(f"{log.name} {count}" for log, count in zip(self.logs, fit.steps, strict=True))
+        links = "of the robot's file" if fit.model.keeps_links else "fitted"
+        return {"links": links, "steps of the simulation between rows": steps}
+
+    @classmethod
+    def remembers(cls, model: IdentifiedModel) -> bool:
+        """Whether a model has position loops."""
+        return LOOP in model.evidence
+
+    @classmethod
+    def predict_logs(
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> tuple[SimulatedLog, ...]:
+        """Logs of commands in open simulation."""
+        return simulate_logs(model, logs, reading)
+
+    @classmethod
+    def known_sections(cls, model: IdentifiedModel) -> tuple[Section, ...]:
+        """The position loops."""
+        return (loop_section(model.evidence[LOOP]),)
+
+    @classmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """Position loops for simulators."""
+        return LOOP_FILES
+
+    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+        """Position loops for simulators, where a scale is known."""
+        return write_loop_files(model, draft)
+
+    def __repr__(self) -> str:
+        samples = sum(log.samples for log in self.logs)
+        return (
+            f"<CommandProblem of '{clipped(self.campaign.robot.name, 40)}': {plural(samples, 'sample')} of "
+            f"{plural(len(self.outputs), 'position')} from {plural(len(self.logs), 'log')}, "
+            f"{plural(len(self.names), 'unknown')}>"
+        )
+
+
+def _servo(estimate: Estimate) -> ServoEstimate:
+    assert isinstance(estimate, ServoEstimate)  # `settled` refuses others
+    return estimate
+
+
+def is_commanded(campaign: Campaign) -> bool:
+    """Whether the logs that are fitted hold commands and no efforts."""
+    return bool(campaign.train) and all(_has_commands_alone(campaign, log) for log in campaign.train)
+
+
+def _has_commands_alone(campaign: Campaign, log: Log) -> bool:
+    if isinstance(log.source, Recording):
+        return log.source.tau is None and "command" in log.source.channels
+    if log.file is None:
+        return False
+    robot = campaign.robot
+    try:
+        found = choose(column_names(log.file, campaign.map, robot), campaign.map, robot, str(log.file), effort=False)
+    except MinertiaError:
+        return False  # told by whoever reads it
+    return found.effort is None and found.command is not None
+
+
+def _logged(campaign: Campaign, log: Log, tell: Tell) -> Recording:
+    tell(f"reading {log.name}")
+    return campaign.as_logged(log, effort=False)
+
+
+def _read(campaign: Campaign, log: Log, logged: Recording) -> LoopLog:
+    """The log as it is simulated; positions that cannot be radians would make nonsense of every value."""
+    findings = audit(logged, campaign.robot)
+    wrong = next((f for f in findings if f.check == "degrees"), None)
+    if wrong is not None:
+        raise RecordingError(
+            f'{wrong.text} (then state angle = "deg" in [columns]; convert parts of a range, -100 to 100, first)',
+            file=log.name,
+            column=wrong.channel or None,
+        )
+    return replace(made_log(campaign, log.name, logged), findings=findings)

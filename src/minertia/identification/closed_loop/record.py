@@ -1,0 +1,151 @@
+"""Position loops as a model remembers them: as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.codegen.rollout.effects import SIMULATED
+from minertia.codegen.rollout.floor import FLOOR
+from minertia.codegen.rollout.task import OF_SPRINGS
+from minertia.errors import SolverFailed
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.command import UNKNOWN, Command
+from minertia.identification.campaigns.floor import Floor
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.judge import ratios
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.kind import ModelParts, Section
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.physical.consistency import physical_space
+from minertia.identification.physical.fit import nearest_with_base
+from minertia.identification.problem.ladder import START
+from minertia.identification.remembered import is_possible
+from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.joint import Elastic
+from minertia.robot.robot import Robot
+
+Array = NDArray[np.float64]
+LOOP = "loop"  # key of a model's evidence that holds its position loops
+
+
+def command_parts(fit: LoopFit) -> ModelParts:
+    """What a model to save, simulate and generate code from is made of; its evidence holds the position loops."""
+    model, theta = fit.model, fit.theta
+    slopes = model.standard_slopes()
+    standard, is_physical = _standard(model, theta)
+    values, covariance = model.linear.values(standard), np.asarray(slopes @ fit.covariance @ slopes.T)
+    further = {LOOP: loop_record(model, theta), "ratios": ratios(fit), "standard_excess": 0.0}
+    linear = replace(model.linear, robot=_sprung(model, theta))
+    return ModelParts(linear, values, covariance, standard, is_physical, further)
+
+
+def _sprung(model: ServoModel, theta: Array) -> Robot:
+    """The robot with the stiffness and damping that were found at its elastic joints."""
+    robot, values = model.robot, model.atom_values(theta)
+    joints = list(robot.joints)
+    for j in model.layout.elastic:
+        found = Elastic(1 / float(values[model.index("cj", j)]), float(values[model.index("dj", j)]))
+        joints[robot.independent[j]] = replace(joints[robot.independent[j]], elastic=found)
+    return replace(robot, joints=tuple(joints))
+
+
+def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
+    """All standard parameters, and whether a robot can have them; fitted links are bodies with these efforts."""
+    standard = model.standard(theta)
+    if not model.keeps_links:
+        rotors = [f"IA{j + 1}" for j in model.layout.elastic]
+        known = {name: standard[name] for name in rotors if name in standard}
+        space = physical_space(model.linear, None, known, np.ones(model.robot.n)).free()
+        try:
+            x = nearest_with_base(space, model.linear.values(standard))
+            standard = dict(zip(model.linear.standard, x.tolist(), strict=True))
+        except SolverFailed:
+            pass
+    return standard, is_possible(model.robot, standard)
+
+
+def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> tuple[ServoModel, Array]:
+    """The position loops of a model that was saved, with nothing left to fit but a delay that is known already."""
+    loop = model.evidence[LOOP]
+    given: dict[str, Any] = {key: loop[key] for key in ("law", "hold", "delay_of", "velocity_reference")}
+    given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop}
+    if loop["law"] == "p":
+        given["kd"] = 0.0
+    if loop["law"] != "pid":
+        given["ki"] = 0.0
+    robot = model.robot
+    campaign = replace(campaign, command=Command(**given, delay=UNKNOWN), floor=Floor(**loop.get("floor", {})))
+    made = loop_model(replace(campaign, robot=robot, links="robot", effects=_own_effects(robot), fix={}), period)
+    values = dict(robot.effect_values)
+    values |= {"delay": float(loop["delay"]), **loop.get("elastic", {}).get("values", {})}
+    return made, np.array([values.get(name, 0.0) for name in made.names])
+
+
+def _own_effects(robot: Robot) -> tuple[Any, ...]:
+    """The usual effects, and all others that a robot has and a loop simulates."""
+    more = [
+        {"kind": symbol, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        for j, own in enumerate(robot.effects)
+        for symbol, value in own.items()
+        if value and symbol in SIMULATED and not BY_SYMBOL[symbol].is_standard
+    ]
+    return (*START, *more)
+
+
+def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
+    """The position loops of a robot, as plain data."""
+    values, command = model.atom_values(theta), model.command
+    n = model.robot.n
+    limit = command.each("limit", n)
+    found: dict[str, Any] = {
+        "law": command.law,
+        **{name: model.of_kind(name, values).tolist() for name in ("kp", "kd", "ki")},
+        "delay": float(values[model.places["delay"][0]]),
+        "delay_of": command.delay_of,
+        "hold": command.hold,
+        "zeros": model.of_kind("zero", values).tolist(),
+        "velocity_reference": command.velocity_reference,
+        "joints": list(model.robot.coordinate_names),
+        "damping_is_one": [f"KD{j + 1}+FV{j + 1}" in model.names or "KD+FV" in model.names for j in range(n)],
+        "gauges": [model.robot.coordinate_names[j] for j in model.gauges],
+    }
+    found |= {} if None in limit else {"limit": [float(v) for v in limit]}
+    if model.floor.touches:
+        below = dict(zip(FLOOR, model.of_kind("floor", values).tolist(), strict=True))
+        found["floor"] = {"touches": list(model.floor.touches), **below}
+    return found | ({"elastic": _elastic_record(model, values)} if model.layout.elastic else {})
+
+
+def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
+    """Elastic joints [N m/rad, N m s/rad; N/m, N s/m], and everything of them that a simulation reads, by name."""
+    layout, names = model.layout, model.robot.coordinate_names
+    numbers = {kind: [float(values[model.index(kind, j)]) for j in layout.elastic] for kind in (*OF_SPRINGS, "IA")}
+    return {
+        "joints": [names[j] for j in layout.elastic],
+        "stiffness": [1 / c for c in numbers["cj"]],
+        "damping": numbers["dj"],
+        "rest": numbers["rj"],
+        "encoder": layout.encoder,
+        "feedback": layout.feedback,
+        "values": {
+            f"{kind.upper()}{j + 1}": own[k] for kind, own in numbers.items() for k, j in enumerate(layout.elastic)
+        },
+    }
+
+
+def loop_section(loop: Mapping[str, Any]) -> Section:
+    """The position loops of a record, as a part of a page."""
+    columns = [key for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop]
+    rows = tuple((joint, *(float(loop[key][j]) for key in columns)) for j, joint in enumerate(loop["joints"]))
+    late = f"the {loop['delay_of']} is late by {1e3 * loop['delay']:.3g} ms"
+    held = "each command is held until the next" if loop["hold"] == "zero" else "commands are joined linearly"
+    told = [f"Law: {loop['law']}; {late}; {held}", "Joint side, in N m and rad, N and m where a joint slides, and s"]
+    one = [joint for joint, is_one in zip(loop["joints"], loop["damping_is_one"], strict=True) if is_one]
+    told += [f"kd holds viscous friction, too: {', '.join(one)}"] if one else []
+    return Section("Position loops", tuple(told), ("joint", *columns), rows)

@@ -1,0 +1,139 @@
+"""Values of the unknowns of commands, with the choices that a first fit asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import CampaignError, MinertiaError, UnknownName
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.command import SAME, UNKNOWN
+from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.closed_loop.build import loop_model
+from minertia.identification.closed_loop.elasticity import elasticity_notes
+from minertia.identification.closed_loop.fit import output_error
+from minertia.identification.closed_loop.found import LoopFit
+from minertia.identification.closed_loop.judge import loose_gains
+from minertia.identification.closed_loop.law import didim, law_fit
+from minertia.identification.closed_loop.logs import LoopLog
+from minertia.identification.closed_loop.model import ServoModel
+from minertia.identification.closed_loop.placed_friction import with_placed_friction
+from minertia.identification.estimators import table_name
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.problem.linear import symbol_of
+from minertia.identification.problem.solve import inverse
+
+Array = NDArray[np.float64]
+NOTE = "the logs hold commands and no efforts: fitted through the joints' position loops"
+
+
+@dataclass(frozen=True, repr=False)
+class ServoEstimate(Estimate):
+    """An estimate from commands: the fit of the position loops, and the campaign with the choices it asked for."""
+
+    servo: LoopFit = field(kw_only=True)
+    campaign: Campaign = field(kw_only=True)
+
+
+def solve_commands(
+    campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
+) -> ServoEstimate:
+    """Fit the position loops, change what the logs do not tell, and look for what is missing."""
+    period = min(log.period for log in logs)
+    fit, notes = fitted(servos, logs, method), []
+    for change in (_with_same_gains, _without_offsets):
+        changed = change(campaign, fit)
+        if changed is not None:
+            campaign, note = changed
+            fit = fitted(loop_model(campaign, period), logs, method)
+            notes.append(note)
+    tell("looking for friction that changes with the position")
+    placed = with_placed_friction(campaign, fit, logs)
+    if placed is not None:
+        campaign, fit, note = placed
+        notes.append(note)
+    tell("looking for elastic joints")
+    fit = replace(fit, notes=(*notes, *fit.notes, *elasticity_notes(campaign, fit, logs)))
+    return _estimate(fit, campaign, method)
+
+
+def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
+    """The method that is asked for; refused where an estimator of efforts would have no effect."""
+    asked = campaign.estimator if estimator is None else estimator
+    if isinstance(asked, str) and asked in ("output-error", *METHODS):
+        return asked
+    if not isinstance(asked, str) or table_name(asked) not in ("auto", "wls"):
+        word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
+        raise CampaignError(
+            f"the estimator {word} does not fit commands: state method in [command], and links = "
+            '"physical" in [model] for bodies that can exist'
+        )
+    return campaign.command.method
+
+
+def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
+    """The campaign with one kp for all joints where some of them have no scale of their own, and why."""
+    loose = loose_gains(fit)
+    if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
+        return None
+    return replace(campaign, command=replace(campaign.command, kp=SAME)), (
+        f"{', '.join(loose)} had no scale of {'its' if len(loose) == 1 else 'their'} own (deviation above 30 %): "
+        "the servos were taken to be the same, with one kp"
+    )
+
+
+def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
+    """The campaign without offsets where these can take the place of the weights that give kp its scale, and why."""
+    loose = loose_gains(fit)
+    offsets = [name for name in fit.model.names if symbol_of(name) == "OFF"]
+    if not loose or not offsets or not fit.model.keeps_links:
+        return None
+    return replace(campaign, fix={**campaign.fix, **dict.fromkeys(offsets, 0.0)}), (
+        f"{', '.join(loose)} had no scale beside offsets (deviation above 30 %), which stand for weights here: offsets "
+        "were taken to be zero, as of servos whose commands and encoders share their zeros"
+    )
+
+
+METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {"law": law_fit, "didim": didim}
+
+
+def fitted(model: ServoModel, logs: list[LoopLog], method: str) -> LoopFit:
+    """A fit by one of the methods; of the quick ones the positions tell deviations and residuals all the same."""
+    if method == "output-error":
+        return output_error(model, logs)
+    if method not in METHODS:
+        raise UnknownName("method without efforts", method, ("output-error", *METHODS))
+    theta = METHODS[method](model, logs)
+    if theta is None:
+        raise MinertiaError("the efforts of the law cannot be fitted: nothing moved in these logs")
+    return output_error(model, logs, theta, iterate=False)
+
+
+def _estimate(fit: LoopFit, campaign: Campaign, method: str) -> ServoEstimate:
+    own = [k for k in fit.kept if k < fit.model.count]
+    R = fit.part.triangle(fit.sigma)[:-1, :-1]
+    A = R[:, : len(own)]
+    scaled = A / np.linalg.norm(A, axis=0)
+    white = inverse(R)
+    covariance = np.zeros((fit.model.count, fit.model.count))
+    covariance[np.ix_(own, own)] = (white @ white.T)[: len(own), : len(own)]
+    return ServoEstimate(
+        names=fit.model.names,
+        classes=tuple("combination" if "+" in name else "alone" for name in fit.model.names),
+        beta=fit.theta,
+        covariance=covariance,
+        sigma=fit.sigma,
+        estimator=method,
+        rank=len(own),
+        condition=float(np.linalg.cond(A)),
+        scaled_condition=float(np.linalg.cond(scaled)),
+        not_excited=fit.hidden,
+        notes=(NOTE,),
+        part=fit.part,
+        servo=fit,
+        campaign=campaign,
+    )

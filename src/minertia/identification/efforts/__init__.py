@@ -1,0 +1,1 @@
+"""The kind of problem whose rows are measured efforts."""

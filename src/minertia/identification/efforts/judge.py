@@ -1,0 +1,285 @@
+"""Evidence for an estimate from efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.campaigns.judged import JudgedMotion
+from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.efforts.build import EffortRows
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
+from minertia.identification.evidence.doubts import Doubts, doubts
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part
+from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
+from minertia.identification.evidence.log_noise import white_noise
+from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, shared_part
+from minertia.identification.evidence.parameters import (
+    ParameterEvidence,
+    data_alone,
+    over_recordings,
+    parameter_evidence,
+)
+from minertia.identification.evidence.plausibility import implausible
+from minertia.identification.evidence.residuals import (
+    Residuals,
+    pooled,
+    residuals_of_arrays,
+    training_residuals,
+)
+from minertia.identification.evidence.rivals import rivals
+from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
+from minertia.identification.evidence.trial import trial_of
+from minertia.identification.logs.recording import SI
+from minertia.identification.physical.fit import NOT_FOUND
+from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.observation import Observation, observe
+from minertia.identification.problem.prediction import load_efforts, predict
+from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
+
+Array = NDArray[np.float64]
+UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
+FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
+LOOKED_AT = 2  # parts of a log whose noise is looked at
+OFFSET = "OFF"  # no friction
+
+
+def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
+    """What an estimate predicts well and badly, and how well each value is known."""
+    fit, part = estimate.fit, estimate.part
+    assert fit is not None and part is not None
+    widths = _spread(problem, estimate)
+    alone = data_alone(problem.free, problem.excitation.independent) if estimate.fills_gaps else None
+    parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), alone)
+    counted = _on_training(problem, estimate)
+    training = pooled("training", counted)
+    unseen, changes = _unseen(problem, estimate, _prediction_covariance(estimate, parameters, widths), training)
+    found = _doubts(problem)
+    theirs = rivals(problem.observation) if problem.unseen else {}
+    return Evidence(
+        training=training,
+        logs=tuple(r for r, _ in counted),
+        parameters=parameters,
+        left_out=left_out_error(part, fit.sigma, fit.refit, problem.in_torques(part))
+        if part.count
+        else NOTHING_LEFT_OUT,
+        unseen=unseen,
+        rivals={
+            name: tuple(residuals_on(problem.linear, beta, log)[0] for log in problem.unseen)
+            for name, beta in theirs.items()
+        },
+        not_excited=estimate.not_excited,
+        spread=widths,
+        suspicions=found.suspicions,
+        faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions else changes)),
+        remarks=_remarks(problem, estimate, unseen),
+        not_judged=found.not_judged,
+        friction=friction_part(problem.observation, estimate.beta),
+    )
+
+
+def _doubts(problem: EffortRows) -> Doubts:
+    """What the rows of the logs say against the set-up and the motion."""
+    if wrong_units((*problem.logs, *problem.unseen)) is not None:
+        return Doubts()
+    units = {log.recording.effort_unit for log in problem.logs if log.recording is not None}
+    unseen = [trial_of(problem.linear, [log.motion]) for log in problem.unseen]
+    fitted = trial_of(problem.linear, [log.motion for log in problem.logs], in_newtons=units <= {SI})
+    with np.errstate(all="ignore"):
+        return doubts(fitted, [trial for trial in unseen if trial is not None])
+
+
+def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residuals, int]]:
+    """Residuals of each fitted log and its samples; a log that was given as a motion is judged as the fit saw it."""
+    found = []
+    for k, log in enumerate(problem.logs):
+        own = problem.observation.only([k])
+        if log.judged is None and own.row_names == problem.linear.row_names:
+            found.append((training_residuals(own, estimate.beta, log.name), own.samples))
+        else:
+            found.append(residuals_on(problem.linear, estimate.beta, log))
+    return found
+
+
+def _spread(problem: EffortRows, estimate: Estimate) -> Spread | None:
+    """Widths under correlated residuals, where the data alone determine the fit."""
+    fit, part = estimate.fit, estimate.part
+    assert fit is not None and part is not None
+    blocks = sum(len(log.counts) for log in part.logs)
+    if not part.count or problem.excitation.rank < part.count or blocks < FEWEST_BLOCKS:
+        return None
+    return spread(part, fit.beta, fit.sigma)
+
+
+def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Residuals, int]:
+    """Residuals of values on one log, as it is judged, and over how many samples.
+
+    A log that was given as a motion is judged as it is fitted.
+    """
+    if log.judged is None:
+        load = load_efforts(model, beta, states(log.motion)) if model.choice.needs_load else None
+        seen = observe(model, [judged_motion(log.motion)], names=[log.name], load=load)
+        return training_residuals(seen, beta, log.name), seen.samples
+    samples = states(log.motion)
+    pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]
+    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
+    noise = [_noise_of(part) for part in islice(log.judged.parts(), LOOKED_AT)]
+    return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
+
+
+def _noise_of(part: JudgedMotion) -> Array:
+    """Noise of each effort of a part of a log, in the unit and the band in which it is judged."""
+    tau, t = np.asarray(part.tau, float), part.t
+    tau = part.recording.in_log_unit(tau) if part.evaluation.log_unit else tau
+    rate = (len(t) - 1) / max(float(t[-1] - t[0]), 1e-9)
+    return white_noise(tau[:, list(part.rows)], rate, part.evaluation.cutoff_hz)
+
+
+def friction_part(observation: Observation, beta: Array) -> float:
+    """Part of the fitted effort that friction takes, offsets aside."""
+    model = observation.model
+    own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
+    whole = float(np.linalg.norm(observation.totals[:, :, -1]))
+    return float(np.linalg.norm(observation.totals[:, :, own] @ beta[own])) / whole if own and whole > 0 else 0.0
+
+
+def _unseen(
+    problem: EffortRows, estimate: Estimate, covariance: Array, training: Residuals
+) -> tuple[tuple[Residuals, ...], tuple[str, ...]]:
+    """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted.
+
+    Then sentences on what changed between the logs.
+    """
+    reach = fitted_reach(problem.observation)
+    found, changes = [], []
+    for log in problem.unseen:
+        residuals = residuals_on(problem.linear, estimate.beta, log)[0]
+        blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
+        unknown = unknown_part(problem.linear, estimate.beta, covariance, blocks)
+        levels = {"seen": residuals.relative, "unknown": unknown}
+        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks, **levels)
+        found.append(replace(residuals, remarks=told))
+        changes.append(changed(residuals, training, unknown, _load_of(problem, estimate, log)))
+    return tuple(found), tuple(sentence for sentence in changes if sentence is not None)
+
+
+def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
+    """The load that would explain best what is left of a log."""
+    trial = trial_of(problem.linear, [log.motion])
+    if trial is None or problem.linear.choice.needs("temperature"):
+        return None
+    motion = PlainMotion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
+    return carried_load(trial, predict(problem.linear, estimate.beta, motion))
+
+
+def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
+    """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
+    covariance = np.array(estimate.covariance)
+    if widths is not None and estimate.part is not None and not estimate.fills_gaps:
+        own = [estimate.names.index(name) for name in estimate.part.names]
+        covariance[np.ix_(own, own)] = widths.stated  # slow noise also ties values together otherwise than white noise
+    wanted = {p.name: p.deviation for p in parameters}
+    known = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.array([wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, known, strict=True)])
+    return np.asarray(covariance * np.outer(scale, scale))
+
+
+def _prediction_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
+    """Covariance that predictions have: of values held by a prior their own, else what correlated residuals make of it.
+
+    Deviations of single values that the data alone leave open say nothing of the efforts, in which a prior holds them.
+    """
+    if not estimate.fills_gaps:
+        return correlated_covariance(estimate, parameters, widths)
+    wider = float(np.median(widths.inflation)) if widths is not None else 1.0
+    return np.asarray(estimate.covariance * max(wider, 1.0) ** 2)
+
+
+def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
+    """What alone makes a model not good."""
+    fit = estimate.fit
+    assert fit is not None
+    found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
+    if fit.verdict.get("status") == NOT_FOUND:
+        found.append(str(fit.verdict["sentence"]))
+    elif not fit.standard:
+        found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
+    return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _overlaps(problem: EffortRows) -> Iterator[str]:
+    """Logs that are called unseen and share rows with fitted ones."""
+    for log in problem.unseen:
+        for fitted in problem.logs:
+            if log.prints is None or fitted.prints is None or log.motion is fitted.motion:
+                continue
+            part, noise = shared_part(log.prints, fitted.prints), copied_part(_rows(log), _rows(fitted))
+            if part > SHARED or noise > COPIED_PART:
+                what = f"{part:.0%} of its rows" if part >= noise else f"the noise of {noise:.0%} of its rows"
+                yield (
+                    f"{log.name} shares {what} with {fitted.name}, which was fitted: it is a copy, not unseen, and "
+                    "cannot judge the fit; name another log in validate"
+                )
+                break
+
+
+def _repeats(problem: EffortRows) -> Iterator[str]:
+    """Logs that are unseen and move as a fitted one."""
+    for log in problem.unseen:
+        same = [f.name for f in problem.logs if f.motion is not log.motion and moves_alike(_rows(log), _rows(f))]
+        if same:
+            yield (
+                f"{log.name} is the same motion as {same[0]}, which was fitted: it shows that the robot repeats "
+                "itself, and little of how other motion is predicted"
+            )
+
+
+def _rows(log: PreparedLog) -> LoggedRows:
+    """A log as it was written, or as its motion was given."""
+    if log.recording is not None:
+        return LoggedRows(log.recording.t, log.recording.q, log.recording.efforts())
+    block = next(iter(blocks_of(log.motion)))
+    return LoggedRows(*(np.asarray(a, float) for a in (block.t, block.q, block.tau)))
+
+
+def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
+    """A sentence where a log can hardly be in the units that it was read in."""
+    found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
+    if not found:
+        return None
+    name, first = found[0]
+    others = f" (and {len(found) - 1} more of this kind)" if len(found) > 1 else ""
+    return f"{name}, {first.channel}: {first.text}{others}"
+
+
+def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
+    """What is odd about the logs that were only predicted."""
+    told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
+    doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
+    return (*told, *(doubt for doubt in doubts if doubt is not None))
+
+
+def _load_doubt(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> str | None:
+    """A sentence where a log is predicted better without the load that it is said to have."""
+    if log.judged is None or log.judged.carried is None:
+        return None
+    left = [0.0, 0.0]
+    for block in log.judged.parts():
+        predicted = predict(problem.linear, estimate.beta, block)
+        for k, judged in enumerate((block, replace(block, carried=None))):
+            measured, own = judged.compared(predicted)
+            left[k] += float(np.sum((measured - own) ** 2))
+    if left[0] <= left[1]:
+        return None
+    return (
+        f"{log.name} is predicted better without its load ({(left[1] / left[0]) ** 0.5:.2g} times the residual): is "
+        "the load where the campaign says, and was the controller told of it?"
+    )

@@ -1,0 +1,97 @@
+"""Efforts of a log as a model predicts them, through the filter in which they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.judged import JudgedMotion
+from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.efforts.judge import residuals_on
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.kind import Curves, PredictedLog
+from minertia.identification.logs.recording import SI
+from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.identification.problem.prediction import predict
+from minertia.identification.problem.rows import blocks_of, states
+from minertia.robot.effects import BY_SYMBOL
+
+Array = NDArray[np.float64]
+OWN_UNIT = {"revolute": "N m", "prismatic": "N"}
+
+
+@dataclass(frozen=True)
+class PredictedEfforts(PredictedLog):
+    """A log, the model with its values, and what these leave of it; of a log in blocks the first one is drawn."""
+
+    log: PreparedLog
+    linear: LinearModel
+    beta: Array
+    residuals: Residuals
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the log."""
+        return self.log.name
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
+        """What its audit found."""
+        return self.log.findings
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the efforts."""
+        return self.linear.row_names
+
+    def nominal(self) -> Residuals | None:
+        """Residuals of the robot file's own values."""
+        if not self.linear.robot.has_parameters:
+            return None
+        return residuals_on(self.linear, self.linear.nominal(), self.log)[0]
+
+    def curves(self) -> Curves:
+        """Through the evaluation filter; of a log that was given as a motion, as it was given."""
+        model, log = self.linear, self.log
+        if log.judged is None:
+            block = next(blocks_of(log.motion))
+            predicted = predict(model, self.beta, block, samples=states(log.motion))
+            return Curves(block.t, np.asarray(block.tau)[:, list(model.rows)], predicted, self._units())
+        part = next(iter(log.judged.parts()))
+        measured, predicted = self._compared(part, self.beta)
+        nominal = self._compared(part, model.nominal())[1] if model.robot.has_parameters else None
+        friction = np.array([v if _is_friction(n) else 0.0 for n, v in zip(model.names, self.beta, strict=True)])
+        curves = None
+        if np.any(friction):
+            rest = self._compared(part, self.beta - friction)[1]
+            curves = measured - rest, predicted - rest
+        patterns = _at_outputs(model, part, part.q), _at_outputs(model, part, part.qd)
+        return Curves(part.times, measured, predicted, self._units(), nominal, patterns, curves)
+
+    def _compared(self, part: JudgedMotion, beta: Array) -> tuple[Array, Array]:
+        return part.compared(predict(self.linear, beta, part, samples=states(self.log.motion)))
+
+    def _units(self) -> tuple[str, ...]:
+        unit = SI if self.log.judged is None else self.log.judged.unit
+        kinds = {joint.name: joint.kind for joint in self.linear.robot.joints}
+        names = self.linear.row_names
+        return tuple(OWN_UNIT.get(kinds.get(name, ""), "N or N m") if unit == SI else unit for name in names)
+
+
+def _at_outputs(model: LinearModel, part: JudgedMotion, values: Array) -> Array:
+    """Positions or velocities of the joints of the efforts at the times that are compared; NaN at a floating base."""
+    names: Sequence[str] = model.robot.coordinate_names
+    found = np.full((len(part.times), len(model.row_names)), np.nan)
+    for row, name in enumerate(model.row_names):
+        if name in names:
+            found[:, row] = np.interp(part.times, part.t, values[:, names.index(name)])
+    return found
+
+
+def _is_friction(name: str) -> bool:
+    effect = BY_SYMBOL.get(symbol_of(name))
+    return effect is not None and set(effect.inputs) <= {"qd"}

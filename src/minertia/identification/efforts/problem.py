@@ -1,0 +1,127 @@
+"""`EffortProblem`: the kind of problem whose rows are measured efforts, linear in the unknowns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.prepare import PreparedCampaign, PreparedLog, Tell
+from minertia.identification.efforts.build import EffortRows, build_rows
+from minertia.identification.efforts.files import robot_files, urdf_loss, write_robot_files
+from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
+from minertia.identification.efforts.model import standard_parameters
+from minertia.identification.efforts.prediction import PredictedEfforts
+from minertia.identification.efforts.solve import solve_efforts
+from minertia.identification.efforts.validate import predicted_efforts
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.extrapolation import fitted_reach
+from minertia.identification.evidence.measure import EFFORT, Measure
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.kind import LogReading, ModelParts, Problem
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.identification.problem.observation import Observation
+from minertia.robot.robot import Note
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class EffortProblem(EffortRows, Problem):
+    """The linear problem of a campaign; its fields are those of `EffortRows`."""
+
+    kind: ClassVar[str] = "efforts"
+    measure: ClassVar[Measure] = EFFORT
+
+    @classmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """Whatever no other kind takes: logs are read as efforts, and refused where they have none."""
+        return True
+
+    @classmethod
+    def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortProblem:
+        """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
+        rows = build_rows(campaign, tell)
+        return cls(**{field.name: getattr(rows, field.name) for field in fields(rows)})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the rows of a sample: of the efforts, or of the power of all of them."""
+        return self.observation.row_names
+
+    def linear_rows(self) -> tuple[Observation, Observation | None]:
+        """Rows of the unknowns that are not known, of fitted and of unseen logs."""
+        return self.free, self.unseen_observation()
+
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> Estimate:
+        """Values of the unknowns by the campaign's estimator, or by another one."""
+        return solve_efforts(self, estimator)
+
+    def evidence(self, estimate: Estimate) -> Evidence:
+        """Residuals, deviations, folds, rivals and doubts."""
+        return effort_evidence(self, estimate)
+
+    def rows(self, estimate: Estimate) -> Observation:
+        """The triangles of all unknowns, whatever their values."""
+        return self.observation
+
+    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
+        """What the motion can tell apart, whatever the values."""
+        return self.excitation
+
+    def predicted(self, estimate: Estimate, log: PreparedLog, residuals: Residuals) -> PredictedEfforts:
+        """One of the logs as an estimate predicts it."""
+        return PredictedEfforts(log, self.linear, estimate.beta, residuals)
+
+    def linear_values(self, estimate: Estimate) -> Array:
+        """The values themselves."""
+        return estimate.beta
+
+    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
+        """With the deviations of the evidence."""
+        return correlated_covariance(estimate, evidence.parameters, evidence.spread)
+
+    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
+        """Of the model; physical: look for standard parameters that a robot can have."""
+        standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
+        further = {
+            "standard_excess": excess,
+            "rivals": {name: [r.to_dict() for r in rs] for name, rs in evidence.rivals.items()},
+            "reach": fitted_reach(self.observation).to_dict(),
+        }
+        covariance = self.covariance(estimate, evidence)
+        return ModelParts(self.linear, estimate.beta, covariance, standard, is_physical, further)
+
+    def losses(self, model: IdentifiedModel) -> tuple[str, ...]:
+        """What a URDF has no place for."""
+        lost = urdf_loss(self.observation, model)
+        return () if lost is None else (f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo",)
+
+    @classmethod
+    def remembers(cls, model: IdentifiedModel) -> bool:
+        """Whatever no other kind remembers."""
+        return True
+
+    @classmethod
+    def predict_logs(
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> tuple[PredictedEfforts, ...]:
+        """Logs as a model predicts them, with remarks on how far they leave its own."""
+        return predicted_efforts(model, logs, reading)
+
+    @classmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """The robot's own file, and an MJCF beside a URDF."""
+        return robot_files(campaign.robot)
+
+    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+        """The robot's own file with the new parameters."""
+        return write_robot_files(self.observation, model, draft, out)

@@ -1,0 +1,86 @@
+"""Values of the unknowns of efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from minertia.errors import CampaignError, MinertiaError
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.efforts.build import EffortRows
+from minertia.identification.estimators import named_estimator, table_name
+from minertia.identification.estimators.estimate import Estimate, Fit
+from minertia.identification.estimators.estimator import Estimator, Known
+from minertia.identification.model_file import is_model_file, read_model
+from minertia.identification.problem.observation import Observation
+from minertia.robot.read import read_robot
+from minertia.robot.robot import Robot
+from minertia.threads import one_thread
+
+
+def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Estimate:
+    """Fit the unknowns of a problem with the campaign's estimator, or another one by name or as an object."""
+    campaign = problem.campaign
+    asked = campaign.estimator if estimator is None else estimator
+    options = campaign.options if estimator is None else {}
+    made = named_estimator(asked, **options) if isinstance(asked, str) else asked
+    with one_thread():
+        informed = made.informed(problem.linear, Known(prior_values(campaign), campaign.fix))
+        choice = informed.chosen(problem.free)
+        chosen, found = choice.estimator, problem.excitation
+        part = problem.free if chosen.fills_gaps else problem.free.reduced(found.independent)
+        fit = _fitted(chosen, part)
+    return Estimate(
+        names=problem.names,
+        classes=problem.linear.classes,
+        beta=part.expand(fit.beta),
+        covariance=part.expand_covariance(fit.covariance),
+        sigma=fit.sigma,
+        estimator=choice.name or (table_name(asked) if isinstance(asked, str) else type(asked).__name__),
+        rank=found.rank,
+        condition=found.condition,
+        scaled_condition=found.scaled_condition,
+        fixed=problem.fixed,
+        not_excited=found.not_excited,
+        standard=fit.standard,
+        verdict=fit.verdict,
+        notes=(*(() if problem.ladder is None else problem.ladder.notes), *choice.notes, *fit.notes),
+        fit=fit,
+        part=part,
+        fills_gaps=chosen.fills_gaps,
+    )
+
+
+def _fitted(chosen: Estimator, part: Observation) -> Fit:
+    """The fit, refused where its numbers run out of digits."""
+    try:
+        fit = chosen.fit(part)
+    except np.linalg.LinAlgError:
+        fit = None
+    if fit is None or not (np.isfinite(fit.beta).all() and np.isfinite(fit.covariance).all()):
+        raise MinertiaError(
+            "the fit has no solution in numbers: its options, or the size of the efforts, positions or fixed values, "
+            "leave no digits; look at the units, or fit with --estimator weighted"
+        )
+    return fit
+
+
+def prior_values(campaign: Campaign) -> dict[str, float] | None:
+    """What estimators may be drawn to, by full names of standard parameters."""
+    prior = campaign.robot if campaign.prior == "robot" else campaign.prior
+    if isinstance(prior, str | Path):
+        prior = _read_prior(campaign.robot, Path(prior))
+    if isinstance(prior, Robot):
+        return dict(zip(prior.columns(True, True), prior.parameter_vector(True, True).tolist(), strict=True))
+    return None if prior is None else dict(prior)
+
+
+def _read_prior(robot: Robot, path: Path) -> Mapping[str, float] | Robot:
+    if is_model_file(path):
+        return dict(read_model(path).standard)
+    other = read_robot(path)
+    if other.n_joints != robot.n_joints:
+        raise CampaignError(f"the prior has {other.n_joints} joints where the robot has {robot.n_joints}", file=path)
+    return other

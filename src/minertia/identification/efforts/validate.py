@@ -1,0 +1,36 @@
+"""Logs of efforts as a model predicts them that was identified before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.campaigns.prepare import PreparedLog, prepare_campaign
+from minertia.identification.efforts.judge import residuals_on
+from minertia.identification.efforts.prediction import PredictedEfforts
+from minertia.identification.evidence.extrapolation import Reach, remarks
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.kind import LogReading
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.problem.rows import blocks_of
+from minertia.identification.remembered import campaign_like, fitted_before
+
+
+def predicted_efforts(
+    model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+) -> tuple[PredictedEfforts, ...]:
+    """Logs read, repaired, filtered and judged as the campaign of a model says, nothing fitted."""
+    ready = prepare_campaign(campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn), reading.tell)
+    reading.tell("predicting")
+    return tuple(PredictedEfforts(log, model.linear, model.beta, _validated(model, log)) for log in ready.validate)
+
+
+def _validated(model: IdentifiedModel, log: PreparedLog) -> Residuals:
+    residuals = residuals_on(model.linear, model.beta, log)[0]
+    told = fitted_before(model, log.name)
+    if "reach" in model.evidence:
+        reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
+        blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
+        told += remarks(model.linear, model.beta, model.covariance, reach, training, blocks, seen=residuals.relative)
+    return replace(residuals, remarks=told)

@@ -1,0 +1,65 @@
+"""`Measure`: what the residuals of a kind of problem are compared with, and how much of it a good model may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from minertia.identification.evidence import thresholds as at
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What residuals are relative to, in words, and what a verdict allows.
+
+    word: the quantity.  unit: of its residuals.  predicts: what a model predicts.  about: how the relative residual is
+    made, for pages.  curves: what is drawn over time.
+    worse, better: times another model's residual from which a model is worse, and part of it up to which it is better.
+    most: what may be left of it where friction takes such a part; joint: of one joint, where such a part is left of
+    all.  knows_noise: whether logs tell theirs, so that joints that have hardly more of it say nothing.
+    advice: what may leave that much, and where to look if more is left.
+    """
+
+    word: str
+    unit: str
+    predicts: str
+    about: str
+    curves: str
+    worse: float
+    better: float
+    most: Callable[[float], float]
+    joint: Callable[[float], float]
+    knows_noise: bool
+    advice: str
+
+
+EFFORT = Measure(
+    word="effort",
+    unit="N m, N where a joint slides; as logged where gains are not known",
+    predicts="efforts",
+    about="Norm of the residual over norm of the effort, prediction and measurement through the same evaluation "
+    "filter. Logs named here were not fitted; the nominal model has the robot file's own parameters.",
+    curves="Efforts",
+    worse=at.WORSE,
+    better=1 / at.BETTER,
+    most=at.bound,
+    joint=lambda left: at.LARGE_JOINT if left < at.SMALL else at.SMALL,
+    knows_noise=True,
+    advice="a robot with this much friction may leave: look at the curves (columns, units, a load, limits of the "
+    "drives, coupled joints, a base that moves)",
+)
+LAG = Measure(
+    word="lag",
+    unit="rad or m",
+    predicts="positions",
+    about="Norm of measured less simulated positions over norm of how far the joints are from their commands (their "
+    "lag), in open simulation of each log from its start; 100 % is a joint that follows its command at once.",
+    curves="Distance from the command",
+    worse=at.TIE,
+    better=1.0,
+    most=lambda friction: at.LAG_MOST,
+    joint=lambda left: at.LAG_JOINT,
+    knows_noise=False,
+    advice="a model of servos may leave: look at the curves (law, limits and delay of the servos, columns of the "
+    "commands, contact, elastic joints)",
+)

@@ -1,0 +1,260 @@
+"""`Problem`: how rows come about, what is unknown, how it predicts, what residuals are compared with.
+
+A kind of problem is a folder with a class derived from `Problem`, and one row in `kinds.KINDS`.  Every verb
+(`build_problem`, `solve`, `judge`, `validate`, ...) and every page asks that class and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import InputError
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.measure import Measure
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.recording import Recording
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.identification.problem.ladder import Ladder
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.observation import Observation
+from minertia.robot.robot import Note
+
+Array = NDArray[np.float64]
+
+
+class ReadLog(Protocol):
+    """A log of a problem: its name, the recording (None where a motion was given), and what its audit found."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def recording(self) -> Recording | None: ...  # noqa: D102
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Measured and predicted outputs of a log (N, outputs) at times t [s], with the unit of each.
+
+    nominal: as the robot's own file predicts them, None where it has no masses.  patterns: positions and velocities
+    (N, outputs) at these times, NaN where an output is no joint's; friction: what of the effort is friction, as
+    measured and as modelled, None where the model has none.
+    """
+
+    t: Array
+    measured: Array
+    predicted: Array
+    units: tuple[str, ...]
+    nominal: Array | None = None
+    patterns: tuple[Array, Array] | None = None
+    friction: tuple[Array, Array] | None = None
+
+
+class PredictedLog(ABC):
+    """A log that was predicted, nothing fitted: residuals now, curves when they are asked for."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    residuals: Residuals
+
+    @property
+    def source_name(self) -> str:
+        """Name of the log that it is, or a part of."""
+        return self.name.partition(" [")[0]
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what is predicted."""
+
+    @abstractmethod
+    def curves(self) -> Curves | None:
+        """Measured and predicted outputs; None where there are none to draw."""
+
+    def nominal(self) -> Residuals | None:
+        """Residuals of the robot file's own values; None where it has no masses."""
+        return None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page that one kind of problem adds: sentences, and tables of headers and rows."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    rows: tuple[tuple[str | float, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelParts:
+    """The linear model with values and covariance of its unknowns, all standard parameters and whether a robot can have
+    them; further: what else is remembered.
+    """
+
+    linear: LinearModel
+    beta: Array
+    covariance: Array
+    standard: Mapping[str, float]
+    is_physical: bool
+    further: Mapping[str, Any]
+
+
+class Problem(ABC):
+    """What a campaign asks for: its logs, read, and its unknowns; nothing is fitted.
+
+    kind: its key in `KINDS`.  measure: what residuals are compared with, and what a good model leaves of it.
+    has_efforts: whether its logs must have efforts.
+    campaign: with every choice made that its logs decide.  logs, unseen: those fitted, and those only predicted.
+    ladder: how effects were chosen, None where they were given.
+    """
+
+    kind: ClassVar[str]
+    measure: ClassVar[Measure]
+    has_efforts: ClassVar[bool] = True
+    campaign: Campaign
+    logs: tuple[Any, ...]  # `ReadLog`s
+    unseen: tuple[Any, ...]
+    ladder: Ladder | None
+
+    # ------------------------------------------------------------------ what it is
+
+    @classmethod
+    @abstractmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """Whether the logs of a campaign are of this kind."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> Problem:
+        """Read, audit and repair the logs of a campaign, and find its unknowns."""
+
+    @property
+    @abstractmethod
+    def linear(self) -> LinearModel:
+        """The robot's unknowns as columns of efforts, in whose terms a model is told."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what is measured and predicted, of the rows of one sample."""
+
+    @abstractmethod
+    def linear_rows(self) -> tuple[Observation, Observation | None]:
+        """Rows that are linear in the unknowns, of fitted and of unseen logs; refused where there are none."""
+
+    # ------------------------------------------------------------------ what the verbs ask
+
+    @abstractmethod
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> Estimate:
+        """Values of the unknowns."""
+
+    def settled(self, estimate: Estimate) -> Problem:
+        """The problem with the choices that its fit has made."""
+        return self
+
+    @abstractmethod
+    def evidence(self, estimate: Estimate) -> Evidence:
+        """What is known of an estimate."""
+
+    @abstractmethod
+    def rows(self, estimate: Estimate) -> Observation:
+        """The linear problem at an estimate: rows, or derivatives of the residuals there."""
+
+    @abstractmethod
+    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
+        """What the motion could tell apart."""
+
+    @abstractmethod
+    def predicted(self, estimate: Estimate, log: Any, residuals: Residuals) -> PredictedLog:
+        """One of the logs as an estimate predicts it."""
+
+    @abstractmethod
+    def linear_values(self, estimate: Estimate) -> Array:
+        """Values of the unknowns of `linear`."""
+
+    @abstractmethod
+    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
+        """Covariance of the unknowns under correlated residuals."""
+
+    @abstractmethod
+    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
+        """What a model is made of to save, simulate and generate code from; physical: with bodies that can exist."""
+
+    def record(self, estimate: Estimate) -> dict[str, Any]:
+        """Further entries of the result as plain data."""
+        return {}
+
+    def sections(self, estimate: Estimate) -> tuple[Section, ...]:
+        """Further parts of the page."""
+        return ()
+
+    def losses(self, model: IdentifiedModel) -> tuple[str, ...]:
+        """Sentences on what files for other programs cannot hold."""
+        return ()
+
+    def made(self, estimate: Estimate) -> dict[str, object]:
+        """Further facts of how the result was made."""
+        return {}
+
+    # ------------------------------------------------------------------ models that were saved, and files
+
+    @classmethod
+    @abstractmethod
+    def remembers(cls, model: IdentifiedModel) -> bool:
+        """Whether a model was identified from this kind of problem."""
+
+    @classmethod
+    @abstractmethod
+    def predict_logs(
+        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> tuple[PredictedLog, ...]:
+        """Logs as a model predicts them, read as its own were."""
+
+    @classmethod
+    def known_sections(cls, model: IdentifiedModel) -> tuple[Section, ...]:
+        """Further parts of the page of a model's validation."""
+        return ()
+
+    @classmethod
+    @abstractmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """Names of the files beside model, result and page."""
+
+    @abstractmethod
+    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+        """Write them into a folder `draft` that becomes `out`; the notes say what they cannot hold."""
+
+    @classmethod
+    def refused(cls, what: str, instead: str) -> InputError:
+        """The error of a verb that this kind has no answer to."""
+        return InputError(f"a fit of {cls.kind} has no {what}: {instead}")
+
+
+@dataclass(frozen=True)
+class LogReading:
+    """How logs are read that a model predicts: columns other than its own, whether torn rows go, who is told."""
+
+    columns: ColumnMap | str | Path | None
+    drop_torn: bool
+    tell: Tell

@@ -1,0 +1,33 @@
+"""The kinds of problems, each loaded when it is asked for; the logs of a campaign decide on its kind."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.prepare import PreparedCampaign
+from minertia.identification.kind import Problem
+from minertia.identification.model import IdentifiedModel
+
+KINDS = {  # the first that takes a campaign has it
+    "commands": "minertia.identification.closed_loop.problem:CommandProblem",
+    "efforts": "minertia.identification.efforts.problem:EffortProblem",
+}
+
+
+def kinds() -> Iterator[type[Problem]]:
+    """All kinds, each loaded when it is asked for."""
+    for place in KINDS.values():
+        module, name = place.split(":")
+        yield getattr(importlib.import_module(module), name)
+
+
+def kind_of(campaign: Campaign | PreparedCampaign) -> type[Problem]:
+    """The kind of a campaign, as its logs tell."""
+    return next(kind for kind in kinds() if kind.takes(campaign))
+
+
+def kind_of_model(model: IdentifiedModel) -> type[Problem]:
+    """The kind of problem that a model was identified from."""
+    return next(kind for kind in kinds() if kind.remembers(model))

@@ -1,0 +1,82 @@
+"""What a model's file remembers of its identification: each value with its relation, and how its logs were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.evidence.parameters import ParameterEvidence
+from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.problem.linear import LinearModel
+from minertia.robot.inertia import impossible
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
+
+
+def parameter_entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
+    """A value in the model's file."""
+    entry: dict[str, Any] = {
+        "name": p.name,
+        "value": p.value,
+        "deviation": p.deviation,
+        "interval": list(p.interval),
+        "class": p.kind,
+        "relation": relation_of(linear, p.name),
+    }
+    return entry | ({"over_recordings": dict(p.over_recordings)} if p.over_recordings else {})
+
+
+def is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
+    """Whether links with these standard parameters can exist."""
+    links = [[values.get(full_name(s, j + 1), 0.0) for s in LINK_SYMBOLS] for j in range(robot.n_joints)]
+    return all(ten[9] > 0 and impossible(ten) is None for ten in links)
+
+
+def relation_of(model: LinearModel, name: str) -> str:
+    """An unknown as a sum of standard parameters: in letters where no effect or joint was left out of it.
+
+    What is no unknown of the linear model, such as a gain of a servo, is told by its own name.
+    """
+    if name not in model.names:
+        return name
+    row = model.K[model.index(name)]
+    if name in model.base.names:
+        whole = {c for c, v in zip(model.base.columns, model.base.K[model.base.names.index(name)], strict=True) if v}
+        if whole == {model.standard[c] for c in np.flatnonzero(row)}:
+            return model.base.relation_texts()[name]
+    parts = [
+        (row[c] < 0, model.standard[c] if abs(row[c]) == 1 else f"{abs(row[c]):.6g}*{model.standard[c]}")
+        for c in np.flatnonzero(row)
+    ]
+    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts)
+    return text.removeprefix(" + ").removeprefix(" ")
+
+
+def campaign_like(
+    model: IdentifiedModel,
+    logs: LogLike | Sequence[LogLike],
+    columns: ColumnMap | str | Path | None = None,
+    *,
+    drop_torn: bool = False,
+) -> Campaign:
+    """A campaign that reads other logs as a model's own were read, to be predicted; drop_torn: without torn rows."""
+    campaign = recorded_campaign(model.nominal, model.campaign)
+    joints = tuple(name for name in model.linear.row_names if name in model.nominal.coordinate_names)
+    changes = {} if columns is None else {"columns": columns}
+    made = replace(campaign, joints=joints, validate=logs, **changes)  # type: ignore[arg-type]
+    return made.without_torn_rows() if drop_torn else made
+
+
+def fitted_before(model: IdentifiedModel, log: str) -> tuple[str, ...]:
+    """A remark where the model was fitted to a log of this name, or to a part of it."""
+    fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
+    if Path(log.partition(" [")[0]).name not in fitted:
+        return ()
+    return ("a log of this name was fitted, at least in part: its residual says little about other motion",)

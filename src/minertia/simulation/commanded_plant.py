@@ -1,0 +1,109 @@
+"""Logs of commands repeated in MuJoCo at its own step, with the actuators that an identified model is written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import InputError, MinertiaError
+from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, position_mjcf, rate_name
+from minertia.identification.closed_loop.judge import steps_of
+from minertia.identification.closed_loop.layout import SprungLayout
+from minertia.identification.closed_loop.logs import LoopLog, loop_log
+from minertia.identification.closed_loop.predict import VALIDATED_STEP
+from minertia.identification.closed_loop.record import recorded_loop
+from minertia.identification.closed_loop.simulate import with_start
+from minertia.identification.evidence.residuals import Residuals, residuals_of_arrays
+from minertia.identification.model import IdentifiedModel
+from minertia.identification.model_file import read_model
+from minertia.identification.remembered import campaign_like
+from minertia.simulation.engines import mujoco_package
+
+Array = NDArray[np.float64]
+STEP = 1e-3  # s
+STEPS = 1e-5, 0.02  # s that a simulator may be asked for
+
+
+def validate_in_mujoco(
+    model: IdentifiedModel | str | Path,
+    logs: LogLike | Sequence[LogLike],
+    *,
+    step: float = STEP,
+    tell: Tell = silent,
+) -> tuple[Residuals, ...]:
+    """Residuals of logs whose commands MuJoCo follows with the model's `<position>` actuators; step: MuJoCo's [s].
+
+    The commands are held and delayed as the model's loop says, in whole steps of MuJoCo.  What of the model MuJoCo does
+    not simulate is said in the remarks.
+    """
+    if not STEPS[0] <= step <= STEPS[1]:
+        raise InputError(f"MuJoCo's step is between {STEPS[0]:g} and {STEPS[1]:g} s, not {step:g} s")
+    known = model if isinstance(model, IdentifiedModel) else read_model(model)
+    campaign = campaign_like(known, logs)
+    found = []
+    for log in campaign.validate:
+        tell(f"simulating {log.name} in MuJoCo")
+        one = loop_log(campaign, log)
+        made, theta = recorded_loop(campaign, known, one.period)
+        begun = with_start(made, theta, one, steps_of(one, VALIDATED_STEP))  # behind springs it is not measured
+        found.append(_compared(known, begun, step))
+    return tuple(found)
+
+
+def _compared(model: IdentifiedModel, log: LoopLog, step: float) -> Residuals:
+    q = followed(model, log, step)
+    names = _layout(model, log).names(model.robot.coordinate_names)
+    told = residuals_of_arrays(log.name, names, log.lag[log.rows], (q - log.told)[log.rows])
+    return replace(told, remarks=tuple(not_held(model)))
+
+
+def _layout(model: IdentifiedModel, log: LoopLog) -> SprungLayout:
+    return log.layout or SprungLayout(model.robot.n)
+
+
+def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
+    """Positions at the rows of a log (N, outputs), from its start under its commands."""
+    mujoco: Any = mujoco_package()
+    loop, layout = loop_of(model), _layout(model, log)
+    try:
+        plant = mujoco.MjModel.from_xml_string(position_mjcf(model))
+    except ValueError as err:
+        raise MinertiaError(f"MuJoCo does not take this robot: {str(err).splitlines()[0]}") from None
+    count = max(1, round(log.period / step))
+    plant.opt.timestep = log.period / count
+    data = mujoco.MjData(plant)
+    joints = loop["joints"]
+    names = [*joints, *(motor_name(joints[j]) for j in layout.elastic)]
+    places = [int(plant.joint(name).qposadr[0]) for name in names]
+    rates = [int(plant.joint(name).dofadr[0]) for name in names]
+    shifts = _shifts(loop, layout)  # of positions here against those of the log
+    data.qpos[places], data.qvel[rates] = log.q0 + shifts, log.v0
+    delay = loop["delay"] if loop["delay_of"] == "command" else 0.0
+    by_rate = bool(loop["velocity_reference"])
+    told = log.command(count, delay, tuple(range(layout.n)), linear=loop["hold"] == "linear", by_rate=by_rate)
+    ctrl = told.u + shifts[[layout.motor(j) for j in range(layout.n)]]
+    drives = [plant.actuator(name).id for name in joints]
+    dampers = [plant.actuator(rate_name(name)).id for name in joints] if by_rate else []
+    rows = [data.qpos[places].copy()]
+    for k, u in enumerate(ctrl):
+        data.ctrl[drives] = u
+        if told.ud is not None:
+            data.ctrl[dampers] = told.ud[k]
+        mujoco.mj_step(plant, data)
+        if (k + 1) % count == 0:
+            rows.append(data.qpos[places].copy())
+    return np.asarray((np.array(rows) - shifts)[:, list(layout.outputs)])
+
+
+def _shifts(loop: dict[str, Any], layout: SprungLayout) -> Array:
+    """Positions of the file less those of the log, of all coordinates: zeros, and what two encoders differ by."""
+    zeros = np.array(loop["zeros"], float)
+    rest = np.array(loop.get("elastic", {}).get("rest", ()), float)
+    return np.concatenate([zeros, zeros[list(layout.elastic)] - rest])

@@ -1,0 +1,234 @@
+"""What a rehearsal is asked and what it finds: settings, steps, parameters that come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.errors import Infeasible, UnknownName, expect_kinds
+from minertia.excitation.result import Excitation
+from minertia.identification.evidence.significance import Significance
+from minertia.identification.identify import Identification
+from minertia.identification.model import IdentifiedModel
+from minertia.notebook import clipped, html_table, plural
+from minertia.robot.robot import Robot
+from minertia.simulation.online_payload import OnlinePayload
+from minertia.simulation.shows import SHOWS, Shown
+from minertia.simulation.soft_loops import SoftLoops
+from minertia.simulation.sprung_plant import SpringsRehearsed
+from minertia.simulation.tracking import TrackingTable
+
+Array = NDArray[np.float64]
+FORMAT = 1
+DEVIATIONS = 3.0  # how many stated deviations an estimate may be off
+TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
+RECORD = "rehearsal.json"  # the file of all that was found
+LOAD = 0.05  # part of the moving mass
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalOptions:
+    """What is rehearsed.
+
+    noise: deviation of the measured efforts as a part of each joint's root mean square effort.  rate [Hz] of the
+    controller and the log.  duration [s] of each motion.  resolution [rad or m] of the encoders, by default 1e-5 rad
+    where a joint turns and 1e-6 m where it slides.  cutoff [Hz] of the filter on positions.  delay [s] from command to
+    effort.  stribeck: how much friction at standstill exceeds Coulomb friction, as a part of it.  load [kg]: taken up
+    by the hand while it is weighed, by default a part of the moving mass.  show: names of `SHOWS`, controllers that are
+    generated and tried.  watch [s]: free motion in which their false alarms of collisions are counted.
+    """
+
+    noise: float = 0.01
+    rate: float = 1000.0
+    duration: float = 10.0
+    harmonics: int = 5
+    starts: int = 1
+    resolution: float | None = None
+    cutoff: float = 20.0
+    seed: int = 0
+    delay: float = 0.0
+    stribeck: float = 0.0
+    load: float | None = None
+    show: tuple[str, ...] = ()
+    watch: float = 60.0
+
+    def __post_init__(self) -> None:
+        expect_kinds(self)
+        object.__setattr__(self, "show", tuple(dict.fromkeys(self.show)))
+        for name in self.show:
+            if name not in SHOWS:
+                raise UnknownName("show", name, SHOWS)
+        for name in ("noise", "rate", "duration", "cutoff", "watch"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise Infeasible(f"a rehearsal needs a positive {name}, not {value:g}")
+        for name in ("resolution", "delay", "stribeck"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value >= 0):
+                raise Infeasible(f"the {name} of a rehearsal must be finite and not negative; it is {value:g}")
+        if self.load is not None and not (np.isfinite(self.load) and self.load > 0):
+            raise Infeasible(f"a load needs a positive mass, not {self.load:g} kg")
+        if self.rate * self.duration < 500:
+            count = round(self.rate * self.duration)
+            raise Infeasible(f"{self.rate:g} Hz over {self.duration:g} s are {count} samples; take at least 500")
+        if self.cutoff >= 0.4 * self.rate:
+            raise Infeasible(
+                f"a filter at {self.cutoff:g} Hz needs a rate above {2.5 * self.cutoff:g} Hz, not {self.rate:g}"
+            )
+
+    def resolutions(self, robot: Robot) -> Array:
+        """Steps of the encoders of every joint."""
+        kinds = [robot.joints[j].kind for j in robot.independent]
+        usual = np.array([SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds])
+        return usual if self.resolution is None else np.full(len(kinds), self.resolution)
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalStep:
+    """One part of the campaign: how long it took and what came of it, in a sentence."""
+
+    name: str
+    seconds: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """One base parameter: planted, estimated, stated deviation, and how many deviations lie between."""
+
+    name: str
+    true: float
+    value: float
+    deviation: float
+
+    @property
+    def off(self) -> float:
+        """Error over deviation."""
+        return (self.value - self.true) / self.deviation if self.deviation > 0 else 0.0
+
+
+@dataclass
+class Rehearsal:
+    """What a rehearsal found; parts whose tool is missing are None and named in `skipped`.
+
+    held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone; stirred:
+    of efforts faster than the filter, which the controller makes of the steps of the encoders.  load: mass
+    [kg] that was picked up and put down again while it was weighed.  soft: closed loops in MuJoCo.  springs: of elastic
+    joints.  shown: what came of the controllers of `RehearsalOptions.show`.
+    """
+
+    robot: Robot
+    options: RehearsalOptions
+    steps: list[RehearsalStep] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    files: list[Path] = field(default_factory=list)
+    training: Excitation | None = None
+    unseen: Excitation | None = None
+    identification: Identification | None = None
+    significance: Significance | None = None
+    model: IdentifiedModel | None = None
+    returned: tuple[Returned, ...] = ()
+    held_out: Array = field(default_factory=lambda: np.zeros(0))
+    floor: Array = field(default_factory=lambda: np.zeros(0))
+    stirred: Array = field(default_factory=lambda: np.zeros(0))
+    is_compiled: bool = False
+    control: tuple[TrackingTable, ...] = ()
+    load: float = 0.0
+    weighed: OnlinePayload | None = None
+    soft: SoftLoops | None = None
+    springs: SpringsRehearsed | None = None
+    shown: dict[str, Shown] = field(default_factory=dict)
+
+    @property
+    def within(self) -> float:
+        """Part of the parameters that came back within three stated deviations."""
+        return float(np.mean([abs(r.off) <= DEVIATIONS for r in self.returned])) if self.returned else float("nan")
+
+    @property
+    def over_floor(self) -> float:
+        """Held-out residual over the noise floor, all joints in units of their noise."""
+        return float(np.sqrt(np.mean((self.held_out / self.floor) ** 2))) if len(self.held_out) else float("nan")
+
+    @property
+    def seconds(self) -> float:
+        """Time of all steps."""
+        return sum(step.seconds for step in self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        s = self.options
+        return {
+            "format": FORMAT,
+            "robot": self.robot.name,
+            "noise": s.noise,
+            "rate": s.rate,
+            "duration": s.duration,
+            "seed": s.seed,
+            "steps": [{"name": x.name, "seconds": round(x.seconds, 3), "text": x.text} for x in self.steps],
+            "skipped": list(self.skipped),
+            "notes": list(self.notes),
+            "parameters": [
+                {"name": r.name, "true": r.true, "value": r.value, "deviation": r.deviation, "off": r.off}
+                for r in self.returned
+            ],
+            "within_three_deviations": self.within if self.returned else None,
+            "held_out": self.held_out.tolist(),
+            "noise_floor": self.floor.tolist(),
+            "stirred_up": self.stirred.tolist(),
+            "held_out_over_floor": self.over_floor if len(self.held_out) else None,
+            "essential": list(self.significance.essential) if self.significance else None,
+            "is_physical": self.model.is_physical if self.model else None,
+            "is_compiled": self.is_compiled,
+            "control": [table.to_dict() for table in self.control],
+            "payload": self._weighed_data(),
+            "springs": None if self.springs is None else self.springs.to_dict(),
+            "loops_in_mujoco": None if self.soft is None else self.soft.to_dict(),
+            "shown": {name: found.to_dict() for name, found in self.shown.items()},
+            "files": [path.name for path in self.files],
+        }
+
+    def _weighed_data(self) -> dict[str, Any] | None:
+        if self.weighed is None:
+            return None
+        w = self.weighed
+        shown = {"t": w.t, "mass": w.mass, "deviation": w.mass_deviation}
+        return {"load": self.load, "changes": list(w.changes), **{k: v[::10].tolist() for k, v in shown.items()}}
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __repr__(self) -> str:
+        back = f", {100 * self.within:.0f} % of {len(self.returned)} values back" if self.returned else ""
+        held = f", residual {self.over_floor:.3g} times the noise" if len(self.held_out) else ""
+        return (
+            f"<Rehearsal of '{clipped(self.robot.name, 40)}': {plural(len(self.steps), 'step')} in "
+            f"{self.seconds:.0f} s{back}{held}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(step.name, f"{step.seconds:.1f}", step.text) for step in self.steps]
+        title = f"Rehearsal of {self.robot.name}"
+        return html_table(title, ("step", "time [s]", "found"), rows, right=(1,), notes=(*self.notes, *self.skipped))
+
+    def __str__(self) -> str:
+        lines = [f"{step.name:<14}{step.seconds:>7.1f} s  {step.text}" for step in self.steps]
+        return "\n".join([f"rehearsal of {self.robot.name}", *lines])
+
+
+def summary(rehearsals: Sequence[Rehearsal]) -> dict[str, float]:
+    """Over several seeds: part of (parameter, seed) pairs within three deviations, and the worst held-out ratio."""
+    pairs = [abs(r.off) <= DEVIATIONS for one in rehearsals for r in one.returned]
+    return {
+        "pairs": len(pairs),
+        "within": float(np.mean(pairs)),
+        "worst_over_floor": max(one.over_floor for one in rehearsals),
+        "worst_joint_over_floor": max(float(np.max(one.held_out / one.floor)) for one in rehearsals),
+    }

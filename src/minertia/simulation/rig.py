@@ -1,0 +1,44 @@
+"""What a demonstration of the generated controllers is given: a plant, and compiled code of the identified model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.excitation.limits import MotionLimits
+from minertia.excitation.trajectory import ContinuousMotion
+from minertia.robot.robot import Robot
+from minertia.simulation.compiled import PROGRAMS, CompiledCode
+from minertia.simulation.plant import Imperfections, Plant
+
+Array = NDArray[np.float64]
+SHOWN_PROGRAMS = (*PROGRAMS, "adaptive_start", "adaptive_law", "momentum_observer")
+
+
+@dataclass(frozen=True)
+class Rig:
+    """A simulated arm and what its controllers know.
+
+    robot: the true one.  known: the identified one, whose programs `SHOWN_PROGRAMS` are in `code`.  motion: one that
+    begins and ends at rest.  period [s] of the controllers.  load [kg] that the hand takes up.
+    """
+
+    robot: Robot
+    known: Robot
+    code: CompiledCode
+    motion: ContinuousMotion
+    limits: MotionLimits
+    flaws: Imperfections
+    period: float
+    load: float
+    seed: int = 0
+
+    def plant(self, seed: int = 0) -> Plant:
+        """The arm; seed: of its noise, besides that of the rig."""
+        return Plant(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
+
+    def damping(self, posture: Array, rate: float) -> Array:
+        """Damping [N m s/rad or N s/m] of each joint that slows it down at this rate [1/s], alone, at a posture."""
+        return np.asarray(rate * np.diag(self.code.model.mass_matrix(posture)))

@@ -1,0 +1,229 @@
+"""Control with a model, and how well the plant follows: open loop, closed loop, and a model updated now and then.
+
+Open loop and the two tasks after Izaguirre, Hashimoto, Paul and Hayward 1992; computed torque after Khosla 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from minertia.errors import Infeasible
+from minertia.excitation.trajectory import Trajectory
+from minertia.simulation.control_model import ControlModel
+from minertia.simulation.moves import joint_move
+from minertia.simulation.plant import Controller, ControlSample, Plant, PlantLog
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Closed-loop behaviour asked of every joint: natural frequency [rad/s] and damping ratio."""
+
+    frequency: float = 20.0
+    damping: float = 1.0
+
+    def correction(self, s: ControlSample) -> Array:
+        """Acceleration that drives the error to zero."""
+        w = self.frequency
+        return np.asarray(w**2 * (s.q_ref - s.q) + 2 * self.damping * w * (s.qd_ref - s.qd))
+
+
+# ------------------------------------------------------------------ controllers
+
+
+def open_loop(model: ControlModel, *, gravity_online: bool = False) -> Controller:
+    """Efforts of the reference motion, no feedback; gravity_online: gravity at the measured posture instead."""
+
+    def control(s: ControlSample) -> Array:
+        tau = model.rigid(s.q_ref, s.qd_ref, s.qdd_ref) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
+        return tau + model.gravity(s.q) - model.gravity(s.q_ref) if gravity_online else tau
+
+    return control
+
+
+def computed_torque(model: ControlModel, gains: Gains) -> Controller:
+    """tau = D (qdd_ref + correction) + h + g at the measured state; friction at the reference velocity."""
+
+    def control(s: ControlSample) -> Array:
+        return model.rigid(s.q, s.qd, s.qdd_ref + gains.correction(s)) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
+
+    return control
+
+
+def pd_gravity(model: ControlModel, gains: Gains, posture: ArrayLike) -> Controller:
+    """Independent joints: the same closed-loop behaviour with the inertias at one posture, plus gravity."""
+    inertia = np.diag(model.mass_matrix(np.asarray(posture, float))).copy()
+    return lambda s: inertia * gains.correction(s) + model.gravity(s.q)
+
+
+def pd_alone(model: ControlModel, gains: Gains, posture: ArrayLike) -> Controller:
+    """Independent joints without any knowledge of gravity."""
+    inertia = np.diag(model.mass_matrix(np.asarray(posture, float))).copy()
+    return lambda s: inertia * gains.correction(s)
+
+
+def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
+    """Background and synchronous tasks: D, h and g are updated every k periods and held; tau = D qdd + h + g always."""
+    if every < 1:
+        raise Infeasible("the background task needs at least one period")
+    held: tuple[Array, Array] | None = None
+    count = 0
+
+    def control(s: ControlSample) -> Array:
+        nonlocal held, count
+        if held is None or count % every == 0:
+            held = model.mass_matrix(s.q), model.velocity(s.q, s.qd) + model.gravity(s.q)
+        count += 1
+        D, bias = held
+        return D @ (s.qdd_ref + gains.correction(s)) + bias + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
+
+    return control
+
+
+# ------------------------------------------------------------------ results
+
+
+@dataclass(frozen=True)
+class TrackingError:
+    """How far a run was from its reference, per joint [rad or m]."""
+
+    name: str
+    rms: tuple[float, ...]
+    largest: tuple[float, ...]
+    final: tuple[float, ...]
+    span: tuple[float, ...]  # distance between the ends of the reference's range
+    t: Array = field(default_factory=lambda: np.zeros(0), compare=False, repr=False)  # (N,) [s]
+    error: Array = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)  # (N, n)
+    ran_away: float | None = None  # when the arm went out of control [s]; errors are those up to then
+
+    @staticmethod
+    def of(name: str, log: PlantLog) -> TrackingError:
+        """The errors of a run."""
+        e = log.error
+        return TrackingError(
+            name=name,
+            rms=_numbers(np.sqrt(np.mean(e**2, axis=0))),
+            largest=_numbers(np.abs(e).max(axis=0)),
+            final=_numbers(np.abs(e[-1])),
+            span=_numbers(np.ptp(log.reference, axis=0)),
+            t=log.t,
+            error=e,
+            ran_away=log.ran_away,
+        )
+
+    @property
+    def title(self) -> str:
+        """The name, and that the arm went out of control if it did."""
+        return self.name if self.ran_away is None else f"{self.name} (out of control at {self.ran_away:.2g} s)"
+
+    @property
+    def relative(self) -> tuple[float, ...]:
+        """Largest error over the distance travelled; 0 for joints that stand still."""
+        return tuple(e / s if s > 0 else 0.0 for e, s in zip(self.largest, self.span, strict=True))
+
+
+@dataclass(frozen=True)
+class TrackingTable:
+    """Errors of several runs of the same motion."""
+
+    title: str
+    rows: tuple[TrackingError, ...]
+
+    def row(self, name: str) -> TrackingError:
+        """The run of this name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data, for JSON."""
+        return {
+            "title": self.title,
+            "rows": [
+                {
+                    "name": r.name,
+                    "rms": list(r.rms),
+                    "largest": list(r.largest),
+                    "final": list(r.final),
+                    "ran_away": r.ran_away,
+                }
+                for r in self.rows
+            ],
+        }
+
+    def __str__(self) -> str:
+        width = max((len(row.title) for row in self.rows), default=0)
+        joints = len(self.rows[0].rms) if self.rows else 0
+        head = f"{'':<{width}}  " + "".join(f"{f'joint {j + 1}':>12}" for j in range(joints))
+        lines = [f"{row.title:<{width}}  " + "".join(f"{1e3 * v:>12.4g}" for v in row.rms) for row in self.rows]
+        return "\n".join([f"{self.title}: rms error [mrad or mm]", head, *lines])
+
+
+def follow(
+    plant: Plant, trajectory: Trajectory, controllers: Mapping[str, Callable[[], Controller]], title: str
+) -> TrackingTable:
+    """Run a motion under several controllers, each made anew for its run."""
+    rows = [TrackingError.of(name, plant.run(make(), trajectory)) for name, make in controllers.items()]
+    return TrackingTable(title, tuple(rows))
+
+
+# ------------------------------------------------------------------ experiments
+
+
+def compare_feedback(
+    plant: Plant, model: ControlModel, trajectory: Trajectory, gains: Gains | None = None
+) -> TrackingTable:
+    """Computed torque, PD + gravity and PD alone with the same gains (Khosla 1987)."""
+    g = gains or Gains()
+    posture = trajectory.q[0]
+    return follow(
+        plant,
+        trajectory,
+        {
+            "computed torque": lambda: computed_torque(model, g),
+            "PD + gravity": lambda: pd_gravity(model, g, posture),
+            "PD alone": lambda: pd_alone(model, g, posture),
+        },
+        "closed loop",
+    )
+
+
+def compare_update_rates(
+    plant: Plant, model: ControlModel, trajectory: Trajectory, every: Sequence[int], gains: Gains | None = None
+) -> TrackingTable:
+    """Tracking error against the number of periods between updates of the background task."""
+    g = gains or Gains()
+    makers = {f"every {k}": (lambda k=k: two_tasks(model, g, k)) for k in every}  # type: ignore[misc]
+    return follow(plant, trajectory, makers, "background task every k periods")
+
+
+def open_loop_moves(
+    plant: Plant,
+    model: ControlModel,
+    posture: ArrayLike,
+    groups: Sequence[Sequence[int]],
+    *,
+    angle: float = np.pi / 2,
+    speed: float = np.pi,
+) -> tuple[TrackingTable, ...]:
+    """Moves of single joints and of several together in open loop, with and without on-line gravity compensation.
+
+    groups: joints (from 0) that move together in each run, such as [0], [1], [2], [0, 1, 2]; speed: largest [rad/s].
+    """
+    tables = []
+    for joints in groups:
+        trajectory = joint_move(posture, joints, angle, speed, plant.period)
+        named = " and ".join(str(j + 1) for j in joints)
+        makers = {
+            "computed": lambda: open_loop(model),
+            "gravity on-line": lambda: open_loop(model, gravity_online=True),
+        }
+        tables.append(follow(plant, trajectory, makers, f"open loop, joint {named}, {np.degrees(speed):.0f} deg/s"))
+    return tuple(tables)
+
+
+def _numbers(values: Array) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)
