@@ -16,6 +16,7 @@ LEVELS: dict[str, tuple[str, ...]] = {  # what each adds to those before it
     "transmission": ("gear", "harmonics", "coupling"),
 }
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
+WORTH = 0.8  # of what base and tool alone leave: less of a gain is within what another set of postures changes
 MOST_POSTURES = 200  # in the fits that judge levels
 
 
@@ -52,7 +53,8 @@ def chosen(problem: GeometryProblem, levels: Sequence[str]) -> LevelChoice:
         tried.append((now, last))
         if is_better(last, best):
             taken, best = now, last
-    return LevelChoice(taken, tuple(tried))
+    is_worth = capped(best.sizes) <= WORTH * capped(tried[0][1].sizes)
+    return LevelChoice(taken if is_worth else (), tuple(tried))
 
 
 def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minertia.calibration.choice import LevelChoice
+from minertia.calibration.choice import WORTH, LevelChoice
 from minertia.calibration.result import GeometricValue, ReadingErrors
 from minertia.calibration.setups import OtherReading
 from minertia.identification.evidence.verdict import Grade, Verdict
 
 # each figure with its reason
-BETTER = 0.8  # of what base and tool alone leave: less of a gain is within what another set of postures changes
 WORSE = 1.5  # times what is left where it was fitted: more says that the corrections belong to these postures
 WORSE_LEFT_OUT = 3.0  # the same for regions left out: the fits that are judged there lack the region's postures
 COARSE = 0.01  # of the reach: more is another robot or another reading, not a calibration
@@ -36,7 +35,7 @@ def judged(
     faults = [other.sentence for other in others]
     if not choice.levels:
         faults.append("no correction is supported: each made regions that were left out worse, or hardly better")
-    elif rms > BETTER * nominal:
+    elif rms > WORTH * nominal:
         faults.append(f"the corrections take away less than a fifth of what base and tool alone leave at {where}")
     worse = WORSE if is_unseen else WORSE_LEFT_OUT
     if rms > worse * training.rms and choice.levels:
