@@ -19,7 +19,7 @@ from minertia.cli.doctor import EXTRAS
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "documents", "memory", "extras", "seals", "drafts", "files"),
+    *("version", "errors", "documents", "memory", "extras", "digests", "seals", "drafts", "files", "made_of"),
     *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli", "__main__"),
 )

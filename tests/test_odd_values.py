@@ -20,7 +20,7 @@ from minertia.identification.campaigns.read import (
     MODEL_KEYS,
     TOP_KEYS,
 )
-from minertia.identification.estimators import ALIASES, ESTIMATORS, named_estimator
+from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
 from minertia.robot.effects import BY_SYMBOL
@@ -45,9 +45,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "evaluation": (*EVALUATION_KEYS, "unknown"),
 }
 PER_JOINT = ("gains", "ratios", "signs", "effort_signs", "offsets", "offsets_deg")
-LONG = {name: alias for alias, name in ALIASES.items() if name != "physical"}
 OPTIONS = {
-    LONG.get(name, name): tuple(f.name for f in fields(named_estimator(name)) if f.init and f.name in (*RANGES, "kind"))
+    name: tuple(f.name for f in fields(named_estimator(name)) if f.init and f.name in (*RANGES, "kind"))
     for name in ESTIMATORS
 }
 EFFECTS = {word: tuple(BY_SYMBOL[symbols[0]].constants) for word, symbols in EFFECT_WORDS.items()}
@@ -112,7 +111,7 @@ def cases_inside_tables() -> Iterator[Case]:
         for key in LOAD:
             yield case(f"load.{key}", value, logs={"train": [{"file": "a.csv", "load": {"mass": 1.0, key: value}}]})
         for name in ("M2", "FC1", "MYR1", "unknown"):
-            for estimator in ("auto", "physical", "weighted"):
+            for estimator in ("auto", "physical", "wls"):
                 more = {"model": {"fix": {name: value}}, "estimator": {"name": estimator}}
                 yield case(f"fix.{name} ({estimator})", value, **more)
         yield case("hold.elbow", value, top={"hold": {"elbow": value}})
@@ -258,8 +257,8 @@ def test_what_is_said(run, arm, line, said, monkeypatch):
 @pytest.mark.parametrize(
     "tables, said",
     [
-        ({"estimator": {"name": "weighted", "iterations": "x"}}, "must be a whole number from 1 to 10000, not 'x'"),
-        ({"estimator": {"name": "total", "ratio": -1}}, "must be a number from 1e-06 to 1e+06, or 0, not -1"),
+        ({"estimator": {"name": "wls", "iterations": "x"}}, "must be a whole number from 1 to 10000, not 'x'"),
+        ({"estimator": {"name": "tls", "ratio": -1}}, "must be a number from 1e-06 to 1e+06, or 0, not -1"),
         ({"estimator": {"name": "physical", "fixed": {"M2": 1}}}, "'estimator.fixed': this key is not known"),
         ({"drive": {"gains": [1e275, 1]}}, "gains of the drive cannot hold 1e+275"),
         ({"columns": {"rate_hz": 1e22}}, "rate_hz is 1e+22; samples per second of a log lie between"),

@@ -21,6 +21,10 @@ class MinertiaError(Exception):
         super().__init__(one_line(text))
 
 
+class OldName(DeprecationWarning):
+    """A name that works until 1.0.0; says the new one."""
+
+
 def visible(text: str) -> str:
     """Text with what could break or fake a line of a terminal (from names in files) as escapes."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

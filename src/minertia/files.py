@@ -91,6 +91,11 @@ def reading(*paths: AnyPath) -> None:
         _commands[-1].add(path)
 
 
+def files_read() -> list[str]:
+    """Files that the running command has read by now; none outside of `inputs_protected`."""
+    return sorted(_commands[-1].names) if _commands else []
+
+
 def files_below(folder: AnyPath, most: int = 20_000) -> list[str]:
     """Files in a folder that is one input and in the folders below, links aside; the first so many."""
     found = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
@@ -140,7 +145,7 @@ def check_file(
         if target.is_dir():
             raise FileError(path, why_no_file(target))
         if not target.parent.is_dir() and not _is_special(path):
-            folder = Path(path).parent
+            folder = target.parent if os.path.islink(path) else Path(path).parent
             raise FileError(path, f"the file cannot be written: the folder '{folder}' does not exist; create it first")
         if target.is_file():
             _refuse_input(path, target, inputs)

@@ -18,7 +18,7 @@ from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.signals.filtering import Filter, prepared
+from minertia.identification.signals.filtering import Filter, low_pass, prepared
 from minertia.robot.read import read_robot
 from tests.arm import ARM, simulated
 
@@ -51,14 +51,30 @@ def evidence(kind: RobotType, log: Recording, sizes: Iterable[int] = (10_000,), 
     return gathered(cut(log, sizes), kind.column_set, kind.filter, coarse=coarse)
 
 
-def test_rows_are_those_of_identification(kind: RobotType) -> None:
+def test_rows_are_those_of_identification_with_dry_friction_filtered_as_efforts_are(kind: RobotType) -> None:
+    """Columns of Coulomb friction pass, at the rate of the log, the low-pass of the efforts."""
     log = recording(kind)
-    effects = ("IA", "FV", "FC", "OFF")
-    model = linear_model(kind.robot, effects)
+    model = linear_model(kind.robot, ("IA", "FV", "FC", "OFF"))
     problem = observe(model, [prepared(log, kind.filter)])
     own = evidence(kind, log).evidence.columns(model.names).total
     wanted = problem.triangle()
-    np.testing.assert_allclose(own.T @ own, wanted.T @ wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+    dry = [k for k, name in enumerate(model.names) if name.startswith("FC")]
+    rest = [k for k in range(own.shape[1]) if k not in dry]
+    gram, theirs = own.T @ own, wanted.T @ wanted
+    room = {"rtol": 1e-6, "atol": 1e-6 * np.abs(wanted).max()}
+    np.testing.assert_allclose(gram[np.ix_(rest, rest)], theirs[np.ix_(rest, rest)], **room)
+    assert kind.filter.cutoff_hz is not None
+    q = low_pass(log.q, kind.filter.cutoff_hz, 100.0)
+    signs = low_pass(np.sign(np.gradient(q, 0.01, axis=0)), kind.filter.cutoff_hz, 100.0)
+    motion = prepared(log, kind.filter)
+    kept = signs[np.searchsorted(log.t, motion.t - 1e-9)]
+    for k, name in enumerate(model.names[j] for j in dry):
+        j = int(name[2:]) - 1
+        np.testing.assert_allclose(gram[dry[k], dry[k]], kept[:, j] @ kept[:, j], rtol=1e-6)
+        np.testing.assert_allclose(
+            gram[dry[k], model.names.index(f"FV{j + 1}")], kept[:, j] @ motion.qd[:, j], rtol=1e-6
+        )
+        assert gram[dry[k], dry[k]] < 0.95 * theirs[dry[k], dry[k]], "reversals are smooth now"
 
 
 def test_bits_do_not_depend_on_how_the_log_comes(kind: RobotType, monkeypatch: pytest.MonkeyPatch) -> None:

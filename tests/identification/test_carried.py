@@ -38,7 +38,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     empty, loaded, other = (log(folder, f"{k}.csv", k, k > 1) for k in (1, 2, 3))
     return Campaign(
         ROBOT, (Log(empty), Log(loaded, load=LOAD)), (Log(other, load=LOAD),),
-        filter=Filter(cutoff_hz=20.0), evaluation=Evaluation(10.0, 50.0, 1.0), estimator="weighted", effects=USUAL,
+        filter=Filter(cutoff_hz=20.0), evaluation=Evaluation(10.0, 50.0, 1.0), estimator="wls", effects=USUAL,
     )  # fmt: skip
 
 

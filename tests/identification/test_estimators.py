@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError, UnknownName
-from minertia.identification.estimators import ESTIMATORS, named_estimator
+import minertia as mi
+from minertia import Campaign
+from minertia.errors import MinertiaError, OldName, UnknownName
+from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, named_estimator
 from minertia.identification.estimators.options import RANGES
 from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.estimators.total import EXACT
@@ -66,6 +70,17 @@ def test_deviations_under_forgetting_hold_in_white_noise(forgetting: float):
             if k % 97 == 96 and k > samples // 2:
                 inside += list(np.abs(state.beta - truth) < 1.96 * np.sqrt(np.diag(state.covariance)))
     assert 0.93 < np.mean(inside) < 0.97
+
+
+def test_one_estimator_has_one_name() -> None:
+    """Old names work until 1.0.0, say the new one, and appear in no record."""
+    for old, name in OLD_NAMES.items():
+        with pytest.warns(OldName, match=f"'{old}' is called '{name}'"):
+            assert Campaign("planar2r", estimator=old).estimator == name
+    assert not set(OLD_NAMES) & set(ESTIMATORS)
+    page = (Path(mi.__file__).parents[2] / "studio" / "src" / "steps" / "identify.tsx").read_text(encoding="utf-8")
+    listed = page.partition("const ESTIMATORS")[2].partition("};")[0]
+    assert re.findall(r"^  (\w+):", listed, re.MULTILINE) == list(ESTIMATORS)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

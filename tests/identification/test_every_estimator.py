@@ -88,7 +88,7 @@ def test_every_estimator_on_whole_logs(name, estimator):
 @needs_shared
 def test_instruments_from_the_command_line(run, tmp_path):
     thinned(SHARED / "data" / "emps" / "emps_id.csv.gz", tmp_path / "emps_id.csv.gz", 4)
-    command = ("identify", "--campaign", LOGS / "emps.toml", "--data", tmp_path, "--estimator", "instrumental")
+    command = ("identify", "--campaign", LOGS / "emps.toml", "--data", tmp_path, "--estimator", "iv")
     code, out, err = run(*command)
     assert code == 0 and "EMPS, iv" in out, err
     code, _, err = run(*command, "--effects", "viscous,load_coulomb")

@@ -63,7 +63,7 @@ def test_a_saved_model_remembers_its_reach(tmp_path: Path):
 
     small, large = log("small.csv", recording(1, 0.1)), log("large.csv", recording(2, 0.9))
     campaign = Campaign(ROBOT, small, large, effects=USUAL, filter=Filter(cutoff_hz=15.0),
-                        evaluation=Evaluation(8.0, 40.0, 0.5), estimator="weighted")  # fmt: skip
+                        evaluation=Evaluation(8.0, 40.0, 0.5), estimator="wls")  # fmt: skip
     ready = prepare_campaign(campaign)
     result = identify(ready)
     assert result.validation[0].remarks and any("large.csv: " in reason for reason in result.verdict.reasons)

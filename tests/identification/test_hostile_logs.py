@@ -75,7 +75,7 @@ def test_values_that_no_robot_has_come_with_a_result_and_a_sentence(run, tmp_pat
     recording = mi.Recording(np.asarray(log.t), np.asarray(log.q), np.asarray(log.tau))
     how = {"estimator": "physical", "fix": fix, "effects": ("viscous",)}
     result = mi.identify(mi.Campaign(robot, recording, **how))
-    plain = mi.identify(mi.Campaign(robot, recording, **(how | {"estimator": "weighted"})))
+    plain = mi.identify(mi.Campaign(robot, recording, **(how | {"estimator": "wls"})))
     np.testing.assert_allclose(result.beta, plain.beta, rtol=1e-6, atol=1e-9)
     assert result.estimate.verdict["status"] == NOT_FOUND and not result.verdict.is_good
     assert any("no physically consistent robot" in reason for reason in result.verdict.reasons)

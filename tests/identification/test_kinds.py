@@ -138,7 +138,7 @@ def page(made: Callable[[Case], str]) -> Callable[[Case], Any]:
 VERBS: dict[str, Callable[[Case], Any]] = {
     "build_problem": lambda c: mi.build_problem(c.campaign),
     "solve": lambda c: mi.solve(c.problem),
-    "solve by name": lambda c: mi.solve(c.problem, "weighted"),
+    "solve by name": lambda c: mi.solve(c.problem, "wls"),
     "solve otherwise": lambda c: mi.solve(c.problem, "ridge"),
     "judge": lambda c: mi.judge(c.problem, mi.solve(c.problem)),
     "identify": lambda c: mi.identify(c.campaign),

@@ -40,12 +40,14 @@ def day(number: int) -> str:
     return f"{datetime.fromtimestamp(START + 86_400 * number, UTC):%Y-%m-%d}"
 
 
-def friction(robot: str, number: int | None, rng: np.random.Generator | None = None) -> dict[str, float]:
+def friction(
+    robot: str, number: int | None, rng: np.random.Generator | None = None, wander: float = 0.01
+) -> dict[str, float]:
     """Planted friction of a robot on a day; number None: before any wear, without what days do."""
     own = np.random.default_rng(ROBOTS.index(robot))
     values = {name: value * float(np.exp(0.1 * own.normal())) for name, value in FRICTION.items()}
     if rng is not None:
-        values = {name: value * (1 + 0.01 * rng.normal()) for name, value in values.items()}
+        values = {name: value * (1 + wander * rng.normal()) for name, value in values.items()}
     if robot == WORN and number is not None and number >= WORE:
         values["FC2"] *= 1 + WEAR
     return values
@@ -64,16 +66,26 @@ class Plant:
         self.inertial = own | {name: 1.4 * value for name, value in own.items() if name.endswith("2")}
         self.robot = robot
 
-    def log(self, robot: str, number: int, hours: float = 0.0) -> Path:
-        """One log: the robot's own program, noise and friction of the day."""
+    def log(
+        self,
+        robot: str,
+        number: int,
+        hours: float = 0.0,
+        *,
+        seconds: float = 8.0,
+        rate: float = 100.0,
+        wander: float = 0.01,
+        noise: float = 0.02,
+    ) -> Path:
+        """One log: the robot's own program, noise [N m] and friction of the day; wander: its part that days change."""
         rng = np.random.default_rng([ROBOTS.index(robot), number, int(hours)])
-        truth = self.robot.with_parameters({**self.inertial, **friction(robot, number, rng)})
-        t, phase = np.arange(0.0, 8.0, 0.01), 0.3 + 0.7 * ROBOTS.index(robot) + hours
+        truth = self.robot.with_parameters({**self.inertial, **friction(robot, number, rng, wander)})
+        t, phase = np.arange(round(seconds * rate)) / rate, 0.3 + 0.7 * ROBOTS.index(robot) + hours
         q, qd, qdd = np.zeros((3, len(t), 2))
         for k, (size, w) in enumerate(((0.5, 1.7), (0.35, 3.1), (0.2, 5.3))):
             angle = w * t[:, None] + phase + k + np.array([0.0, 1.3])
             q, qd, qdd = q + size * np.sin(angle), qd + size * w * np.cos(angle), qdd - size * w**2 * np.sin(angle)
-        tau = inverse_dynamics(truth, q, qd, qdd) + 0.02 * rng.normal(size=q.shape)
+        tau = inverse_dynamics(truth, q, qd, qdd) + noise * rng.normal(size=q.shape)
         columns: dict[str, Any] = {"t": t + START + 86_400 * number + 3600 * hours}
         for j in range(2):
             warm = 30.0 + rng.normal()
@@ -136,3 +148,23 @@ def test_a_worn_joint_is_named_and_models_predict_its_robot(plant: Plant, run: R
         left[which] = {own["joint"]: own["rmse"] for own in json.loads(out)["validation"][0]["per_joint"]}
     assert left["since"][JOINT] < 1.2 * noise
     assert left["before"][JOINT] > 0.8 * WEAR * friction(WORN, None)["FC2"]
+
+
+@pytest.mark.parametrize("cutoff, rate", [(5.0, 100.0), (5.0, 500.0), (10.0, 200.0)])
+def test_dry_friction_is_that_of_the_robot_whatever_the_filter(
+    run: Run, tmp_path: Path, cutoff: float, rate: float
+) -> None:
+    """No speed is left out (`rest` of a thousandth): columns of dry friction are filtered as the efforts are."""
+    plant = Plant(tmp_path / "plant")
+    text = FLEET.replace("cutoff_hz = 20.0", f"cutoff_hz = {cutoff}").replace("rest = 0.3", "rest = 0.001")
+    (plant.folder / "FLEET.toml").write_text(text, "utf-8")
+    for number in range(3):
+        plant.log("A1", number, seconds=20.0, rate=rate, wander=0.0, noise=0.005)
+    store = ("--store", tmp_path / "store")
+    code, _, err = run("fleet", "add", plant.folder / "logs", "--fleet", plant.folder / "FLEET.toml", *store,
+                       "--workers", 0)  # fmt: skip
+    assert code == 0, err
+    assert run("fleet", "fit", *store, "--columns", "FV,FC,OFF", "--out", tmp_path / "fit")[0] == 0
+    (own,) = json.loads((tmp_path / "fit" / "fit-arm.json").read_text("utf-8"))["robots"]
+    for name, value in friction("A1", None).items():
+        assert own["values"][name]["value"] == pytest.approx(value, rel=0.02), name

@@ -153,3 +153,40 @@ def test_the_load_itself_stays_in_the_frame_that_is_named(arm):
         found = mi.identify_payload(campaign, arm / "loaded.csv", at=at)
         assert found.com[2] == pytest.approx(z, abs=1e-3) and found.frame == (at or "j6")
         assert_planted(found.to_dict()["fields"])
+
+
+@pytest.mark.parametrize("suffix", ["toml", "mjcf", "urdf"])
+def test_a_converted_robot_keeps_its_flange(run, arm, tmp_path, suffix):
+    """Fields of a robot that was converted are those of its own file, in the same frame."""
+    if suffix == "mjcf":
+        pytest.importorskip("mujoco")
+    converted = tmp_path / f"arm.{suffix}"
+    code, _, err = run("convert", arm / "arm.urdf", converted)
+    assert code == 0, err
+    logs = (arm / "empty.csv", arm / "loaded.csv")
+    code, text, err = run("payload", *logs, "--robot", converted, "--json")
+    assert code == 0, err
+    data = json.loads(text)
+    assert data["fields_frame"] == "flange"
+    assert_planted(data["fields"])
+
+
+@needs_shared
+@pytest.mark.parametrize(("name", "flange"), [("ur10e.urdf", "tool0"), ("panda.urdf", "panda_link8")])
+def test_flanges_of_makers_files_survive_toml(tmp_path, name, flange):
+    """Also where a frame has the name of the base, and is turned against it, as on Universal Robots."""
+    from minertia.robot.flange import find_flange, load_frame
+
+    own = mi.read_robot(SHARED / "robots" / name)
+    mi.write_robot(own, tmp_path / "arm.toml")
+    mi.write_robot(mi.read_robot(tmp_path / "arm.toml"), tmp_path / "arm.urdf")
+    for file in ("arm.toml", "arm.urdf"):
+        robot = mi.read_robot(tmp_path / file)
+        q = np.linspace(0.1, 0.6, own.n)
+        for frame in own.frames:
+            expected, found = (mi.forward_kinematics(r, q, frame) for r in (own, robot))
+            if frame not in {joint.link for joint in own.joints}:
+                np.testing.assert_allclose(found[0], expected[0], atol=1e-9)
+                np.testing.assert_allclose(found[1], expected[1], atol=1e-9)
+        kept = [find_flange(r, load_frame(r, None)) for r in (own, robot)]
+        assert [f.name for f in kept] == [flange, flange]

@@ -52,10 +52,9 @@ def _effect_words() -> list[str]:
 
 
 def _estimator_words() -> list[str]:
-    """One name of each estimator: of several the longest, which is a word."""
-    from minertia.identification.estimators import ALIASES, ESTIMATORS
+    from minertia.identification.estimators import ESTIMATORS
 
-    return [max((name, *(a for a, meant in ALIASES.items() if meant == name)), key=len) for name in ESTIMATORS]
+    return list(ESTIMATORS)
 
 
 WORD_LISTS = {"effects": _effect_words, "estimator": _estimator_words}  # of options, by their name
@@ -310,10 +309,10 @@ def asked_campaign(
 
 
 def _refuse_contradictions(campaign: Campaign, stated: Mapping[str, Any]) -> None:
-    from minertia.identification.estimators import takes_prior
+    from minertia.identification.estimators import table_name, takes_prior
 
     name = stated.get("estimator")
-    if stated.get("physical") and name not in (None, "physical", "sdp"):
+    if stated.get("physical") and name is not None and table_name(name) != "physical":
         raise InputError(f"--physical is an estimator itself and does not go with --estimator {name}")
     used = "physical" if stated.get("physical") else name or campaign.estimator
     if stated.get("prior") is not None and isinstance(used, str) and not takes_prior(used):

@@ -6,6 +6,7 @@ import errno
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, drop_stdout
-from minertia.errors import MinertiaError
+from minertia.errors import MinertiaError, OldName
 from minertia.files import files_below, inputs_protected, reading
 
 DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
@@ -37,7 +38,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            with inputs_protected(once=True):
+            with inputs_protected(once=True), warnings.catch_warnings():
+                warnings.simplefilter("once", OldName)
+                warnings.showwarning = _told  # type: ignore[assignment]
                 reading(*_named_files(options))
                 command(*args, **options)
             sys.stdout.flush()
@@ -54,6 +57,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(explain(err)) from None
 
     return run
+
+
+def _told(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """A warning as a line on stderr, without the place in our sources."""
+    diagnose(f"warning: {message}")
 
 
 def _named_files(options: Mapping[str, Any]) -> Iterator[str]:

@@ -128,15 +128,20 @@ class ColumnSet:
         return "numpy" if self.robot.open_cuts else build.choose(compiling=False)[0]
 
     def rows(
-        self, state: tuple[Array, Array, Array], tau: Array, temperature: Array | None
+        self,
+        state: tuple[Array, Array, Array],
+        tau: Array,
+        temperature: Array | None,
+        direction: Array | None = None,
     ) -> tuple[list[Array], NDArray[np.bool_]]:
         """Rows [columns | effort] of each effort, (N, k_i), zero where its joint stands; and where it does not, (N, n).
 
         state: q, qd, qdd (N, n).  temperature (N, n) [degC], None where it was not logged: its columns are zero then.
+        direction (N, n): of motion, filtered as the efforts were (`Motion.direction`); None: the sign of qd.
         """
         q, qd, qdd = state
         Y = self.model.columns(q, qd, qdd, samples=MANY)
-        joints, width = JointState(q, qd, qdd, Y @ self.reference, temperature), len(self.own)
+        joints, width = JointState(q, qd, qdd, Y @ self.reference, temperature, direction), len(self.own)
         moves = np.abs(qd) >= self.rest
         found = [np.empty((len(q), width + len(inertial) + 1)) for inertial in self.seen]
         for k, column in enumerate(self.own):

@@ -31,6 +31,7 @@ from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 BLOCK = 65_536  # samples that are filtered at a time, from the start of a run
+STANDS = 1e-3  # rad/s or m/s below which the sign of a velocity is that of its noise
 FEWEST = 64  # samples of a run between gaps that is used
 SHORTEST = 2.0  # s of a stretch
 FINE = 256  # stretches at most while the log is read, and
@@ -240,20 +241,22 @@ class _LogPass:
         if self.told.resampled:
             grid = Grid(float(first.t[0]), usual_step(first.t), sys.maxsize, "")
             again = _in_blocks(even_blocks(again, grid))
-        yield from prepared_blocks(map(_even, again), self.plan)
+        yield from prepared_blocks(map(_even, again), self.plan, standing=min(self.columns.rest, STANDS))
 
     def _add(self, motion: Motion) -> None:
         """Rows of a section into the triangles."""
         q, qd, qdd = motion.q, motion.qd, motion.qdd
+        direction = np.sign(qd) if motion.direction is None else motion.direction
         still = np.ptp(q, axis=0) < STILL
         if still.any():  # what a still joint seems to move is noise
-            q, qd, qdd = (np.where(still, value, x) for value, x in ((q.mean(axis=0), q), (0.0, qd), (0.0, qdd)))
+            known = ((q.mean(axis=0), q), (0.0, qd), (0.0, qdd), (0.0, direction))
+            q, qd, qdd, direction = (np.where(still, value, x) for value, x in known)
         warmth = motion.channels.get("temperature")
         self.histograms.add(q, qd, warmth)
         self.told.warm(warmth)
         own = np.stack([q.min(axis=0), q.max(axis=0), np.abs(qd).max(axis=0)])
         self.reach = np.stack([np.minimum(self.reach[0], own[0]), *np.maximum(self.reach[1:], own[1:])])
-        rows, moves = self.columns.rows((q, qd, qdd), motion.tau, warmth)
+        rows, moves = self.columns.rows((q, qd, qdd), motion.tau, warmth, direction)
         if self.stretches is None:
             self.stretches = _StretchTriangles(self.columns, float(self.first))
         self.stretches.add(motion.t, rows, moves)

@@ -14,7 +14,7 @@ from minertia.identification.signals.filtering import EDGE, OVERSAMPLING, Filter
 from minertia.notebook import clipped
 from minertia.robot.robot import Robot
 
-RECORD_VERSION = 2  # raised whenever the same log gives other numbers; older records are then another set
+RECORD_VERSION = 3  # raised whenever the same log gives other numbers; older records are then another set
 KINDS = ("scores", "triangles")  # what is kept of stretches
 REST = 1e-3  # rad/s or m/s; slower than that a joint stands
 

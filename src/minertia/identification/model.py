@@ -19,6 +19,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
+from minertia.made_of import MadeOf
 from minertia.notebook import clipped, frame, html_table, plural
 from minertia.robot.dh.write import toml_text
 from minertia.robot.identified import FORMAT, identified_robot
@@ -35,7 +36,8 @@ class IdentifiedModel:
 
     parameters: evidence of each value, as plain data.  standard: all standard parameters; where is_physical those of a
     robot that can exist, whose sum of squares is higher by the part evidence["standard_excess"].  evidence: residuals,
-    verdict and how it was made.  campaign: how its logs were read, filtered and judged.
+    verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
+    the files that the command which wrote it has read.
     """
 
     linear: LinearModel
@@ -47,6 +49,7 @@ class IdentifiedModel:
     is_physical: bool
     evidence: Mapping[str, Any] = field(default_factory=dict)
     campaign: Mapping[str, Any] = field(default_factory=dict)
+    made_of: tuple[MadeOf, ...] = ()
 
     @property
     def nominal(self) -> Robot:
@@ -162,6 +165,7 @@ def model_text(model: IdentifiedModel) -> str:
         "parameters": [dict(p) for p in model.parameters],
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
+        **({"made_of": [dict(file) for file in model.made_of]} if model.made_of else {}),
         "frames": _frames(linear.robot),
         "robot": toml_document(toml_text(linear.robot)),
     }

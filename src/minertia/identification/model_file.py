@@ -14,6 +14,7 @@ from minertia.errors import DescriptionError, expect_path, expected
 from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, model_text
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
+from minertia.made_of import read_made_of
 from minertia.robot.identified import check_format, nominal_robot
 from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
 
@@ -89,6 +90,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
         bool(document["physical"]),
         document["evidence"],
         document.get("campaign", {}),
+        read_made_of(document),
     )
 
 

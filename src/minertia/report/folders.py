@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.identify import Identification
 from minertia.identification.kinds import kind_of
 from minertia.identification.model_file import write_model
+from minertia.made_of import made_of
 from minertia.report.bundle import write_page
 from minertia.report.pages import fit_page, motion_page
 from minertia.robot.robot import Note
@@ -73,7 +75,7 @@ def write_identification(
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")
-    model = result.model()
+    model = replace(result.model(), made_of=made_of(out))
     tell("writing")
     with folder_at_once(out, force=force) as draft:
         write_model(model, draft / model_file)

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from minertia.digests import file_digest, stamp
 from minertia.errors import InputError
-from minertia.studio.digests import file_digest, stamp
-from minertia.studio.project import CAMPAIGN, RUNS, STATE, Project
+from minertia.studio.project import CAMPAIGN, RUNS, STATE, Project, ProjectFile
 
 OF_NO_ROBOT = ("propose", "fleet")  # kinds of jobs: headers of logs, records of a store
 OF_CAMPAIGN = ("check", "identify")
@@ -41,6 +41,11 @@ class ProjectNow:
     def titles(self) -> dict[Path, str]:
         """Titles of files by their paths."""
         return {file.path: file.title for file in self.project.files()}
+
+    @cached_property
+    def models(self) -> dict[Path, ProjectFile]:
+        """Models of the folder by their paths."""
+        return {file.path: file for file in self.project.files() if file.kind == "model"}
 
     def made_of(self, kind: str) -> dict[str, Any]:
         """Robot and campaign that a job of a kind takes."""
@@ -104,6 +109,7 @@ def reasons(
     if made_of.get("changed"):
         found.append("made while a file that it read changed")
     found += [why for why in _of_files(now, files) if why not in found]
+    found += [f"made of the model {title}, {why}" for title, why in _of_models(now, files)]
     for run in dict.fromkeys(name for file in files if (name := _run_of(file["name"]))):
         found += [f"made of the model of {run}, {why}" for why in of_run(run)[:1]]
     return found
@@ -125,6 +131,13 @@ def _of_files(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[str]:
     gone = [titles[name] for name, is_other in changed.items() if is_other is None]
     found = [f"made before {_listed(other)} changed"] if other else []
     return [*found, f"made of {_listed(gone)}, which is gone"] if gone else found
+
+
+def _of_models(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """(Title, why) of models outside of runs that are not those of the files they were made of."""
+    titles = {path: (file.title, file.stale) for path, file in now.models.items()}
+    found = [titles.get(now.project.folder / file["name"], ("", ())) for file in files]
+    return [(title, stale[0]) for title, stale in found if stale]
 
 
 def _listed(names: Sequence[str]) -> str:

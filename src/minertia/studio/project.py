@@ -22,16 +22,17 @@ from typing import Any, BinaryIO
 
 import tomli_w
 
+from minertia.digests import bundled_digest, file_digest, stamp
 from minertia.documents import DocumentError, json_document, toml_document
 from minertia.drafts import one_at_a_time
 from minertia.errors import DescriptionError, InputError, MinertiaError, visible
 from minertia.files import edit_file, make_folder, new_file, write_file
 from minertia.identification.logs.readers import FORMATS, is_folder, is_there
+from minertia.made_of import MadeOf, is_changed, read_made_of
 from minertia.robot.read import bundled_robots
 from minertia.robot.reading import is_model_text
 from minertia.robot.xml_input import parse_xml
 from minertia.seals import is_ours
-from minertia.studio.digests import bundled_digest, file_digest, stamp
 from minertia.studio.toml_edit import edited
 
 FORMAT = 1
@@ -68,7 +69,7 @@ class Outdated(InputError):
 class ProjectFile:
     """A file of the project.  key: what requests call it.  kind: "robot", "log" or "model".  title: for people.
 
-    robot: name of the robot of a model.
+    robot: name of the robot of a model.  stale: why a model is not one of the files that it was made of.
     """
 
     key: str
@@ -77,11 +78,13 @@ class ProjectFile:
     title: str
     size: int
     robot: str | None = None
+    stale: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for the page."""
-        named = {} if self.robot is None else {"robot": self.robot}
-        return {"key": self.key, "kind": self.kind, "title": self.title, "size": self.size, **named}
+        """Plain data, for the page; the title of a model says why it is not current."""
+        named = {} if self.robot is None else {"robot": self.robot, "stale": list(self.stale)}
+        title = f"{self.title} ({self.stale[0]})" if self.stale else self.title
+        return {"key": self.key, "kind": self.kind, "title": title, "size": self.size, **named}
 
 
 class Project:
@@ -517,19 +520,34 @@ def _toml_kind(path: Path, in_runs: bool) -> str | None:
 
 def _project_file(name: str, kind: str, path: Path, title: str) -> ProjectFile:
     stat = path.stat()
-    robot = _robot_of(str(path), stat.st_size, stat.st_mtime_ns) if kind == "model" else None
-    return ProjectFile(_key(name), kind, path, title, stat.st_size, robot)
+    if kind != "model":
+        return ProjectFile(_key(name), kind, path, title, stat.st_size)
+    robot, _ = _facts_of(str(path), stat.st_size, stat.st_mtime_ns)
+    stale = () if name.startswith(f"{RUNS}/") else tuple(model_reasons(path))  # runs are known by what they record
+    return ProjectFile(_key(name), kind, path, title, stat.st_size, robot, stale)
+
+
+def model_reasons(path: Path) -> list[str]:
+    """Why a model is not one of the files that it was made of, a few words each; none where it is, or says none."""
+    stat = path.stat()
+    _, files = _facts_of(str(path), stat.st_size, stat.st_mtime_ns)
+    changed = {name: is_changed(path, file) for name, file in ((visible(Path(f["name"]).name), f) for f in files)}
+    other = ", ".join(name for name, is_other in changed.items() if is_other)
+    gone = ", ".join(name for name, is_other in changed.items() if is_other is None)
+    found = [f"made before {other} changed"] if other else []
+    return [*found, f"made of {gone}, which is gone"] if gone else found
 
 
 @lru_cache(maxsize=512)
-def _robot_of(path: str, size: int, changed: int) -> str | None:
-    """Name of the robot of a model's file as it stands."""
+def _facts_of(path: str, size: int, changed: int) -> tuple[str | None, tuple[MadeOf, ...]]:
+    """Name of the robot of a model's file as it stands, and the files that it was made of."""
     try:
-        robot = toml_document(Path(path).read_text(encoding="utf-8")).get("robot")
+        document = toml_document(Path(path).read_text(encoding="utf-8"))
     except (DocumentError, OSError, UnicodeDecodeError):
-        return None
+        return None, ()
+    robot = document.get("robot")
     name = robot.get("name") if isinstance(robot, dict) else None
-    return visible(name) if isinstance(name, str) else None
+    return visible(name) if isinstance(name, str) else None, read_made_of(document)
 
 
 def _key(name: str) -> str:

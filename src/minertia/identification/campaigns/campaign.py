@@ -16,6 +16,7 @@ from minertia.identification.campaigns.command import LINKS, Command
 from minertia.identification.campaigns.effects import EffectSpec
 from minertia.identification.campaigns.elastic import ElasticJoints
 from minertia.identification.campaigns.floor import Floor
+from minertia.identification.estimators import table_name
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns import ColumnMap
@@ -154,6 +155,8 @@ class Campaign:
         put("validate", self._logs(self.validate, "validation log"))
         put("columns", self._columns())
         put("robot", self._coupled())
+        if isinstance(self.estimator, str):
+            put("estimator", table_name(self.estimator))
         if self.parameters not in SETS:
             raise UnknownName("set of parameters", self.parameters, tuple(SETS))
         if self.links not in LINKS:

@@ -62,7 +62,7 @@ def _fitted(chosen: Estimator, part: Observation) -> Fit:
     if fit is None or not (np.isfinite(fit.beta).all() and np.isfinite(fit.covariance).all()):
         raise MinertiaError(
             "the fit has no solution in numbers: its options, or the size of the efforts, positions or fixed values, "
-            "leave no digits; look at the units, or fit with --estimator weighted"
+            "leave no digits; look at the units, or fit with --estimator wls"
         )
     return fit
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from minertia.errors import UnknownName
+from minertia.errors import OldName, UnknownName
 from minertia.identification.estimators.options import check_options
 
 if TYPE_CHECKING:
@@ -26,16 +27,17 @@ ESTIMATORS = {
     "recursive": f"{_HERE}.recursive:Recursive",
     "physical": f"{_HERE}.physical:Physical",
 }
-
-
-ALIASES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}
+OLD_NAMES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental": "iv", "sdp": "physical"}
 
 
 def table_name(name: str) -> str:
-    """The name in the table of a name or one of its aliases."""
-    if ALIASES.get(name, name) not in ESTIMATORS:
-        raise UnknownName("estimator", name, (*ESTIMATORS, *ALIASES))
-    return ALIASES.get(name, name)
+    """The name in the table; an old one works until 1.0.0, with a warning that says the new one."""
+    known = OLD_NAMES.get(name, name)
+    if known not in ESTIMATORS:
+        raise UnknownName("estimator", name, ESTIMATORS)
+    if known != name:
+        warnings.warn(f"the estimator '{name}' is called '{known}'; the old name goes in 1.0.0", OldName, stacklevel=3)
+    return known
 
 
 def _class(name: str) -> type[Estimator]:

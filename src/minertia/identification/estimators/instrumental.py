@@ -151,5 +151,5 @@ def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Ca
 def _no_instruments(what: str) -> MinertiaError:
     return MinertiaError(
         f"the simulated motion of the least-squares values {what}, so it gives no instruments; excite the robot better "
-        "or fit with --estimator weighted or physical"
+        "or fit with --estimator wls or physical"
     )

@@ -120,6 +120,8 @@ class Motion:
 
     keep: samples that stay after the parallel filter, as start, stop and step; `decimated` applies it.
     filter: resolved.  rate_hz: of these samples.  channels: what else was logged, filtered like positions.
+    direction: sign of the velocities at the rate of the log, through the low-pass of the efforts (on = "signals"), by
+    which columns of dry friction are filtered as the efforts are; None where it was not asked for.
     """
 
     t: Array
@@ -132,10 +134,12 @@ class Motion:
     keep: tuple[int, int, int]
     source: str = ""
     channels: Mapping[str, Array] = field(default_factory=dict)
+    direction: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("t", "q", "qd", "qdd", "tau"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        for name in ("t", "q", "qd", "qdd", "tau", "direction"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
 
     def __len__(self) -> int:

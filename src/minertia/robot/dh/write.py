@@ -1,4 +1,4 @@
-"""Writer of the TOML format: any robot, its joint frames as link frames.
+"""Writer of the TOML format: any robot, its joint frames as link frames, other named frames as fixed rows.
 
 A placement is written as a row gamma, b, alpha, d, theta, r where that gives back the same numbers, the same exact
 zeros and the same letters; else as a rotation matrix and a position.
@@ -25,7 +25,7 @@ from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
-from minertia.robot.joint import Elastic, Joint, Limits
+from minertia.robot.joint import Elastic, Joint, Limits, partial_pose
 from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -37,11 +37,11 @@ SAME = 1e-15  # largest difference between an entry and what its row gives back
 
 def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
     """Write a robot; the file appears whole or not at all.  force: as in `write_robot`."""
-    write_file(path, toml_text(robot), force=force)
+    write_file(path, toml_text(robot, frames=True), force=force)
 
 
-def toml_text(robot: Robot) -> str:
-    """The TOML description of a robot."""
+def toml_text(robot: Robot, *, frames: bool = False) -> str:
+    """The TOML description of a robot; frames: with the frames that are no link's own, such as the flange."""
     document: dict[str, Any] = {
         "format": _format(robot),
         "name": robot.name or "robot",
@@ -56,6 +56,7 @@ def toml_text(robot: Robot) -> str:
     if robot.base_link is not None:
         document["base_link"] = _link(robot.base_link, "the base")
     document["joint"] = [_joint(robot, j) for j in range(robot.n_joints)]
+    document["joint"] += _frames(robot) if frames else []
     if robot.cuts:
         document["loop"] = [_loop(robot, cut) for cut in robot.cuts]
     return tomli_w.dumps(document)
@@ -99,6 +100,30 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
     }
     passive = ({"passive": True} | ({"motor": True} if joint.has_motor else {})) if joint.is_passive else {}
     return table | passive | {key: part for key, part in parts.items() if part}
+
+
+def _frames(robot: Robot) -> list[dict[str, Any]]:
+    """Rows of the frames that are no joint's: fixed, without mass; the base's own frame needs none."""
+    taken = {joint.name for joint in robot.joints}
+    linked = {joint.link for joint in robot.joints}
+    rows = []
+    for name, frame in robot.frames.items():
+        if name in linked or (frame.joint is None and name == "base" and frame.pose == HERE):
+            continue
+        row_name = name
+        while row_name in taken:
+            row_name += "_fixed"
+        taken.add(row_name)
+        parent = 0 if frame.joint is None else robot.joints[frame.joint].name
+        row = {"name": row_name, "kind": "fixed", "parent": parent, **_placed(_known_pose(robot, frame.pose))}
+        rows.append(row if row_name == name else row | {"link": {"name": name}})
+    return rows
+
+
+def _known_pose(robot: Robot, pose: Pose) -> Pose:
+    """The pose in numbers where all of its letters have values: frames are read without letters."""
+    known = {name: value for name, value in robot.symbols.items() if value is not None}
+    return partial_pose(pose, known)
 
 
 def _link(ten: Ten, where: str) -> dict[str, float]:
@@ -148,13 +173,17 @@ def _follows(robot: Robot, joint: Joint) -> dict[str, Any]:
 
 
 def _placement(joint: Joint) -> dict[str, Any]:
-    row = khalil_row((joint.R, joint.p))
+    return _placed((joint.R, joint.p))
+
+
+def _placed(pose: Pose) -> dict[str, Any]:
+    row = khalil_row(pose)
     if row is not None:
         return {key: _plain(value) for key, value in row.items() if type(value) is not int}
     return {
         "convention": "placement",
-        "rotation": [[_plain(s) for s in r] for r in joint.R],
-        "position": [_plain(s) for s in joint.p],
+        "rotation": [[_plain(s) for s in r] for r in pose[0]],
+        "position": [_plain(s) for s in pose[1]],
     }
 
 
