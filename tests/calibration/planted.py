@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from minertia.calibration.chain import Array, Chain, chain_of, moved
 from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
-from minertia.calibration.measures import Measure, PointMeasure
+from minertia.calibration.measures import PointMeasure, ToolReadings
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Frame, Robot
 
@@ -56,7 +56,7 @@ def planted(
 
 def points(
     chain: Chain, state: GeometryState, q: Array, rng: np.random.Generator, readings: float, joints: float
-) -> tuple[Measure, ...]:
+) -> tuple[ToolReadings, ...]:
     """Readings of the three points, with noise of readings [m] and of joints [rad]."""
     N = len(q)
     at = moved(state.placements, chain.is_hinge, chain.positions(q) + joints * rng.normal(size=(N, chain.n)))

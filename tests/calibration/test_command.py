@@ -14,6 +14,7 @@ from minertia.cli.root import run
 from minertia.errors import MinertiaError
 from tests.calibration.planted import arm, planted, write_csv
 from tests.shared import SHARED
+from tests.test_docs import json_table
 
 UNITS = MeasurementColumns(angle="rad", length="m")
 DATA = SHARED / "data"
@@ -39,6 +40,7 @@ def test_from_files_to_a_corrected_robot(readings, tmp_path, capsys):
     code = run([*given, "--angle", "rad", "--length", "m", "--effects", "zeros,geometry", "--out", str(out), "--json"])
     assert code == 0
     found = json.loads(capsys.readouterr().out)
+    assert set(found) == json_table()["calibrate"] | {"format"}
     assert found["verdict"]["good"] and found["count"] == found["shown_here"] == 33
     assert found["validation"][0]["rms"] < 4e-5 < 1e-3 < found["validation"][0]["nominal_rms"]
     # the corrected robot places the tool where the planted one does, up to where it stands

@@ -23,7 +23,6 @@ from minertia.calibration.measures import (
     DirectionMeasure,
     DistanceBetweenMeasure,
     DistanceMeasure,
-    Measure,
     OrientationMeasure,
     PixelMeasure,
     PixelToolMeasure,
@@ -31,6 +30,7 @@ from minertia.calibration.measures import (
     PointMeasure,
     PoseMeasure,
     SamePointMeasure,
+    ToolReadings,
 )
 from minertia.errors import RankError, UnknownName
 from minertia.notebook import clipped, plural
@@ -226,7 +226,7 @@ def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.ra
     return np.concatenate(A), wide if measure == "points" else _without_point(made, wide)
 
 
-def _without_point(made: Sequence[Measure], own: Array) -> Array:
+def _without_point(made: Sequence[ToolReadings], own: Array) -> Array:
     """Own columns but those of the point on the tool, which the tool's frame has."""
     return own[:, 3:] if made[0].has_point else own
 
@@ -272,7 +272,7 @@ def _groups(tool: Array) -> NDArray[np.intp]:
     return np.array(found, np.intp)
 
 
-Made = tuple[tuple[Measure, ...], list[Array]]
+Made = tuple[tuple[ToolReadings, ...], list[Array]]
 
 
 def _made(measure: str, tool: Array, rng: np.random.Generator) -> Made:

@@ -15,7 +15,7 @@ from minertia.algebra.vec3 import apply, transpose
 from minertia.calibration.chain import SYMBOLS, Array, Chain, MovedChain, exponential, logarithm, moved, right_jacobian
 from minertia.calibration.hidden import clean, hidden_relations
 from minertia.calibration.kept import KeptColumns, kept_columns
-from minertia.calibration.measures import Measure, MeasureRows
+from minertia.calibration.measures import MeasureRows, ToolReadings
 
 BLOCK = 5000  # rows at a time
 
@@ -45,7 +45,7 @@ class Postures:
     """What was measured: robot coordinates (N, robot.n) [rad, m] and readings of each measurement at them."""
 
     q: Array
-    measures: tuple[Measure, ...]
+    measures: tuple[ToolReadings, ...]
 
     @property
     def count(self) -> int:
@@ -185,7 +185,7 @@ def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
     return out
 
 
-def kept_of(chain: Chain, measures: Sequence[Measure]) -> KeptColumns:
+def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
     """Columns of frames that rules leave, for measurements with unknown points, places and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
@@ -199,7 +199,7 @@ def kept_of(chain: Chain, measures: Sequence[Measure]) -> KeptColumns:
     return kept_columns(chain, relations, without)
 
 
-def _is_scaled(measure: Measure) -> bool:
+def _is_scaled(measure: ToolReadings) -> bool:
     return bool(len(getattr(measure, "apart", ())))
 
 

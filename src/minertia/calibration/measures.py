@@ -39,7 +39,7 @@ class MeasureRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measure(ABC):
+class ToolReadings(ABC):
     """Readings of one kind: `posture` (M,) says at which posture each was taken, `values` (M, width) what it was.
 
     tip: place of the measured point in tip axes [m], where it is known.
@@ -77,7 +77,7 @@ class Measure(ABC):
         size = found.residual[main].reshape(len(self.posture), -1)
         return self.posture, np.linalg.norm(size, axis=1)
 
-    def take(self, chosen: Indices, number_of: Indices) -> Measure:
+    def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
         """The readings at some postures, which are renumbered: number_of[posture] is the new number."""
         inside = np.isin(self.posture, chosen)
         return replace(self, posture=number_of[self.posture[inside]], values=self.values[inside], **self._taken(inside))  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ def _joined(a: MeasureRows, b: MeasureRows) -> MeasureRows:
 
 
 @dataclass(frozen=True)
-class PointMeasure(Measure):
+class PointMeasure(ToolReadings):
     """Where a point of the tool is (tracker, motion capture): values (M, 3) [m]."""
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
@@ -128,7 +128,7 @@ class PointMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class PoseMeasure(Measure):
+class PoseMeasure(ToolReadings):
     """Where the tool is and how it is turned: values (M, 12), place [m] and the rotation matrix by rows."""
 
     width: ClassVar[int] = 12
@@ -147,7 +147,7 @@ class PoseMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class OrientationMeasure(Measure):
+class OrientationMeasure(ToolReadings):
     """How the tool is turned: values (M, 9), the rotation matrix by rows."""
 
     width: ClassVar[int] = 9
@@ -169,7 +169,7 @@ class OrientationMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class DirectionMeasure(Measure):
+class DirectionMeasure(ToolReadings):
     """The direction of gravity in the tool (inclinometer): values (M, 3), unit vectors; down is -z of the root."""
 
     has_point: ClassVar[bool] = False
@@ -191,7 +191,7 @@ class DirectionMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class _OfPoint(Measure):
+class _OfPoint(ToolReadings):
     """Kinds that depend on where a point of the tool is: derivatives by the chain rule."""
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
@@ -332,7 +332,7 @@ class SamePointMeasure(_OfPoint):
         mean = np.stack([np.bincount(self.group, x[:, k]) for k in range(3)], axis=1) / np.maximum(count, 1)[:, None]
         return self.posture, np.linalg.norm(x - mean[self.group], axis=1)
 
-    def take(self, chosen: Indices, number_of: Indices) -> Measure:
+    def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
         """Groups are renumbered, and known distances kept where both groups are left."""
         inside = np.isin(self.posture, chosen)
         left, group = np.unique(self.group[inside], return_inverse=True)
@@ -372,7 +372,7 @@ class DistanceBetweenMeasure(_OfPoint):
             -_through(slope, by_y),
         )
 
-    def take(self, chosen: Indices, number_of: Indices) -> Measure:
+    def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
         """Pairs of which both postures are chosen."""
         inside = np.isin(self.posture, chosen) & np.isin(self.second, chosen)
         return DistanceBetweenMeasure(
@@ -381,7 +381,7 @@ class DistanceBetweenMeasure(_OfPoint):
 
 
 @dataclass(frozen=True)
-class PixelMeasure(Measure):
+class PixelMeasure(ToolReadings):
     """A fixed camera sees a point of the tool: values (M, 2) [pixels]; camera (fx, fy, cx, cy) [pixels].
 
     The frame of measurement is the camera's: x right, y down, z ahead.
@@ -406,7 +406,7 @@ class PixelMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class PixelToolMeasure(Measure):
+class PixelToolMeasure(ToolReadings):
     """A camera on the tool sees L fixed points of unknown place: values (M, 2) [pixels]; mark (M,): which point.
 
     The tool's axes are the camera's: x right, y down, z ahead.
@@ -458,7 +458,7 @@ def projected(camera: tuple[float, float, float, float], x: Array) -> tuple[Arra
     return seen, slope
 
 
-KINDS: dict[str, type[Measure]] = {
+KINDS: dict[str, type[ToolReadings]] = {
     "point": PointMeasure,
     "pose": PoseMeasure,
     "orientation": OrientationMeasure,

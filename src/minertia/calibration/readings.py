@@ -19,7 +19,6 @@ from minertia.calibration.measures import (
     DirectionMeasure,
     DistanceBetweenMeasure,
     DistanceMeasure,
-    Measure,
     OrientationMeasure,
     PixelMeasure,
     PixelToolMeasure,
@@ -27,6 +26,7 @@ from minertia.calibration.measures import (
     PointMeasure,
     PoseMeasure,
     SamePointMeasure,
+    ToolReadings,
 )
 from minertia.errors import RecordingError
 from minertia.files import is_file, reading, why_no_file
@@ -351,7 +351,7 @@ def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], pa
     return given
 
 
-Read = tuple[Measure, "NDArray[np.intp] | None", list[str]]
+Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
 
 
 def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: MeasurementColumns, source: str) -> Read:
@@ -435,7 +435,7 @@ def _made(
     tables: Sequence[MeasurementTable],
     inside: NDArray[np.bool_],
     source: str,
-) -> Measure:
+) -> ToolReadings:
     labels = [label for table in tables for label in (table.labels(m.groups) if m.groups else [()] * len(table))]
     number = _numbered([label for label, ok in zip(labels, inside, strict=True) if ok])[0]
     if m.kind in ("pixel", "pixel_tool"):
@@ -455,7 +455,7 @@ def _made(
     if m.kind == "distance_between":
         first, second = posture[:-1:2], posture[1::2]
         return DistanceBetweenMeasure(first, values[:-1:2], m.name, second)
-    plain: dict[str, Callable[..., Measure]] = {
+    plain: dict[str, Callable[..., ToolReadings]] = {
         "point": PointMeasure,
         "pose": PoseMeasure,
         "orientation": OrientationMeasure,

@@ -17,7 +17,7 @@ from minertia.calibration.chain import Array, Chain
 from minertia.calibration.fit import rms
 from minertia.calibration.folds import GeometryProblem, capped
 from minertia.calibration.layout import Postures
-from minertia.calibration.measures import Measure, PointMeasure, PoseMeasure
+from minertia.calibration.measures import PointMeasure, PoseMeasure, ToolReadings
 
 MOST_POSTURES = 80
 SMALL = 4e-3  # of the reach: what a right reading leaves at the level of zeros
@@ -83,7 +83,7 @@ def left_by(problem: GeometryProblem) -> float:
     return capped(errors)
 
 
-def _trials(chain: Chain, measures: Sequence[Measure]) -> Iterator[_ReadingTrial]:
+def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_ReadingTrial]:
     robot, used = chain.robot, chain.coordinates
     names = [robot.coordinate_names[c] for c in used]
     yield _ReadingTrial(
@@ -179,11 +179,11 @@ def _shifted(rows: int) -> Callable[[Postures], Postures]:
     return _positions(lambda q: np.roll(q, rows, axis=0))
 
 
-def _points(change: Callable[[Measure], Measure]) -> Callable[[Postures], Postures]:
+def _points(change: Callable[[ToolReadings], ToolReadings]) -> Callable[[Postures], Postures]:
     return lambda p: Postures(p.q, tuple(change(m) for m in p.measures))
 
 
-def _mirrored(measure: Measure) -> Measure:
+def _mirrored(measure: ToolReadings) -> ToolReadings:
     if not isinstance(measure, (PointMeasure, PoseMeasure)):
         return measure
     values = measure.values.copy()
@@ -217,7 +217,7 @@ def _centred(x: Array) -> Array:
     return np.asarray((x - x.mean(axis=0)).ravel())
 
 
-def _times(measure: Measure, factor: float) -> Measure:
+def _times(measure: ToolReadings, factor: float) -> ToolReadings:
     if not isinstance(measure, (PointMeasure, PoseMeasure)):
         return measure
     values = measure.values.copy()
@@ -225,8 +225,8 @@ def _times(measure: Measure, factor: float) -> Measure:
     return replace(measure, values=values)
 
 
-def _rotated(turned: Callable[[Array], Array]) -> Callable[[Measure], Measure]:
-    def change(measure: Measure) -> Measure:
+def _rotated(turned: Callable[[Array], Array]) -> Callable[[ToolReadings], ToolReadings]:
+    def change(measure: ToolReadings) -> ToolReadings:
         if not isinstance(measure, PoseMeasure):
             return measure
         R = turned(measure.values[:, 3:].reshape(-1, 3, 3))

@@ -9,12 +9,12 @@ from minertia.calibration.layout import GeometryLayout, GeometryState
 from minertia.calibration.measures import (
     DistanceMeasure,
     Indices,
-    Measure,
     OrientationMeasure,
     PlaneMeasure,
     PointMeasure,
     PoseMeasure,
     SamePointMeasure,
+    ToolReadings,
 )
 
 STARTS, ROUNDS = 12, 60
@@ -34,7 +34,7 @@ def started(layout: GeometryLayout, seed: int = 0) -> GeometryState:
     return GeometryState(state.placements, state.joints, own)
 
 
-def _own_start(layout: GeometryLayout, state: GeometryState, measure: Measure, values: Array) -> Array:
+def _own_start(layout: GeometryLayout, state: GeometryState, measure: ToolReadings, values: Array) -> Array:
     """Places of groups, fixed points and planes for the tool of the file."""
     tool = layout.moved(state).tool
     x = tool[measure.posture, :3, 3]
@@ -91,7 +91,7 @@ def _placed(layout: GeometryLayout, state: GeometryState, seed: int) -> Geometry
 Target = tuple[Indices, Array]  # postures, places in the frame of measurement
 
 
-def _targets(measure: Measure) -> list[Target]:
+def _targets(measure: ToolReadings) -> list[Target]:
     """Places that a measurement gives; a pose gives its origin and points on its axes."""
     if isinstance(measure, PointMeasure):
         return [(measure.posture, measure.values)]
