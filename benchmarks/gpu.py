@@ -78,7 +78,7 @@ def measure(
     cupy: Any, robot: mi.Robot, name: str, precision: str, layout: str, copy: float
 ) -> Iterator[dict[str, Any]]:
     """One line for one program: many samples, and few in one launch."""
-    program = mi.program(robot, name)
+    program = mi.codegen.build_program(robot, name)
     kernel = mi.compile(program, device="cuda", precision=precision)
     size = 8 if precision == "double" else 4
     entries = sum(p.size for p in program.inputs) + sum(p.size for p in program.ports)

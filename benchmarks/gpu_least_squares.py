@@ -184,7 +184,7 @@ def passes(cupy: Any, kernel: CudaLeastSquares, data: Data, precision: str) -> N
 def inverse_dynamics(cupy: Any, robot: mi.Robot, data: Data) -> None:
     """Joint-major, single precision: distance of the rows, samples of a thread, blocks and hints to the cache."""
     copy, count, n = copy_bandwidth(cupy), MANY, robot.n
-    kernel = mi.compile(mi.program(robot, "inverse_dynamics"), device="cuda", precision="float")
+    kernel = mi.compile(mi.codegen.build_program(robot, "inverse_dynamics"), device="cuda", precision="float")
     moved = 4 * 4 * n * count / copy
 
     def report(name: str, time: float, registers: int = 0) -> None:

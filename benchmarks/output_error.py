@@ -15,12 +15,13 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minertia import Campaign, Command, read_robot
+from minertia import Campaign, read_robot
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
+from minertia.options import Command
 from minertia.robot.mjcf.write import to_mjcf
 
 REPEATS = 3

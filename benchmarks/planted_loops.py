@@ -22,7 +22,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.output_error import commands
-from minertia import Campaign, Command, Fourier, MotionSearch, Workspace, excite, motion_limits, read_robot
+from minertia import Campaign, excite, motion_limits, read_robot
+from minertia.excitation import Fourier, Workspace
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.law import law_fit
@@ -31,6 +32,7 @@ from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
+from minertia.options import Command, MotionSearch
 
 FINE = 8000.0  # Hz of the planted motion
 UNSEEN = 500  # seeds of motions that are not fitted begin here

@@ -17,7 +17,7 @@ for kind in ("alone", "combination", "none"):
 beta = base.values()
 q, qd, qdd = [0.1, -0.4, 0.7, 0.2, 0.5, -0.3], [1, -1, 2, 0.5, -2, 1], [3, 1, -2, 4, 1, -1]
 from_base = base.regressor(q, qd, qdd) @ beta
-from_all = mi.torque_regressor(robot, q, qd, qdd) @ robot.parameter_vector()
+from_all = mi.dynamics.torque_regressor(robot, q, qd, qdd) @ robot.parameter_vector()
 print("largest difference [N m]:", f"{abs(from_base - from_all).max():.1e}")
 
 # other choices: rotor inertias and friction too, kept as representatives where there is a choice

@@ -17,16 +17,18 @@ error = np.abs(mi.forward_dynamics(robot, q, qd, tau) - qdd).max()
 print("accelerations come back to", f"{error:.0e}")
 
 # tau = D qdd + velocity terms + gravity (friction and offsets come on top)
-D = mi.mass_matrix(robot, q, rotors=False)
-parts = np.einsum("nij,nj->ni", D, qdd) + mi.velocity_torques(robot, q, qd) + mi.gravity_torques(robot, q)
-links = mi.torque_regressor(robot, q, qd, qdd) @ robot.parameter_vector()
+D = mi.dynamics.mass_matrix(robot, q, rotors=False)
+parts = (
+    np.einsum("nij,nj->ni", D, qdd) + mi.dynamics.velocity_torques(robot, q, qd) + mi.dynamics.gravity_torques(robot, q)
+)
+links = mi.dynamics.torque_regressor(robot, q, qd, qdd) @ robot.parameter_vector()
 print("sum of the parts:", f"{np.abs(parts - links).max():.0e}")
 
 # kinetic energy is half of qd' D qd
-energy = mi.kinetic_energy(robot, q, qd)
+energy = mi.dynamics.kinetic_energy(robot, q, qd)
 print("energy:", f"{np.abs(energy - 0.5 * np.einsum('ni,nij,nj->n', qd, D, qd)).max():.0e}")
 
 # a load in the hand adds to what is there
 loaded = robot.with_payload(2.0, com=(0, 0, 0.1))
-extra = mi.gravity_torques(loaded, np.zeros(6)) - mi.gravity_torques(robot, np.zeros(6))
+extra = mi.dynamics.gravity_torques(loaded, np.zeros(6)) - mi.dynamics.gravity_torques(robot, np.zeros(6))
 print("2 kg in the hand [N m]:", extra.round(2))

@@ -5,9 +5,9 @@ import minertia as mi
 robot = mi.read_robot("puma560_physical")
 limits = mi.motion_limits(robot, velocity=1.5, acceleration=4.0, effort=True)  # positions and efforts of its file
 
-rigid = mi.Optimality(rotors=False, friction=False)  # what is to be identified, by the condition number
-series = mi.Fourier(duration=8.0, harmonics=4)
-found = mi.excite(robot, series, limits=limits, optimality=rigid, search=mi.MotionSearch(starts=1))
+rigid = mi.options.Optimality(rotors=False, friction=False)  # what is to be identified, by the condition number
+series = mi.excitation.Fourier(duration=8.0, harmonics=4)
+found = mi.excite(robot, series, limits=limits, optimality=rigid, search=mi.options.MotionSearch(starts=1))
 print(f"condition number {found.condition:.0f} for {found.base.count} base parameters")
 print(f"largest use of any limit: {100 * found.margins.worst:.0f} %")
 

@@ -6,7 +6,7 @@ import minertia as mi
 
 robot = mi.read_robot("puma560_physical")
 limits = mi.motion_limits(robot, velocity=1.5, acceleration=4.0)
-motion = mi.excite(robot, mi.Fourier(8.0), limits=limits, search=mi.MotionSearch(starts=1))
+motion = mi.excite(robot, mi.excitation.Fourier(8.0), limits=limits, search=mi.options.MotionSearch(starts=1))
 
 # in place of the real arm: one with a tool that nobody told of, and 1 % noise on its torques
 rng = np.random.default_rng(0)

@@ -10,6 +10,12 @@ from minertia.robot.effects import EFFECTS, Effect
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 
+
+def plain_constants(effect: Effect) -> dict[str, float]:
+    """Constants of a row: usual ones, 0.7 where there are none."""
+    return {name: 0.7 if usual is None else usual for name, usual in effect.constants.items()}
+
+
 GAS = {"outer": 0.8, "inner": 0.2, "closed": 0.6, "angle": 1.66, "energy": 15_600, "volume": 0.00096, "area": 0.00167}
 VALUES = {
     "FS1": 0.7, "FCL1": 0.05, "KS1": 1.5, "FVT1": 0.4,
@@ -18,20 +24,15 @@ VALUES = {
 }  # fmt: skip
 CONSTANTS = {"FS1": {"velocity": 0.3}, "KS1": {"rest": 0.2}, "FCT2": {"width": 0.1}, "GAS2": GAS,
              "FCQ2": {"middle": 0.3}, "FCK2": {"reference": 30.0}}  # fmt: skip
-
-
-def plain_constants(effect: Effect) -> dict[str, float]:
-    """Constants of a row: usual ones, 0.7 where there are none."""
-    return {name: 0.7 if usual is None else usual for name, usual in effect.constants.items()}
+STATED = {name.rstrip("0123456789") for name in VALUES}
+OTHERS = [effect for effect in EFFECTS if effect.name not in STATED and not effect.is_standard]  # nothing stated here
+VALUES |= {f"{effect.name}1": 0.1 for effect in OTHERS}
+CONSTANTS |= {f"{effect.name}1": plain_constants(effect) for effect in OTHERS if effect.constants}
 
 
 def robot_with_every_effect(seed: int = 9) -> Robot:
     """Three joints, one of them sliding; joint 3 has no plain Coulomb friction beside the two-sided one."""
-    stated = {name.rstrip("0123456789") for name in VALUES}
-    others = [e for e in EFFECTS if e.name not in stated and not e.is_standard]  # rows with nothing stated here
-    values = VALUES | {f"{e.name}1": 0.1 for e in others}
-    constants = CONSTANTS | {f"{e.name}1": plain_constants(e) for e in others if e.constants}
-    robot = random_robot(seed, n=3).with_parameters(values | {"FC3": 0.0}, constants)
+    robot = random_robot(seed, n=3).with_parameters(VALUES | {"FC3": 0.0}, CONSTANTS)
     found = {name.rstrip("0123456789") for name in robot.effect_values}
     assert found == {effect.name for effect in EFFECTS}
     return robot

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import minertia
-from minertia import Campaign, Command, read_robot
+from minertia import Campaign, read_robot
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics
@@ -23,6 +23,7 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.terms import robot_effects
+from minertia.options import Command
 from minertia.robot.robot import Robot
 from minertia.simulation.plant import Plant
 from tests.codegen.compiled import COMPILERS, call, library

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import inspect
+import pydoc
 import re
 import subprocess
 import sys
@@ -13,15 +15,21 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import minertia
 from minertia.cli.doctor import EXTRAS
+from minertia.lazy import homes_in
+from minertia.renamed import RENAMED
 
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "errors", "documents", "memory", "extras", "digests", "seals", "drafts", "files", "made_of"),
+    *("version", "lazy", "renamed", "errors", "documents", "memory", "extras"),
+    *("digests", "seals", "drafts", "files", "made_of"),
     *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
-    *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli", "__main__"),
+    *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli"),
+    *("options", "watch", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (
@@ -53,13 +61,21 @@ def layer(module: str) -> int:
     return next(i for i, names in enumerate(LAYERS) if module in names.split("|"))
 
 
+def is_module(name: str) -> bool:
+    """Whether a dotted name is a file or a folder of ours."""
+    place = SRC.joinpath(*name.split(".")[1:])
+    return place.with_suffix(".py").is_file() or place.is_dir()
+
+
 def imported(tree: ast.AST) -> Iterator[str]:
     """minertia modules a tree imports, inside functions and for types, too."""
     for node in nodes(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute, so that this test sees them"
             if (node.module or "").split(".")[0] == "minertia":
-                yield from ([f"{node.module}.{a.name}" for a in node.names] + [str(node.module)])
+                found = [f"{node.module}.{a.name}" for a in node.names]
+                # a package holds no more than the list of its names: who asks for a module of it asks for that alone
+                yield from found + ([] if all(is_module(name) for name in found) else [str(node.module)])
         elif isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name.split(".")[0] == "minertia")
 
@@ -204,17 +220,73 @@ def test_printing_is_light() -> None:
     assert not loaded_by("from minertia.cli import main; main(['--version'])") & heavy
 
 
-def test_public_names_exist() -> None:
-    for name in minertia.__all__:
-        assert getattr(minertia, name) is not None
-    assert set(minertia.__all__) == {*minertia._HOME, "__version__"}
-    assert set(minertia.__all__) <= set(dir(minertia))
+SPACES = ("", "base", "codegen", "dynamics", "excitation", "fleet", "identification", "options", "report", "simulation",
+          "watch")  # fmt: skip
+
+
+def public(space: str) -> dict[str, object]:
+    """Public names of minertia, or of a part of it, with what they name."""
+    module = importlib.import_module(f"minertia.{space}".rstrip("."))
+    return {name: getattr(module, name) for name in dir(module) if not name.startswith("__")}
+
+
+def stub(space: str) -> Path:
+    folder = SRC / space
+    return folder / "__init__.pyi" if folder.is_dir() else SRC / f"{space}.pyi"
+
+
+def test_stubs_are_the_lists_of_public_names() -> None:
+    """What type checkers see is what is loaded, and no name is that of a module beside it."""
+    for space in SPACES:
+        text = stub(space).read_text(encoding="utf-8")
+        exported = next(n for n in ast.parse(text).body if isinstance(n, ast.Assign))
+        names = set(ast.literal_eval(exported.value)) - {"__version__"}
+        assert names == set(public(space)) == set(homes_in(text)) - {"__version__"}, space
+        beside = {p.stem for p in stub(space).parent.iterdir()} - (set(SPACES) if not space else set())
+        assert stub(space).name != "__init__.pyi" or not names & beside, space
+    tops = [name for name, value in public("").items() if not inspect.ismodule(value)]
+    assert 35 <= len(tops) <= 45 and minertia.__version__
+
+
+def test_what_was_renamed_works_and_says_so() -> None:
+    known = {f"{space}.{name}".lstrip(".") for space in SPACES for name in public(space)}
+    assert len(RENAMED) > 80
+    for old, new in RENAMED.items():
+        assert new in known and old not in known
+        with pytest.warns(DeprecationWarning, match=rf"minertia\.{old} is minertia\.{new} now.*1\.0\.0"):
+            found = getattr(minertia, old)
+        space, _, name = new.rpartition(".")
+        assert found is public(space)[name]
+    with pytest.raises(AttributeError, match="no attribute 'mass_matirx'"):
+        _ = minertia.mass_matirx  # type: ignore[attr-defined]
+
+
+def test_classes_are_nouns_and_functions_verbs_or_the_quantity_that_they_return() -> None:
+    quantities = {"base_parameters", "inverse_dynamics", "forward_dynamics", "motion_limits", "significance"}
+    verbs = {"audit", "build", "check", "compare", "compile", "draft", "excite", "generate", "identify", "judge",
+             "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn", "watch",
+             "filter", "repair"}  # fmt: skip
+    for space in SPACES:
+        for name, value in public(space).items():
+            if inspect.isclass(value):
+                assert name[0].isupper(), name
+            elif callable(value) and space != "dynamics":
+                assert name in quantities or name.split("_")[0] in verbs, name
+
+
+def test_help_fits_a_screen_and_names_the_first_three_steps() -> None:
+    text = pydoc.render_doc(minertia, renderer=pydoc.plaintext)
+    assert len(text.splitlines()) <= 65
+    steps = [text.index(step) for step in ("mi.read_robot(", "mi.excite(", "mi.identify(")]
+    assert steps == sorted(steps)
+    assert all(re.search(rf"\b{name}\b", text) for name in public(""))
 
 
 def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
     """Functions of the public list, methods of its classes, and what makes those of them that are no plain values."""
-    for name in minertia.__all__:
-        found = getattr(minertia, name)
+    for name, found in ((name, value) for space in SPACES for name, value in public(space).items()):
+        if inspect.ismodule(found):
+            continue
         if inspect.isclass(found) and issubclass(found, Exception):
             continue
         if not inspect.isclass(found):

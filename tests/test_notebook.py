@@ -31,7 +31,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     result = mi.judge(problem, estimate)
     model = result.model()
     limits = mi.motion_limits(robot, acceleration=20)
-    motion = mi.excite(robot, mi.Fourier(4, 3), limits=limits, search=mi.MotionSearch(starts=1, n_samples=60))
+    motion = mi.excite(
+        robot, mi.excitation.Fourier(4, 3), limits=limits, search=mi.options.MotionSearch(starts=1, n_samples=60)
+    )
     return SimpleNamespace(
         folder=folder,
         robot=robot,
@@ -73,14 +75,14 @@ def test_a_repr_says_what_it_is(shown: SimpleNamespace) -> None:
     assert repr(shown.recording).startswith("<Recording 'a.csv': 2400 samples of 2 joints, 11.99 s at 200 Hz; q, tau")
     assert "10 values" in repr(shown.result) and repr(shown.result).endswith("of unseen; good>")
     assert re.search(r"0\.75\d* kg \(deviation 0\.\d+\)", repr(shown.payload))
-    assert repr(mi.Filter(cutoff_hz=9.0)) == "Filter(cutoff_hz=9.0)"  # what is not stated is left out
-    assert repr(mi.ColumnMap()) == "ColumnMap()"
+    assert repr(mi.options.Filter(cutoff_hz=9.0)) == "Filter(cutoff_hz=9.0)"  # what is not stated is left out
+    assert repr(mi.options.ColumnMap()) == "ColumnMap()"
 
 
 def test_a_repr_stays_short_whatever_a_file_holds(shown: SimpleNamespace) -> None:
     long = replace(shown.robot, name="x" * 500 + "\n", symbols={f"l{k}": 1.0 for k in range(300)})
     assert len(repr(long)) <= LONGEST and "\n" not in repr(long)
-    many = mi.ColumnMap(effort=tuple(f"motor_{k}" for k in range(300)))
+    many = mi.options.ColumnMap(effort=tuple(f"motor_{k}" for k in range(300)))
     assert len(stated(many)) <= LONGEST
     assert clipped("a" * 80, 10) == "aaaaaaa..."
 

@@ -11,6 +11,12 @@ import pytest
 
 import minertia as mi
 
+
+def named_in(name: str) -> Any:
+    """What has this name, at the top or in a part of minertia."""
+    return next(getattr(part, name) for part in (mi, mi.options, mi.excitation) if name in dir(part))
+
+
 NAN, INF = float("nan"), float("inf")
 ODD: list[tuple[str, dict[str, Any], str]] = [
     *(("Fourier", {"duration": v}, "positive duration") for v in (0, -1, NAN, INF)),
@@ -40,7 +46,7 @@ ODD: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "given", "said"), ODD)
 def test_odd_values_get_a_sentence(name: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(mi.MinertiaError, match=said) as caught:
-        getattr(mi, name)(**given)
+        named_in(name)(**given)
     assert "\n" not in str(caught.value)
 
 
@@ -72,14 +78,14 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "given", "said"), KINDS)
 def test_values_of_another_kind_get_a_sentence(name: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(mi.MinertiaError, match=re.escape(said)) as caught:
-        getattr(mi, name)(**given)
+        named_in(name)(**given)
     assert "\n" not in str(caught.value)
 
 
 def test_numbers_and_flags_of_numpy_are_numbers_and_flags() -> None:
-    asked = mi.Filter(cutoff_hz=np.float32(8), order=np.int64(4), degree=3.0)  # type: ignore[arg-type]
+    asked = mi.options.Filter(cutoff_hz=np.float32(8), order=np.int64(4), degree=3.0)  # type: ignore[arg-type]
     assert (asked.cutoff_hz, asked.order, asked.degree) == (8, 4, 3)
-    assert mi.Optimality(rotors=np.bool_(False), friction=0).rotors == 0  # type: ignore[arg-type]
+    assert mi.options.Optimality(rotors=np.bool_(False), friction=0).rotors == 0  # type: ignore[arg-type]
 
 
 MISUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
@@ -89,7 +95,7 @@ MISUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("base_parameters", (None,), {}, "the robot must be a Robot"),
     *(("read_model", (v,), {}, "a model needs the name or path of a file") for v in (None, 3)),
     ("read_campaign", (None,), {}, "a campaign needs the name or path of a file"),
-    ("compare_models", (None, None), {}, "must be an IdentifiedModel"),
+    ("compare", (None, None), {}, "must be an IdentifiedModel"),
     ("identify_payload", (None, None), {}, "is not an identified model"),
 ]
 OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
@@ -102,7 +108,7 @@ OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     (
         "excite",
         (),
-        {"limits": mi.MotionLimits(("a",), [-1], [1], [1], [1])},
+        {"limits": mi.excitation.MotionLimits(("a",), [-1], [1], [1], [1])},
         "the limits are for a, not for the joints of",
     ),
     ("motion_limits", (), {"velocity": "x"}, "one finite number or 2"),
@@ -121,7 +127,7 @@ OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "positional", "named", "said"), MISUSED)
 def test_misuse_gets_a_sentence(name: str, positional: tuple[Any, ...], named: dict[str, Any], said: str) -> None:
     with pytest.raises(mi.MinertiaError, match=re.escape(said)):
-        getattr(mi, name)(*positional, **named)
+        named_in(name)(*positional, **named)
 
 
 @pytest.mark.parametrize(("name", "positional", "named", "said"), OF_A_ROBOT)
@@ -129,7 +135,7 @@ def test_misuse_with_a_robot_gets_a_sentence(
     name: str, positional: tuple[Any, ...], named: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(mi.MinertiaError, match=re.escape(said)):
-        getattr(mi, name)(mi.read_robot("planar2r"), *positional, **named)
+        named_in(name)(mi.read_robot("planar2r"), *positional, **named)
 
 
 def test_one_name_is_a_list_of_one() -> None:
@@ -140,9 +146,9 @@ def test_one_name_is_a_list_of_one() -> None:
     assert list(counted.counts) == ["gravity"]
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _, _ in ODD} | {"Recorded"}))
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in ODD} | {"RecordedMotions"}))
 def test_they_are_frozen(name: str) -> None:
-    value = getattr(mi, name)()
+    value = named_in(name)()
     field = dataclasses.fields(value)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(value, field, getattr(value, field))
@@ -151,18 +157,18 @@ def test_they_are_frozen(name: str) -> None:
 def test_what_does_not_go_together_is_refused_before_the_search() -> None:
     robot = mi.read_robot("planar2r")
     with pytest.raises(mi.MinertiaError, match="30 samples are too few for such a motion; take at least 32"):
-        mi.excite(robot, mi.Fourier(harmonics=8), search=mi.MotionSearch(n_samples=30))
+        mi.excite(robot, mi.excitation.Fourier(harmonics=8), search=mi.options.MotionSearch(n_samples=30))
     with pytest.raises(mi.MinertiaError, match="take at least 50"):
-        mi.excite(robot, mi.Spline(pieces=50), search=mi.MotionSearch(n_samples=30))
+        mi.excite(robot, mi.excitation.Spline(pieces=50), search=mi.options.MotionSearch(n_samples=30))
     with pytest.raises(mi.MinertiaError, match="any"):
         mi.excite(robot, start="anywhere")
     with pytest.raises(mi.MinertiaError, match="nothing to choose"):
-        mi.excite(robot, mi.Fourier(harmonics=1))
+        mi.excite(robot, mi.excitation.Fourier(harmonics=1))
 
 
 def test_a_family_given_rules_duration_and_rest() -> None:
     """Its duration and whether it rests are said once, in the family."""
     robot = mi.read_robot("planar2r")
-    search = mi.MotionSearch(starts=1, n_samples=40, patience=0.05)
-    free = mi.excite(robot, mi.Fourier(3.0, 3, rest=False), search=search)
+    search = mi.options.MotionSearch(starts=1, n_samples=40, patience=0.05)
+    free = mi.excite(robot, mi.excitation.Fourier(3.0, 3, rest=False), search=search)
     assert free.motion.duration == 3.0 and abs(free.trajectory.qd[0]).max() > 1e-6

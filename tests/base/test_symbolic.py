@@ -58,8 +58,8 @@ def test_letters_agree_with_numbers(name: str, in_base: bool) -> None:
     found = symbolic(mi.base_parameters(robot, rotors=True) if in_base else robot, rotors=True)
     motion = state(robot)
     q, qd, qdd = motion
-    gravity, velocity = mi.gravity_torques(robot, q), mi.velocity_torques(robot, q, qd)
-    M = mi.mass_matrix(robot, q)
+    gravity, velocity = mi.dynamics.gravity_torques(robot, q), mi.dynamics.velocity_torques(robot, q, qd)
+    M = mi.dynamics.mass_matrix(robot, q)
     close = {"rtol": 1e-9, "atol": 1e-9}
     assert np.allclose(at(found, found.M, motion), M, **close)
     assert np.allclose(at(found, found.g, motion).ravel(), gravity, **close)
@@ -139,5 +139,5 @@ def test_loops_leave_no_terms_in_letters_but_their_tree_does() -> None:
     closed = closing.close(closing.seed[None, closing.active] + 0.1)
     values = found.values | dict(zip(found.q, closed[0].tolist(), strict=True))
     M, G = np.array(found.M.subs(values), float), closing.rates(closed)[0]
-    expected = mi.mass_matrix(robot, closed[0, closing.active], rotors=False)
+    expected = mi.dynamics.mass_matrix(robot, closed[0, closing.active], rotors=False)
     np.testing.assert_allclose(G.T @ M @ G, expected, rtol=1e-10)

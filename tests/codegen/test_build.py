@@ -354,7 +354,7 @@ def test_newtons_steps_from_states_that_do_not_close_are_no_fault_of_a_compiler(
     if shutil.which(name) is None:
         pytest.skip(f"no {name}")
     monkeypatch.setenv("CC", name)
-    program = mi.program(mi.read_robot("delta"), "base_regressor")
+    program = mi.codegen.build_program(mi.read_robot("delta"), "base_regressor")
     assert BatchKernel(program).path == "compiled"
 
 

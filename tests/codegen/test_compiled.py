@@ -33,7 +33,7 @@ def state():
 
 def test_on_the_processor(state):
     robot, (q, qd, qdd) = state
-    torques = mi.compile(mi.program(robot, "inverse_dynamics"))
+    torques = mi.compile(mi.codegen.build_program(robot, "inverse_dynamics"))
     np.testing.assert_allclose(torques(q, qd, qdd), mi.inverse_dynamics(robot, q, qd, qdd), rtol=1e-11, atol=1e-11)
 
 
@@ -48,17 +48,17 @@ def jax():
 def test_jax_values_and_gradients(jax):
     robot = random_robot(3, n=3)  # derivatives of more joints take JAX many seconds
     q, qd, qdd = (np.asarray(part) for part in random_states(robot, 20, 3))
-    program = mi.program(robot, "inverse_dynamics", model=mi.CodeModel("base"))
+    program = mi.codegen.build_program(robot, "inverse_dynamics", model=mi.options.CodeModel("base"))
     theta = mi.base_parameters(robot, rotors=True, friction=True).values()
-    torques = mi.to_jax(program)
+    torques = mi.codegen.to_jax(program)
     wanted = np.asarray(mi.inverse_dynamics(robot, q, qd, qdd))
     np.testing.assert_allclose(jax.jit(torques)(q, qd, qdd, theta), wanted, rtol=1e-10, atol=1e-10)
     one = jax.vmap(torques, in_axes=(0, 0, 0, None))(q, qd, qdd, theta)
     np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-10)
     *found, columns = jax.jacobian(torques, argnums=(0, 1, 2, 3))(q[0], qd[0], qdd[0], theta)
     np.testing.assert_allclose(columns @ theta, wanted[0], rtol=1e-9, atol=1e-9)  # linear: the regressor
-    np.testing.assert_allclose(found[2], mi.mass_matrix(robot, q[0], rotors=True), rtol=1e-9, atol=1e-9)
-    for slope, ours in zip(found, mi.inverse_dynamics_derivatives(robot, q[0], qd[0], qdd[0]), strict=True):
+    np.testing.assert_allclose(found[2], mi.dynamics.mass_matrix(robot, q[0], rotors=True), rtol=1e-9, atol=1e-9)
+    for slope, ours in zip(found, mi.dynamics.inverse_dynamics_derivatives(robot, q[0], qd[0], qdd[0]), strict=True):
         np.testing.assert_allclose(slope, ours, rtol=1e-9, atol=1e-9)
 
 
@@ -66,7 +66,7 @@ def test_jax_values_and_gradients(jax):
 def test_jax_takes_many_samples(state, jax):
     robot, _ = state
     q, qd, qdd = (np.asarray(part) for part in random_states(robot, 100_000, 4))
-    found = np.asarray(jax.jit(mi.to_jax(mi.program(robot, "inverse_dynamics")))(q, qd, qdd))
+    found = np.asarray(jax.jit(mi.codegen.to_jax(mi.codegen.build_program(robot, "inverse_dynamics")))(q, qd, qdd))
     np.testing.assert_allclose(found, mi.inverse_dynamics(robot, q, qd, qdd), rtol=1e-9, atol=1e-9)
 
 
@@ -77,7 +77,8 @@ def test_jax_has_the_dynamics_of_a_floating_base(jax):
     robot = random_robot(6, floating=True, tree=True, n=1)
     q, qd, qdd = (np.asarray(part) for part in random_states(robot, 3, 4))
     efforts, accelerations = (
-        jax.jit(mi.to_jax(mi.program(robot, name))) for name in ("inverse_dynamics", "forward_dynamics")
+        jax.jit(mi.codegen.to_jax(mi.codegen.build_program(robot, name)))
+        for name in ("inverse_dynamics", "forward_dynamics")
     )
     found = np.asarray(efforts(q, qd, qdd))
     np.testing.assert_allclose(found, mi.inverse_dynamics(robot, q, qd, qdd), rtol=1e-9, atol=1e-9)
@@ -89,7 +90,9 @@ def test_torch_values_and_gradients(state):
     import torch
 
     robot, (q, qd, qdd) = state
-    torques = mi.to_torch(mi.program(robot, "inverse_dynamics", model=mi.CodeModel("base")))
+    torques = mi.codegen.to_torch(
+        mi.codegen.build_program(robot, "inverse_dynamics", model=mi.options.CodeModel("base"))
+    )
     theta = torch.tensor(mi.base_parameters(robot, rotors=True, friction=True).values(), requires_grad=True)
     tensors = [torch.tensor(x) for x in (q, qd, qdd)]
     found = torques(*tensors, theta)
@@ -110,12 +113,12 @@ def test_generated_module_of_jax(tmp_path, state, jax):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     D = np.asarray(jax.jit(module.mass_matrix)(q))
-    np.testing.assert_allclose(D, mi.mass_matrix(robot, q, rotors=True), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(D, mi.dynamics.mass_matrix(robot, q, rotors=True), rtol=1e-10, atol=1e-10)
 
 
 def test_what_cannot_be_compiled(state, monkeypatch):
     robot, (q, qd, qdd) = state
-    program = mi.program(robot, "inverse_dynamics")
+    program = mi.codegen.build_program(robot, "inverse_dynamics")
     with pytest.raises(UnknownName, match="device"):
         mi.compile(program, device="tpu")
     with pytest.raises(MinertiaError, match="double precision"):
@@ -123,7 +126,7 @@ def test_what_cannot_be_compiled(state, monkeypatch):
     with pytest.raises(MinertiaError, match="program"):
         mi.compile("inverse_dynamics")
     with pytest.raises(UnknownName, match="program"):
-        mi.program(robot, "no_such_program")
+        mi.codegen.build_program(robot, "no_such_program")
     if has("cupy") is None:
         with pytest.raises(MissingExtra, match=r"minertia\[gpu\]"):
             mi.compile(program, device="cuda")
@@ -147,7 +150,7 @@ def cupy():
 @pytest.mark.parametrize("is_joint_major", [False, True])
 def test_device_equals_processor(cupy, state, name, parameters, is_joint_major):
     robot, _ = state
-    program = mi.program(robot, name, model=mi.CodeModel(parameters))
+    program = mi.codegen.build_program(robot, name, model=mi.options.CodeModel(parameters))
     rng = np.random.default_rng(0)
     given = {
         p.name: rng.uniform(-1, 1, p.shape if p.name in program.parameters else (1000, *p.shape))
@@ -171,8 +174,8 @@ def test_loops_on_the_device(cupy, name):
     """In closed form, and by Newton's steps, which hand on what they found."""
     robot = mi.read_robot(name)
     q, qd, qdd = random_states(robot, 1000, 0)
-    program = mi.program(robot, "inverse_dynamics")
-    passive = [mi.passive_start(robot, q)] if len(program.inputs) > 3 else []
+    program = mi.codegen.build_program(robot, "inverse_dynamics")
+    passive = [mi.dynamics.passive_start(robot, q)] if len(program.inputs) > 3 else []
     wanted = mi.compile(program)(q, qd, qdd, *passive)
     found = mi.compile(program, device="cuda")(*(cupy.array(x, order="C") for x in (q, qd, qdd, *passive)))
     for ours, theirs in zip(wanted, found, strict=True) if passive else ((wanted, found),):
@@ -182,7 +185,7 @@ def test_loops_on_the_device(cupy, name):
 def test_other_frameworks_keep_their_arrays(cupy, state):
     torch = pytest.importorskip("torch")
     robot, (q, qd, qdd) = state
-    torques = mi.compile(mi.program(robot, "inverse_dynamics"), device="cuda")
+    torques = mi.compile(mi.codegen.build_program(robot, "inverse_dynamics"), device="cuda")
     found = torques(*(torch.tensor(x, device="cuda") for x in (q, qd, qdd)))
     assert isinstance(found, torch.Tensor) and found.is_cuda
     np.testing.assert_allclose(found.cpu(), mi.inverse_dynamics(robot, q, qd, qdd), rtol=1e-11, atol=1e-11)
@@ -190,7 +193,7 @@ def test_other_frameworks_keep_their_arrays(cupy, state):
 
 def test_wrong_arrays_on_the_device(cupy, state):
     robot, (q, qd, qdd) = state
-    torques = mi.compile(mi.program(robot, "inverse_dynamics"), device="cuda")
+    torques = mi.compile(mi.codegen.build_program(robot, "inverse_dynamics"), device="cuda")
     arrays = [cupy.asarray(x) for x in (q, qd, qdd)]
     with pytest.raises(MinertiaError, match="q is not on a CUDA device"):
         torques(q, *arrays[1:])
@@ -207,7 +210,7 @@ def test_wrong_arrays_on_the_device(cupy, state):
 @pytest.mark.parametrize("name", ["differentiator", "parabola_differentiator", "low_pass"])
 def test_programs_whose_inputs_are_matrices_are_compiled(name: str) -> None:
     """A window of positions and the memory of a filter have rows; NumPy's runner, which checks kernels, takes them."""
-    built = mi.program(mi.read_robot("puma560_physical"), name)
+    built = mi.codegen.build_program(mi.read_robot("puma560_physical"), name)
     rng = np.random.default_rng(0)
     given = [rng.uniform(0.5, 1.0, (4, *port.shape)) for port in built.inputs]
     found = mi.compile(built)(*given)

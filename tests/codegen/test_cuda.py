@@ -23,7 +23,7 @@ def folder(request, tmp_path_factory):
     )
     out = tmp_path_factory.mktemp("cuda") / "code"
     programs = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "friction")
-    mi.generate(robot, out, programs=programs, target="cuda", model=mi.CodeModel("base"))
+    mi.generate(robot, out, programs=programs, target="cuda", model=mi.options.CodeModel("base"))
     return out
 
 
@@ -32,7 +32,7 @@ def folder(request, tmp_path_factory):
 def test_functions_on_the_host(tmp_path, folder, precision):
     if precision == "float":
         folder = tmp_path / "code"
-        mi.generate(robots.planar2r(), folder, target="cuda", arithmetic=mi.Arithmetic("float"))
+        mi.generate(robots.planar2r(), folder, target="cuda", arithmetic=mi.options.Arithmetic("float"))
     flags = ["-x", "c++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-O1", "-o", str(tmp_path / "host")]
     subprocess.run([CXX, *flags, str(folder / "selftest.cu")], check=True)
     found = subprocess.run([tmp_path / "host"], check=True, capture_output=True, text=True).stdout
@@ -54,7 +54,7 @@ def test_kernels_compile_without_stack_and_run_where_there_is_a_device(tmp_path,
 
 def test_loops_are_not_inlined(tmp_path):
     """An inlined loop over columns gave wrong values on a device, whatever nvcc was told but -G."""
-    robot, model = mi.read_robot("planar2r"), mi.CodeModel("base")
+    robot, model = mi.read_robot("planar2r"), mi.options.CodeModel("base")
     mi.generate(robot, tmp_path / "code", programs=["recursive_update"], target="cuda", model=model)
     (path,) = (tmp_path / "code").glob("*.cuh")
     text = path.read_text()

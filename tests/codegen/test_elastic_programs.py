@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia import CodeModel, Robot, generate, read_robot
+from minertia import Robot, generate, read_robot
 from minertia.codegen.programs import build
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import LoopCommand, LoopValues, Rollout, Springs
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.errors import MinertiaError
+from minertia.options import CodeModel
 from minertia.robot.joint import Elastic
 from tests.codegen.compiled import COMPILERS
 from tests.codegen.test_rollout import effects_at

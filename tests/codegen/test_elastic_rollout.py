@@ -1,4 +1,4 @@
-"""Elastic joints in the closed loop: derivatives, the rule's order at stiff springs, the limit of a rigid joint."""
+"""Elastic joints under position servos: derivatives, the rule's order at stiff springs, the limit of a rigid joint."""
 
 from __future__ import annotations
 

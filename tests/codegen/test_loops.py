@@ -163,7 +163,7 @@ def test_compiled_code_closes_general_loops_from_its_last_solution(tmp_path: Pat
     made = mi.generate(robot, tmp_path, programs=["inverse_dynamics"])
     count = made.counts["inverse_dynamics"]
     assert count["multiplications"] + count["additions"] < most
-    passive = mi.passive_start(robot)
+    passive = mi.dynamics.passive_start(robot)
     sets = (sum(dyad is None for dyad in closing_of(robot.numeric).dyads),)
     state = [Port(name, (robot.n,)) for name in ("q", "qd", "qdd")] + [Port("passive", passive.shape)]
     outputs = [
@@ -182,7 +182,7 @@ def test_compiled_code_closes_general_loops_from_its_last_solution(tmp_path: Pat
         passive = found["passive_next"][0]
         assert found["residual"][0, 0] < 1e-12 and found["branch"].min() > 0
         assert np.abs(found["tau"][0] - wanted[k]).max() < 1e-9 * np.abs(wanted).max()
-    assert np.allclose(passive, mi.passive_start(robot, q[-1]), atol=1e-12)
+    assert np.allclose(passive, mi.dynamics.passive_start(robot, q[-1]), atol=1e-12)
 
 
 @pytest.mark.skipif("clang" not in COMPILERS, reason="needs clang")
@@ -199,10 +199,10 @@ def test_code_with_steps_compiles_for_cortex_m(tmp_path: Path) -> None:
 
 def test_steps_from_too_far_off_say_that_loops_are_open_and_more_calls_close_them() -> None:
     robot = spatial_four_bar()
-    program = mi.program(robot, "inverse_dynamics")
+    program = mi.codegen.build_program(robot, "inverse_dynamics")
     kernel = mi.compile(program)
     q, qd, qdd = motion(robot, 20)
-    close = mi.passive_start(robot, q)
+    close = mi.dynamics.passive_start(robot, q)
     tau, at, residual, _ = kernel(q, qd, qdd, close + 1e-3)
     wanted = mi.inverse_dynamics(robot, q, qd, qdd)
     assert difference(tau, wanted) < 1e-10 and residual.max() < 1e-12 and np.allclose(at, close, atol=1e-11)
@@ -211,22 +211,22 @@ def test_steps_from_too_far_off_say_that_loops_are_open_and_more_calls_close_the
     assert residual.max() > 1e-6
     tau, at, residual, _ = kernel(q, qd, qdd, at)
     assert difference(tau, wanted) < 1e-10 and residual.max() < 1e-12
-    more = mi.program(robot, "inverse_dynamics", model=mi.CodeModel(closing_steps=5))
+    more = mi.codegen.build_program(robot, "inverse_dynamics", model=mi.options.CodeModel(closing_steps=5))
     assert more.evaluate(q=q, qd=qd, qdd=qdd, passive=close + 0.3)["residual"].max() < 1e-12
 
 
 def test_steps_that_end_on_another_branch_say_so() -> None:
     """A closed loop is not enough: from a start far off Newton's method finds the rod's cross turned over."""
     robot = spatial_four_bar()
-    program = mi.program(robot, "inverse_dynamics", model=mi.CodeModel(closing_steps=8))
+    program = mi.codegen.build_program(robot, "inverse_dynamics", model=mi.options.CodeModel(closing_steps=8))
     q = np.array([[0.3]])
-    close = mi.passive_start(robot, q)
+    close = mi.dynamics.passive_start(robot, q)
     turned = close + [[0.0, np.pi, -np.pi - 2 * close[0, 2]]]  # about both axes of the cross
     for start, sign in ((close, 1), (turned, -1)):
         found = program.evaluate(q=q, qd=0 * q, qdd=0 * q, passive=start + 0.05)
         assert found["residual"].max() < 1e-12
         assert sign * found["branch"].min() > 0.5
-    at_seed = program.evaluate(q=0 * q, qd=0 * q, qdd=0 * q, passive=mi.passive_start(robot)[None])
+    at_seed = program.evaluate(q=0 * q, qd=0 * q, qdd=0 * q, passive=mi.dynamics.passive_start(robot)[None])
     np.testing.assert_allclose(at_seed["branch"], 1.0, rtol=1e-9)
 
 
@@ -246,11 +246,11 @@ def test_elimination_with_pivots_chosen_before_solves_all_matrices_of_a_structur
 def test_what_code_for_loops_cannot_do_is_refused_in_one_sentence() -> None:
     graph = Graph()
     with pytest.raises(mi.MinertiaError, match="'ball' of 'spatial four-bar' has no closed form for expressions"):
-        mi.gravity_torques(spatial_four_bar(), graph.variables("q", 1))
+        mi.dynamics.gravity_torques(spatial_four_bar(), graph.variables("q", 1))
     with pytest.raises(mi.MinertiaError, match="closing_steps is a number from 1 to 20"):
-        mi.CodeModel(closing_steps=0)
+        mi.options.CodeModel(closing_steps=0)
     with pytest.raises(mi.MinertiaError, match="q has shape"):
-        mi.passive_start(four_bar(), [0.0, 1.0])
+        mi.dynamics.passive_start(four_bar(), [0.0, 1.0])
 
 
 def test_an_angle_known_by_cosine_and_sine_adds_and_has_no_number() -> None:

@@ -1,4 +1,4 @@
-"""The closed loop, step by step: derivatives, friction that sticks, the rule's order, and NumPy against C."""
+"""Position servos, step by step: derivatives, friction that sticks, the rule's order, and NumPy against C."""
 
 from __future__ import annotations
 

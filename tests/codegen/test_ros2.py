@@ -131,10 +131,16 @@ def test_loops_are_closed_from_call_to_call(tmp_path, main, make):
     program = compiled(tmp_path, main)
     q, qd, qdd = states = servo_motion(robot, 0.02)
     found = np.array([line.split() for line in answers(program, {}, states).splitlines()], float)
-    D, g = mi.mass_matrix(robot, q), mi.gravity_torques(robot, q)
+    D, g = mi.dynamics.mass_matrix(robot, q), mi.dynamics.gravity_torques(robot, q)
     own = replace(robot, effects=tuple({} if joint.is_passive else robot.effects[0] for joint in robot.joints))
     f = mi.inverse_dynamics(own, q, qd, qdd) - mi.inverse_dynamics(own.without_effects(["friction"]), q, qd, qdd)
-    parts = [D.reshape(len(q), -1), mi.velocity_torques(robot, q, qd), g, f, mi.inverse_dynamics(robot, q, qd, qdd)]
+    parts = [
+        D.reshape(len(q), -1),
+        mi.dynamics.velocity_torques(robot, q, qd),
+        g,
+        f,
+        mi.inverse_dynamics(robot, q, qd, qdd),
+    ]
     assert difference(found, np.hstack(parts)) < 1e-10
     if closing_of(robot).iterated:
         jump = [np.array([q[0], q[0] + 2.2]), np.zeros((2, 1)), np.zeros((2, 1))]  # steps end on the other branch

@@ -65,12 +65,12 @@ def test_unknown_target(tmp_path):
 def test_loops_in_every_framework_of_arrays():
     """The estimator ends in loops: as a kernel, and in JAX where there is one."""
     robot = robots.planar2r()
-    program = mi.program(robot, "recursive_update", model=CodeModel("base"))
+    program = mi.codegen.build_program(robot, "recursive_update", model=CodeModel("base"))
     inputs, wanted = reference(Setting(robot, "base"), program)
     arrays = [inputs[port.name] for port in program.inputs]
     for port, values in zip(program.ports, mi.compile(program)(*arrays), strict=True):
         assert difference(values, wanted[port.name]) < 1e-12
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
-        for port, values in zip(program.ports, mi.to_jax(program)(*arrays), strict=True):
+        for port, values in zip(program.ports, mi.codegen.to_jax(program)(*arrays), strict=True):
             assert difference(np.asarray(values), wanted[port.name]) < 1e-12

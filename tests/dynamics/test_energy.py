@@ -39,7 +39,7 @@ def test_power_less_friction_is_the_rate_of_the_energy(name: str) -> None:
 
     def energy(t: float) -> np.ndarray:
         at, speed = q + t * qd + 0.5 * t * t * qdd, qd + t * qdd
-        return np.asarray(mi.kinetic_energy(robot, at, speed) + mi.potential_energy(robot, at))
+        return np.asarray(mi.dynamics.kinetic_energy(robot, at, speed) + mi.dynamics.potential_energy(robot, at))
 
     frictionless = robot.without_effects(["friction"])
     power = np.sum(qd * mi.inverse_dynamics(frictionless, q, qd, qdd), axis=1)
@@ -48,7 +48,7 @@ def test_power_less_friction_is_the_rate_of_the_energy(name: str) -> None:
         whole = np.sum(qd * (mi.inverse_dynamics(robot, q, qd, qdd) - friction), axis=1)
         assert np.allclose(whole, power, rtol=1e-9)
     assert np.allclose((energy(h) - energy(-h)) / (2 * h), power, atol=1e-6 * np.abs(power).max())
-    by_matrix = 0.5 * np.einsum("ki,kij,kj->k", qd, mi.mass_matrix(robot, q), qd)
-    assert np.allclose(mi.kinetic_energy(robot, q, qd), by_matrix, rtol=1e-9)
-    without = 0.5 * np.einsum("ki,kij,kj->k", qd, mi.mass_matrix(robot, q, rotors=False), qd)
-    assert np.allclose(mi.kinetic_energy(robot, q, qd, rotors=False), without, rtol=1e-9)
+    by_matrix = 0.5 * np.einsum("ki,kij,kj->k", qd, mi.dynamics.mass_matrix(robot, q), qd)
+    assert np.allclose(mi.dynamics.kinetic_energy(robot, q, qd), by_matrix, rtol=1e-9)
+    without = 0.5 * np.einsum("ki,kij,kj->k", qd, mi.dynamics.mass_matrix(robot, q, rotors=False), qd)
+    assert np.allclose(mi.dynamics.kinetic_energy(robot, q, qd, rotors=False), without, rtol=1e-9)

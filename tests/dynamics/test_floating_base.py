@@ -87,16 +87,16 @@ def test_programs_against_pinocchio(seed):
 def in_python(robot, name, *, q, qd, **given):
     """What a program computes, by the functions of users."""
     if name == "coriolis_matrix":
-        return {"C": mi.coriolis_matrix(robot, q, qd)}
+        return {"C": mi.dynamics.coriolis_matrix(robot, q, qd)}
     if name == "slotine_li":
-        return {"tau": mi.slotine_li_torques(robot, q, qd, given["qdr"], given["qddr"])}
+        return {"tau": mi.dynamics.slotine_li_torques(robot, q, qd, given["qdr"], given["qddr"])}
     if name == "inverse_dynamics_derivatives":
-        found = mi.inverse_dynamics_derivatives(robot, q, qd, given["qdd"])
+        found = mi.dynamics.inverse_dynamics_derivatives(robot, q, qd, given["qdd"])
         return dict(zip(("dtau_dq", "dtau_dqd", "dtau_dqdd"), found, strict=True))
     if name == "forward_dynamics_derivatives":
-        found = mi.forward_dynamics_derivatives(robot, q, qd, given["tau"])
+        found = mi.dynamics.forward_dynamics_derivatives(robot, q, qd, given["tau"])
         return dict(zip(("dqdd_dq", "dqdd_dqd", "dqdd_dtau"), found, strict=True))
-    X, (Yp, Yc) = robot.parameter_vector(), mi.momentum_regressor(robot, q, qd)
+    X, (Yp, Yc) = robot.parameter_vector(), mi.dynamics.momentum_regressor(robot, q, qd)
     r = given["gain"] * (Yp @ X - given["momentum"])
     return {"r": r, "momentum_next": given["momentum"] + given["period"][0] * (given["tau"] - Yc @ X + r)}
 
@@ -132,22 +132,22 @@ def test_the_coriolis_matrix_keeps_its_laws(robot):
     """Followers and loops, too; D' along the motion."""
     h = 1e-5
     for q, qd, _, _ in samples(robot, 3):
-        C, D = mi.coriolis_matrix(robot, q, qd), mi.mass_matrix(robot, q)
-        after, before = (mi.mass_matrix(robot, moved(robot, q, s * h * qd)) for s in (1, -1))
+        C, D = mi.dynamics.coriolis_matrix(robot, q, qd), mi.dynamics.mass_matrix(robot, q)
+        after, before = (mi.dynamics.mass_matrix(robot, moved(robot, q, s * h * qd)) for s in (1, -1))
         skew = (after - before) / (2 * h) - 2 * C
         assert np.abs(skew + skew.T).max() < 1e-7 * max(np.abs(C).max(), np.abs(D).max())
-        assert close(C @ qd, mi.velocity_torques(robot, q, qd))
+        assert close(C @ qd, mi.dynamics.velocity_torques(robot, q, qd))
 
 
 @pytest.mark.parametrize("robot", LAWFUL.values(), ids=LAWFUL)
 def test_a_reference_is_what_the_coriolis_matrix_makes_of_it(robot):
     names, X = robot.columns(rotors=True, friction=True), robot.parameter_vector(rotors=True, friction=True)
     for q, qd, qdd, qdr in samples(robot, 4):
-        tau = mi.slotine_li_torques(robot, q, qd, qdr, qdd)
-        along = mi.slotine_li_torques(robot, q, qd, qd, qdd)
-        assert close(tau - along, mi.coriolis_matrix(robot, q, qd) @ (qdr - qd))
+        tau = mi.dynamics.slotine_li_torques(robot, q, qd, qdr, qdd)
+        along = mi.dynamics.slotine_li_torques(robot, q, qd, qd, qdd)
+        assert close(tau - along, mi.dynamics.coriolis_matrix(robot, q, qd) @ (qdr - qd))
         assert close(along, mi.inverse_dynamics(robot, q, qd, qdd))
-        assert close(mi.slotine_li_regressor(robot, q, qd, qdr, qdd, columns=names) @ X, tau)
+        assert close(mi.dynamics.slotine_li_regressor(robot, q, qd, qdr, qdd, columns=names) @ X, tau)
 
 
 def _slopes(function, n, h=1e-6):
@@ -171,8 +171,8 @@ def test_derivatives_are_the_slopes_along_the_motions_of_the_base(robot):
     qd = np.where(np.abs(qd) < 0.2, 0.4, qd)
     tau = mi.inverse_dynamics(robot, q, qd, qdd)
     pairs = [
-        (mi.inverse_dynamics_derivatives(robot, q, qd, qdd), mi.inverse_dynamics, qdd),
-        (mi.forward_dynamics_derivatives(robot, q, qd, tau), mi.forward_dynamics, tau),
+        (mi.dynamics.inverse_dynamics_derivatives(robot, q, qd, qdd), mi.inverse_dynamics, qdd),
+        (mi.dynamics.forward_dynamics_derivatives(robot, q, qd, tau), mi.forward_dynamics, tau),
     ]
     for found, function, last in pairs:
         wanted = [
@@ -187,12 +187,14 @@ def test_derivatives_are_the_slopes_along_the_motions_of_the_base(robot):
 def test_samples_together_are_samples_one_by_one():
     robot = random_robot(5, floating=True)
     q, qd, qdd = random_states(robot, 3, 1)
-    together = mi.inverse_dynamics_derivatives(robot, q, qd, qdd)
+    together = mi.dynamics.inverse_dynamics_derivatives(robot, q, qd, qdd)
     for k in range(3):
-        for whole, one in zip(together, mi.inverse_dynamics_derivatives(robot, q[k], qd[k], qdd[k]), strict=True):
+        for whole, one in zip(
+            together, mi.dynamics.inverse_dynamics_derivatives(robot, q[k], qd[k], qdd[k]), strict=True
+        ):
             assert close(whole[k], one)
-    C = mi.coriolis_matrix(robot, q, qd)
-    assert close(C[1], mi.coriolis_matrix(robot, q[1], qd[1]))
+    C = mi.dynamics.coriolis_matrix(robot, q, qd)
+    assert close(C[1], mi.dynamics.coriolis_matrix(robot, q[1], qd[1]))
 
 
 @pytest.mark.parametrize("robot", LAWFUL.values(), ids=LAWFUL)
@@ -202,7 +204,7 @@ def test_efforts_are_rates_of_momentum_and_power_that_of_energy(robot):
     for q, qd, qdd, _ in samples(robot, 2):
         tau = mi.inverse_dynamics(robot, q, qd, qdd)
         ahead, behind = ((moved(robot, q, s * h * qd + h * h / 2 * qdd), qd + s * h * qdd) for s in (1, -1))
-        for of, left in ((mi.momentum_regressor, tau), (mi.power_regressor, tau @ qd)):
+        for of, left in ((mi.dynamics.momentum_regressor, tau), (mi.dynamics.power_regressor, tau @ qd)):
             after, before = (of(robot, *state, columns=names)[0] @ X for state in (ahead, behind))
             rest = of(robot, q, qd, columns=names)[1] @ X
             assert np.allclose((after - before) / (2 * h) + rest, left, rtol=0, atol=1e-6 * np.abs(tau).max() * 9)
@@ -221,7 +223,7 @@ def test_the_observer_finds_a_wrench_on_the_base():
     held, h, found = np.zeros(8), 2e-3, {}
     outside = np.array([4.0, -3.0, 2.0, 0.5, -0.4, 0.3, 0.5, -0.2])
     for k in range(150):
-        tau = mi.gravity_torques(robot, q) + np.sin(0.02 * k + np.arange(8.0)) - 0.5 * qd
+        tau = mi.dynamics.gravity_torques(robot, q) + np.sin(0.02 * k + np.arange(8.0)) - 0.5 * qd
         given = {"q": q, "qd": qd, "tau": tau, "gain": np.full(8, 80.0), "period": [h], "momentum": held}
         found = program.evaluate(**given)
         held = found["momentum_next"]
@@ -265,7 +267,7 @@ def test_the_adaptive_law_falls_along_lyapunovs_function():
         after = law.evaluate(**given, rate=np.full(4, gain * time))["G_next"].reshape(-1, 4, 4)
         there, rates = _stepped(robot, q, qd, qdd, time)
         s = rates - qdr - time * qddr
-        energy = s @ mi.mass_matrix(true, there) @ s / 2
+        energy = s @ mi.dynamics.mass_matrix(true, there) @ s / 2
         values.append(energy + _divergence(after @ after.transpose(0, 2, 1), bodies) / gain)
     lost = (qd - qdr) @ (given["damping"] * (qd - qdr))
     assert np.isclose((values[0] - values[1]) / (2 * h), -lost, rtol=1e-5)

@@ -68,16 +68,16 @@ def test_against_pinocchio(name, axes):
         for q, qd, qdd in zip(*random_states(robot, 2, 5), strict=True):
             oracle.pin.framesForwardKinematics(oracle.model, oracle.data, q)
             place, kind = oracle.data.oMf[index], oracle.pin.ReferenceFrame
-            R, p = mi.forward_kinematics(robot, q, chosen)
+            R, p = mi.dynamics.forward_kinematics(robot, q, chosen)
             assert close(R, place.rotation) and np.allclose(p, place.translation, atol=1e-12)
             J = oracle.pin.computeFrameJacobian(
                 oracle.model, oracle.data, q, index, kind.LOCAL_WORLD_ALIGNED if axes == "world" else kind.LOCAL
             )
-            assert close(mi.jacobian(robot, q, chosen), np.reshape(J, (6, -1)))
+            assert close(mi.dynamics.jacobian(robot, q, chosen), np.reshape(J, (6, -1)))
             wrench = rng.uniform(-30, 30, 6)
-            tau = mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.FrameWrench(wrench, chosen))
+            tau = mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.dynamics.FrameWrench(wrench, chosen))
             assert close(tau, oracle.wrench_torques(q, qd, qdd, frame, axes, wrench))
-            assert close(mi.forward_dynamics(robot, q, qd, tau, wrench=mi.FrameWrench(wrench, chosen)), qdd)
+            assert close(mi.forward_dynamics(robot, q, qd, tau, wrench=mi.dynamics.FrameWrench(wrench, chosen)), qdd)
             if frame == "mid":
                 continue
             program = build(setting, PROGRAMS[0], representative(setting, PROGRAMS[0]), thorough=None)
@@ -92,9 +92,9 @@ def test_power_of_a_wrench_on_trees_and_floating_bases(axes):
         (q, qd, qdd), chosen = random_states(robot, 3, seed), ChosenFrame("tool", axes)
         wrench = np.random.default_rng(seed).uniform(-5, 5, (3, 6))
         saved = mi.inverse_dynamics(robot, q, qd, qdd) - mi.inverse_dynamics(
-            robot, q, qd, qdd, wrench=mi.FrameWrench(wrench, chosen)
+            robot, q, qd, qdd, wrench=mi.dynamics.FrameWrench(wrench, chosen)
         )
-        motion = np.einsum("kij,kj->ki", mi.jacobian(robot, q, chosen), qd)
+        motion = np.einsum("kij,kj->ki", mi.dynamics.jacobian(robot, q, chosen), qd)
         assert np.allclose((saved * qd).sum(1), (wrench * motion).sum(1))
 
 
@@ -102,20 +102,20 @@ def test_a_wrench_of_the_ground_does_nothing():
     robot = planted("puma560")
     q, qd, qdd = (part[0] for part in random_states(robot, 1, 0))
     free = mi.inverse_dynamics(robot, q, qd, qdd)
-    assert np.allclose(mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.FrameWrench(np.ones(6), "base")), free)
-    assert not np.any(mi.jacobian(robot, q, "base"))
+    assert np.allclose(mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.dynamics.FrameWrench(np.ones(6), "base")), free)
+    assert not np.any(mi.dynamics.jacobian(robot, q, "base"))
 
 
 def test_wrong_frames_are_one_sentence():
     robot = planted("puma560")
     q = np.zeros(6)
     with pytest.raises(InputError, match=r"'tol0' on 'PUMA 560'; it has base, j1, j2, j3, j4, j5, j6, flange$"):
-        mi.jacobian(robot, q, "tol0")
+        mi.dynamics.jacobian(robot, q, "tol0")
     with pytest.raises(InputError, match="it has base, j1"):
-        mi.generate(robot, None, programs=("jacobian",), model=mi.CodeModel(frame=ChosenFrame("j9")))
+        mi.generate(robot, None, programs=("jacobian",), model=mi.options.CodeModel(frame=ChosenFrame("j9")))
     with pytest.raises(UnknownName, match="choice of axes"):
         ChosenFrame("j6", "body")
     with pytest.raises(ShapeError, match=r"wrench has shape \(3,\)"):
         mi.inverse_dynamics(robot, q, q, q, wrench=np.zeros(3))
     with pytest.raises(InputError, match="by its name"):
-        mi.jacobian(robot, q, 6)
+        mi.dynamics.jacobian(robot, q, 6)

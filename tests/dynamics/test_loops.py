@@ -111,7 +111,7 @@ def test_power_is_the_rate_of_energy_of_all_links(robot: Robot) -> None:
 
     def energy(t: float) -> np.ndarray:
         at, speed = q + t * qd + 0.5 * t * t * qdd, qd + t * qdd
-        return np.asarray(mi.kinetic_energy(robot, at, speed) + mi.potential_energy(robot, at))
+        return np.asarray(mi.dynamics.kinetic_energy(robot, at, speed) + mi.dynamics.potential_energy(robot, at))
 
     bare = robot.without_effects(["friction"])
     power = np.sum(qd * mi.inverse_dynamics(bare, q, qd, qdd), axis=1)
@@ -125,9 +125,9 @@ def test_forward_dynamics_undo_inverse_dynamics_and_the_regressor_is_linear(robo
     tau = mi.inverse_dynamics(robot, q, qd, qdd)
     assert np.allclose(mi.forward_dynamics(robot, q, qd, tau), qdd, atol=1e-9)
     columns = robot.columns(True, True)
-    Y = mi.torque_regressor(robot, q, qd, qdd, columns=columns)
+    Y = mi.dynamics.torque_regressor(robot, q, qd, qdd, columns=columns)
     assert np.allclose(Y @ robot.parameter_vector(True, True), tau, atol=1e-11 * np.abs(tau).max())
-    M = mi.mass_matrix(robot, q)
+    M = mi.dynamics.mass_matrix(robot, q)
     rigid = M @ qdd[:, :, None]
     rest = mi.inverse_dynamics(robot, q, qd, 0 * qdd)
     assert np.allclose(rigid[:, :, 0], tau - rest, atol=1e-10 * np.abs(tau).max())
@@ -151,10 +151,10 @@ def test_derivatives_are_those_of_inverse_and_forward_dynamics(robot: Robot) -> 
             columns.append(function(robot, *moved).imag / step)
         return np.stack(columns, axis=2)
 
-    for part, found in enumerate(mi.inverse_dynamics_derivatives(robot, q, qd, qdd)):
+    for part, found in enumerate(mi.dynamics.inverse_dynamics_derivatives(robot, q, qd, qdd)):
         wanted = slope(mi.inverse_dynamics, part, q, qd, qdd)
         assert np.abs(found - wanted).max() < 1e-9 * np.abs(wanted).max()
-    for part, found in enumerate(mi.forward_dynamics_derivatives(robot, q, qd, tau)):
+    for part, found in enumerate(mi.dynamics.forward_dynamics_derivatives(robot, q, qd, tau)):
         wanted = slope(mi.forward_dynamics, part, q, qd, tau)
         assert np.abs(found - wanted).max() < 1e-8 * np.abs(wanted).max()
 
@@ -196,40 +196,40 @@ def with_motor(robot: Robot, name: str) -> Robot:
 @pytest.mark.parametrize("robot", [with_motor(five_bar(), "hinge3"), with_motor(ram("pin"), "lever")], ids=["5", "ram"])
 def test_motors_at_passive_joints_act_by_the_power_of_their_own_rates(robot: Robot) -> None:
     q, qd, qdd = motion(robot)
-    G = mi.actuation_matrix(robot, q)
+    G = mi.dynamics.actuation_matrix(robot, q)
     assert G.shape == (len(q), robot.n + 1, robot.n) and len(robot.actuated) == robot.n + 1
     closing = closing_of(robot)
     rates = (closing.rates(closing.close(q)) @ qd[:, :, None])[:, :, 0][:, list(robot.actuated)]
     assert np.allclose(np.einsum("kmi,ki->km", G, qd), rates)
     motors = np.random.default_rng(3).normal(size=rates.shape)
-    tau = mi.coordinate_efforts(robot, q, motors)
+    tau = mi.dynamics.coordinate_efforts(robot, q, motors)
     assert np.allclose(np.sum(qd * tau, axis=1), np.sum(rates * motors, axis=1))
     strain = np.linalg.svd(np.swapaxes(G, 1, 2))[2][:, -1]  # what the motors do against one another
-    assert np.allclose(mi.coordinate_efforts(robot, q, motors + 3.0 * strain), tau)
-    assert np.allclose(mi.coordinate_efforts(robot, q[0], motors[0]), tau[0])
+    assert np.allclose(mi.dynamics.coordinate_efforts(robot, q, motors + 3.0 * strain), tau)
+    assert np.allclose(mi.dynamics.coordinate_efforts(robot, q[0], motors[0]), tau[0])
     with pytest.raises(mi.MinertiaError, match=r"motor_efforts \(of .*\) has shape"):
-        mi.coordinate_efforts(robot, q, motors[:, :-1])
+        mi.dynamics.coordinate_efforts(robot, q, motors[:, :-1])
 
 
 @pytest.mark.parametrize("name", [name for name in LOOPS if name != "six legs"])
 def test_coriolis_reference_and_momentum_models_agree_with_inverse_dynamics(name: str) -> None:
     robot = LOOPS[name]
     q, qd, qdd = motion(robot)
-    C = mi.coriolis_matrix(robot, q, qd)
-    velocity = mi.velocity_torques(robot, q, qd)
+    C = mi.dynamics.coriolis_matrix(robot, q, qd)
+    velocity = mi.dynamics.velocity_torques(robot, q, qd)
     scale = np.abs(velocity).max() + 1
     assert np.allclose((C @ qd[:, :, None])[:, :, 0], velocity, atol=1e-11 * scale)
     tau = mi.inverse_dynamics(robot, q, qd, qdd)
-    assert np.allclose(mi.slotine_li_torques(robot, q, qd, qd, qdd), tau, atol=1e-11 * scale)
-    Y = mi.slotine_li_regressor(robot, q, qd, 0.5 * qd, qdd)
-    half = mi.slotine_li_torques(robot, q, qd, 0.5 * qd, qdd)
+    assert np.allclose(mi.dynamics.slotine_li_torques(robot, q, qd, qd, qdd), tau, atol=1e-11 * scale)
+    Y = mi.dynamics.slotine_li_regressor(robot, q, qd, 0.5 * qd, qdd)
+    half = mi.dynamics.slotine_li_torques(robot, q, qd, 0.5 * qd, qdd)
     assert np.allclose(Y @ robot.parameter_vector(), half, atol=1e-11 * scale)
     h, X = 1e-6, robot.parameter_vector()
-    D_rate = (mi.mass_matrix(robot, q + h * qd) - mi.mass_matrix(robot, q - h * qd)) / (2 * h)
+    D_rate = (mi.dynamics.mass_matrix(robot, q + h * qd) - mi.dynamics.mass_matrix(robot, q - h * qd)) / (2 * h)
     skew = D_rate - 2 * C
     assert np.allclose(skew + np.swapaxes(skew, 1, 2), 0, atol=1e-5 * (1 + np.abs(skew).max()))
-    momentum = [mi.momentum_regressor(robot, q + t * qd, qd + t * qdd)[0] @ X for t in (h, -h)]
-    rest = mi.momentum_regressor(robot, q, qd)[1] @ X
+    momentum = [mi.dynamics.momentum_regressor(robot, q + t * qd, qd + t * qdd)[0] @ X for t in (h, -h)]
+    rest = mi.dynamics.momentum_regressor(robot, q, qd)[1] @ X
     assert np.allclose((momentum[0] - momentum[1]) / (2 * h) + rest, tau, atol=1e-5 * np.abs(tau).max())
 
 
@@ -265,12 +265,12 @@ def test_a_wrench_acts_with_the_jacobian_of_the_closed_robot() -> None:
     q, qd, qdd = motion(robot)
     wrench = np.random.default_rng(1).normal(size=(len(q), 6))
     frame = robot.joints[-1].link
-    with_it = mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.FrameWrench(wrench, frame))
-    J = mi.jacobian(robot, q, frame)
+    with_it = mi.inverse_dynamics(robot, q, qd, qdd, wrench=mi.dynamics.FrameWrench(wrench, frame))
+    J = mi.dynamics.jacobian(robot, q, frame)
     tau = mi.inverse_dynamics(robot, q, qd, qdd)
     assert np.allclose(tau - with_it, np.einsum("kij,ki->kj", J, wrench))
     h = 1e-6
-    ends = [mi.forward_kinematics(robot, q + t * qd, frame)[1] for t in (h, -h)]
+    ends = [mi.dynamics.forward_kinematics(robot, q + t * qd, frame)[1] for t in (h, -h)]
     assert np.allclose((ends[0] - ends[1]) / (2 * h), (J[:, :3] @ qd[:, :, None])[:, :, 0], atol=1e-7)
 
 
@@ -284,7 +284,7 @@ def test_a_parallelogram_that_is_closed_equals_the_tree_with_followers() -> None
     tree = replace(closed, joints=tuple(joints), cuts=(), seed=None)
     tau = mi.inverse_dynamics(tree, q, qd, qdd)
     assert np.allclose(mi.inverse_dynamics(closed, q, qd, qdd), tau, atol=1e-12 * np.abs(tau).max())
-    assert np.allclose(mi.mass_matrix(closed, q), mi.mass_matrix(tree, q), atol=1e-12)
+    assert np.allclose(mi.dynamics.mass_matrix(closed, q), mi.dynamics.mass_matrix(tree, q), atol=1e-12)
 
 
 def test_a_floating_base_carries_a_loop() -> None:
@@ -310,9 +310,9 @@ def test_one_sample_and_complex_steps_give_what_batches_give() -> None:
     tau = mi.inverse_dynamics(robot, q, qd, qdd)
     assert np.allclose(mi.inverse_dynamics(robot, q[0], qd[0], qdd[0]), tau[0], atol=1e-12 * np.abs(tau).max())
     step = np.array([1.0, 0.0])
-    slope = mi.gravity_torques(robot, q + 1e-30j * step).imag / 1e-30
+    slope = mi.dynamics.gravity_torques(robot, q + 1e-30j * step).imag / 1e-30
     h = 1e-6
-    ends = [mi.gravity_torques(robot, q + t * step) for t in (h, -h)]
+    ends = [mi.dynamics.gravity_torques(robot, q + t * step) for t in (h, -h)]
     assert np.allclose(slope, (ends[0] - ends[1]) / (2 * h), atol=1e-5 * np.abs(slope).max())
 
 
@@ -327,7 +327,7 @@ def test_the_branch_of_the_seed_is_kept_and_what_cannot_be_reached_is_refused() 
     assert np.abs(closing.equations(down)[0]).max() < 1e-12
     rocker = planar_loop(FOUR_BAR, active=(3,))
     with pytest.raises(mi.MinertiaError, match="do not close at \\(2.5\\), sample 2"):
-        mi.gravity_torques(rocker, np.array([[0.1], [2.5]]))
+        mi.dynamics.gravity_torques(rocker, np.array([[0.1], [2.5]]))
 
 
 def test_samples_out_of_reach_of_the_seed_are_reached_along_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +365,7 @@ def test_loops_that_cannot_be_closed_are_refused_in_one_sentence(change: dict[st
         assert closing_of(robot).seed.shape == (3,)  # far off, but it closes
         return
     with pytest.raises(mi.MinertiaError, match=words):
-        mi.gravity_torques(robot, [0.0])
+        mi.dynamics.gravity_torques(robot, [0.0])
 
 
 @needs_shared

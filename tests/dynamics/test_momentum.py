@@ -25,12 +25,12 @@ def test_momentum_and_observer_against_pinocchio(name):
     setting = Setting(robot)
     program = build(setting, "momentum_observer", representative(setting, "momentum_observer"), thorough=None)
     for q, qd, _ in zip(*random_states(robot, 2, 5), strict=True):
-        Yp, Yc = mi.momentum_regressor(robot, q, qd)
+        Yp, Yc = mi.dynamics.momentum_regressor(robot, q, qd)
         p = oracle.mass_matrix(q) @ qd
         C = oracle.pin.computeCoriolisMatrix(oracle.model, oracle.data, q, qd).reshape(n, n)
         rate = C.T @ qd - oracle.inverse_dynamics(q, 0 * q, 0 * q)
         assert close(Yp @ X, p) and close(Yc @ X, -rate)
-        E, P = mi.power_regressor(robot, q, qd)
+        E, P = mi.dynamics.power_regressor(robot, q, qd)
         assert np.isclose(E @ X, sum(oracle.energies(q, qd))) and not np.any(P)
         tau, held = np.cos(q), np.sin(q)
         given = {"q": q, "qd": qd, "tau": tau, "gain": np.full(n, 30.0), "period": [1e-3], "momentum": held}
@@ -46,9 +46,9 @@ def test_power_is_the_rate_of_energy_with_effects(seed):
     names = robot.columns(rotors=True, friction=True)
     X = robot.parameter_vector(rotors=True, friction=True)
     h = 1e-6
-    tau = mi.torque_regressor(robot, q, qd, qdd, columns=names) @ X
+    tau = mi.dynamics.torque_regressor(robot, q, qd, qdd, columns=names) @ X
     ahead, behind = ((q + s * h * qd + h * h / 2 * qdd, qd + s * h * qdd) for s in (1, -1))
-    for of, left in ((mi.power_regressor, (tau * qd).sum(1)), (mi.momentum_regressor, tau)):
+    for of, left in ((mi.dynamics.power_regressor, (tau * qd).sum(1)), (mi.dynamics.momentum_regressor, tau)):
         after, before = (of(robot, *state, columns=names)[0] @ X for state in (ahead, behind))
         rest = of(robot, q, qd, columns=names)[1] @ X
         slope = (after - before) / (2 * h)
@@ -61,7 +61,7 @@ def test_the_observer_finds_an_external_effort():
     q, qd, h, held = np.array([0.3, -0.4]), np.zeros(2), 2e-3, np.zeros(2)
     outside = np.array([2.0, -1.0])
     for k in range(400):
-        tau = mi.gravity_torques(robot, q) + 3 * np.sin(0.01 * k + np.array([0.0, 1.0])) - 2 * qd
+        tau = mi.dynamics.gravity_torques(robot, q) + 3 * np.sin(0.01 * k + np.array([0.0, 1.0])) - 2 * qd
         acting = outside if k >= 100 else 0
         found = program.evaluate(q=q, qd=qd, tau=tau, gain=np.full(2, 50.0), period=[h], momentum=held)
         held = found["momentum_next"]

@@ -49,31 +49,33 @@ def test_dynamics_are_those_of_the_tree_projected(seed: int, floating: bool) -> 
     own, whole, J = states(robot, seed)
     close = dict(rtol=0, atol=1e-10)
     np.testing.assert_allclose(mi.inverse_dynamics(robot, *own), mi.inverse_dynamics(free, *whole) @ J, **close)
-    D = mi.mass_matrix(robot, own[0])
-    np.testing.assert_allclose(D, J.T @ mi.mass_matrix(free, whole[0]) @ J, **close)
+    D = mi.dynamics.mass_matrix(robot, own[0])
+    np.testing.assert_allclose(D, J.T @ mi.dynamics.mass_matrix(free, whole[0]) @ J, **close)
     np.testing.assert_array_equal(D, np.swapaxes(D, 1, 2))
     tau = mi.inverse_dynamics(robot, *own)
     np.testing.assert_allclose(mi.forward_dynamics(robot, own[0], own[1], tau), own[2], rtol=0, atol=1e-7)
-    Y, Y_free = (mi.torque_regressor(r, *s, columns=free.columns(True, True)) for r, s in ((robot, own), (free, whole)))
+    Y, Y_free = (
+        mi.dynamics.torque_regressor(r, *s, columns=free.columns(True, True)) for r, s in ((robot, own), (free, whole))
+    )
     np.testing.assert_allclose(Y, np.einsum("sik,ij->sjk", Y_free, J), **close)
-    np.testing.assert_allclose(mi.jacobian(robot, own[0]), mi.jacobian(free, whole[0]) @ J, **close)
+    np.testing.assert_allclose(mi.dynamics.jacobian(robot, own[0]), mi.dynamics.jacobian(free, whole[0]) @ J, **close)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 6])
 def test_matrices_and_momentum_are_those_of_the_tree_projected(seed: int) -> None:
     free, robot = robots(seed, False)
     (q, qd, qdd), (q_free, qd_free, _), J = states(robot, seed)
-    C = mi.coriolis_matrix(robot, q, qd)
-    np.testing.assert_allclose(C, J.T @ mi.coriolis_matrix(free, q_free, qd_free) @ J, rtol=0, atol=1e-10)
+    C = mi.dynamics.coriolis_matrix(robot, q, qd)
+    np.testing.assert_allclose(C, J.T @ mi.dynamics.coriolis_matrix(free, q_free, qd_free) @ J, rtol=0, atol=1e-10)
     columns = free.columns(True, False)
     for ours, theirs in zip(
-        mi.momentum_regressor(robot, q, qd, columns=columns),
-        mi.momentum_regressor(free, q_free, qd_free, columns=columns),
+        mi.dynamics.momentum_regressor(robot, q, qd, columns=columns),
+        mi.dynamics.momentum_regressor(free, q_free, qd_free, columns=columns),
         strict=True,
     ):
         np.testing.assert_allclose(ours, np.einsum("sik,ij->sjk", theirs, J), rtol=0, atol=1e-10)
     smooth = robot.without_effects(["friction"])
-    slopes = mi.inverse_dynamics_derivatives(smooth, q, qd, qdd)
+    slopes = mi.dynamics.inverse_dynamics_derivatives(smooth, q, qd, qdd)
     for place, slope in enumerate(slopes):
         for k in range(robot.n):
             h = np.zeros((3, 1, robot.n))
@@ -88,10 +90,12 @@ def test_generated_programs_agree(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv("MINERTIA_KERNELS", "interpreter")  # the same steps, not compiled
     _, robot = robots(seed, False)
     (q, qd, qdd), _, _ = states(robot, seed)
-    torques = mi.compile(mi.program(robot, "inverse_dynamics"))
+    torques = mi.compile(mi.codegen.build_program(robot, "inverse_dynamics"))
     np.testing.assert_allclose(torques(q, qd, qdd), mi.inverse_dynamics(robot, q, qd, qdd), rtol=0, atol=1e-9)
-    matrix = mi.compile(mi.program(robot, "mass_matrix"))(q)
-    np.testing.assert_allclose(np.reshape(matrix, (4, robot.n, robot.n)), mi.mass_matrix(robot, q), rtol=0, atol=1e-9)
+    matrix = mi.compile(mi.codegen.build_program(robot, "mass_matrix"))(q)
+    np.testing.assert_allclose(
+        np.reshape(matrix, (4, robot.n, robot.n)), mi.dynamics.mass_matrix(robot, q), rtol=0, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 6])
@@ -99,7 +103,7 @@ def test_base_parameters_are_certified(seed: int) -> None:
     _, robot = robots(seed, False)
     base = mi.base_parameters(robot)
     q, qd, qdd = states(robot, seed)[0]
-    Y = mi.torque_regressor(robot, q, qd, qdd, columns=robot.columns())
+    Y = mi.dynamics.torque_regressor(robot, q, qd, qdd, columns=robot.columns())
     bare = robot.without_effects(["rotors", "friction"])
     np.testing.assert_allclose(Y @ robot.parameter_vector(), mi.inverse_dynamics(bare, q, qd, qdd), rtol=0, atol=1e-9)
     assert base.count <= len(robot.columns())

@@ -15,7 +15,7 @@ from minertia.errors import Infeasible, MissingParameters, ShapeError, UnknownNa
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
-from minertia.excitation.options import MotionSearch, Optimality, Recorded
+from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
 from minertia.excitation.result import stacked_regressor
 from minertia.excitation.space import Workspace
 from minertia.excitation.spline import Spline
@@ -140,11 +140,11 @@ def test_sequential_design_looks_elsewhere():
     robot = read_robot("puma560_physical")
     family, optimality = Fourier(4.0, 2), Optimality("deviation", noise=np.full(6, 0.5))
     first = quick(robot, family, optimality=optimality)
-    known = Recorded(information=first.information())
+    known = RecordedMotions(information=first.information())
     second = quick(robot, family, optimality=optimality, seed=3, after=known)
     assert np.all(second.deviations <= first.deviations * (1 + 1e-9))
     triangle = np.linalg.cholesky(first.information()).T
-    again = quick(robot, family, optimality=optimality, seed=3, after=Recorded(information=triangle))
+    again = quick(robot, family, optimality=optimality, seed=3, after=RecordedMotions(information=triangle))
     np.testing.assert_allclose(again.deviations.max(), second.deviations.max(), rtol=0.2)
 
 
@@ -298,7 +298,7 @@ def test_bad_shapes():
     with pytest.raises(ShapeError, match="velocity"):
         motion_limits(robot, velocity=[1, 2])
     with pytest.raises(ShapeError, match="recorded before"):
-        quick(robot, after=Recorded(information=np.eye(3)))
+        quick(robot, after=RecordedMotions(information=np.eye(3)))
     with pytest.raises(Infeasible, match="empty"):
         Box("j6", (0, 0, 0), (1, 1, 0))
     with pytest.raises(UnknownName, match="frame"):

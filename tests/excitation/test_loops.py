@@ -49,7 +49,7 @@ def ranged(robot, lower, upper):
 
 def test_a_five_bar_stays_on_its_branch_and_away_from_singular_postures():
     robot = mi.read_robot("five_bar")
-    motion = mi.excite(robot, mi.Fourier(6.0, harmonics=3), search=QUICK)
+    motion = mi.excite(robot, mi.excitation.Fourier(6.0, harmonics=3), search=QUICK)
     path = motion.trajectory
     q, qd = passive_state(robot.numeric, path.q, path.qd)
     # directions of both forearms, each from the angles along its own chain
@@ -118,7 +118,7 @@ def test_walls_of_loops_have_exact_slopes(robot):
     base, limits = base_parameters(robot, rotors=True), motion_limits(robot, workspace=Workspace(None, False))
     seed = np.array(robot.seed)[list(robot.independent)]
     problem = MotionProblem(
-        mi.Fourier(5.0, harmonics=3),
+        mi.excitation.Fourier(5.0, harmonics=3),
         seed,
         limits,
         RegressorModel(robot, base.kept, mixing(base)),
@@ -202,7 +202,7 @@ def ratios(robot, q):
 )
 @pytest.mark.slow
 def test_loops_without_a_closed_form_stay_on_their_branch_and_away_from_singular_postures(robot):
-    motion = mi.excite(robot, mi.Fourier(6.0, harmonics=3), search=QUICK)
+    motion = mi.excite(robot, mi.excitation.Fourier(6.0, harmonics=3), search=QUICK)
     (found,), is_on_branch = ratios(robot, motion.trajectory.q)
     assert is_on_branch
     (loop,) = motion.margins.loops

@@ -52,12 +52,12 @@ def test_two_processes_give_the_same_bytes(folder: Path, serial: dict[str, bytes
     script.write_text(
         "import minertia as mi\n"
         "print('once')\n"
-        f"fleet = mi.Fleet.open({str(tmp_path / 'store')!r}, {str(folder / 'FLEET.toml')!r})\n"
+        f"fleet = mi.fleet.Fleet.open({str(tmp_path / 'store')!r}, {str(folder / 'FLEET.toml')!r})\n"
         f"print(fleet.add({str(folder / 'logs')!r}, workers=2))\n",
         encoding="utf-8",
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert done.stdout == "once\n<Added: 4 new, 0 known, 0 faults>\n"
+    assert done.stdout == "once\n<AddResult: 4 new, 0 known, 0 faults>\n"
     assert contents(Fleet.open(tmp_path / "store")) == serial
 
 

@@ -37,6 +37,7 @@ FILES = ("ur10e.urdf", "kuka_lwr4.urdf", "kinova_gen3.urdf", "xmate7_XM7p.urdf",
 CHAINS = ((301, 7), (308, 3))
 FARTHEST = 2.0  # m from its joint: a centre of mass that is farther in a file lies where a point slipped
 OVERALL, AT_JOINT = 0.08, 0.25  # of all efforts, or of those of one joint: what a fault must change to be one
+UNMODELLED = 0.15  # of a joint's effort, of friction that no effect has, from which a limit on it is true
 WEAK = 0.1  # noise over effort from which a limit on a joint of a right campaign is true
 
 
@@ -370,22 +371,34 @@ def much_friction(world: World) -> World:
 
 
 def presliding(world: World) -> World:
-    """Friction that builds up over a way."""
+    """Friction that builds up over a way, which no effect that is fitted does: joints of which it leaves much."""
     f = world.friction
 
     def forced(k: int, t: Array, state: tuple[Array, ...], tau: Array) -> Array:
         v = state[1] / f["speed"]
         return tau + f["coulomb"] * (_dahl(v, 20 * float(t[1] - t[0])) - np.tanh(v / 0.03))
 
-    return replace(world, forced=forced)
+    limited, t = set(), np.arange(round(world.seconds * 50)) / 50
+    for k, motion in enumerate(world.motions):
+        state = motion.at(t)
+        plain = world.efforts(k, t, state)
+        for j, rest in enumerate((forced(k, t, state, plain) - plain).T):
+            v = state[1][:, j]
+            fitted = np.column_stack([np.ones_like(v), v, np.tanh(v / f["speed"][j] / 0.03)])
+            left = np.std(rest - fitted @ np.linalg.lstsq(fitted, rest, rcond=None)[0])
+            limited |= {world.robot.coordinate_names[j]} if left > UNMODELLED * np.std(plain[:, j]) else set()
+    return replace(world, forced=forced, limited=tuple(sorted(limited)))
 
 
 def hardly_moved(world: World) -> World:
-    """One joint: what is said of it may be limited."""
-    j = _some(world)
+    """One joint, in the fitted logs or in all: what is said of it and of those that carry it is limited."""
+    j, still = _some(world), world.train if world.rng.random() < 0.5 else len(world.motions)
     size = _one(world, j, 0.06)[:, None]
-    motions = tuple(replace(m, amplitude=size * m.amplitude) for m in world.motions)
-    return replace(world, motions=motions, limited=(world.robot.coordinate_names[j],))
+    motions = [replace(m, amplitude=size * m.amplitude) if k < still else m for k, m in enumerate(world.motions)]
+    carrying, names = [j], world.robot.coordinate_names
+    while (parent := world.robot.joints[carrying[-1]].parent) is not None:
+        carrying.append(parent)
+    return replace(world, motions=tuple(motions), limited=tuple(names[k] for k in carrying))
 
 
 def loaded(world: World, added: float, reach: float) -> Robot:
@@ -752,6 +765,12 @@ def commanded(world: World) -> World:
     return replace(world, logged=logged)
 
 
+def slight_clock(world: World) -> World:
+    """100 rows a second that were 120."""
+    factor = _either(world, 1.12, 1.3)
+    return replace(world, logged=lambda k, t, q, tau: (t * factor, q, tau))
+
+
 def held(world: World) -> World:
     """Efforts that are told some times a second, and stay between."""
     rows = max(round(float(world.rng.uniform(0.2, 0.4)) * world.rate), 2)
@@ -806,6 +825,7 @@ WRONG: dict[str, tuple[Change, tuple[str, ...]]] = {
     "unseen delayed": (unseen_delayed, ("delay",)),
     "commanded": (commanded, ("delay", "lag", "lead")),
     "held": (held, ("delay", "lag", "rows")),
+    "slight clock": (slight_clock, ("clock",)),
 }
 ALWAYS = ("copied", "copied thinly", "one sine", "no friction")
 UNVALIDATED = ("one sine",)

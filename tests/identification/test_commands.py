@@ -207,7 +207,7 @@ def test_a_new_campaign_is_one_of_commands_where_there_are_no_efforts(tmp_path: 
     log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seconds=1.0)
     table = np.column_stack([log.t, log.q, log.channels["command"]])
     np.savetxt(tmp_path / "run.csv", table, delimiter=",", header="t,q1,q2,target_q_0,target_q_1", comments="")
-    text = minertia.new_campaign("planar2r", [tmp_path / "run.csv"])
+    text = minertia.draft_campaign("planar2r", [tmp_path / "run.csv"])
     (tmp_path / "campaign.toml").write_text(text)
     campaign = read_campaign(tmp_path / "campaign.toml")
     assert campaign.command == Command() and campaign.links == "physical"

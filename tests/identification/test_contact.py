@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import minertia
-from minertia import Floor
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.read import read_campaign
@@ -20,6 +19,7 @@ from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
+from minertia.options import Floor
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands, theta_of
 from tests.shared import SHARED, needs_shared
 

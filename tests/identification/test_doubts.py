@@ -297,6 +297,16 @@ def test_the_file_of_another_size_is_named():
     assert first.check == "lengths" and "lengths between the joints seem to be 1.3" in first.what
 
 
+def test_a_clock_that_is_slightly_off_is_named():
+    """120 rows a second where 100 are meant: the file's masses, each 30 % off, could make up for it."""
+    robot = random_robot(3, tree=True, n=4).with_gravity((0.0, 0.0, -9.81))
+    run = noisy(fourier_motion(robot, 1500, 1, duration=15.0), np.random.default_rng(1), 0.01)
+    slow = trial_of(linear_model(robot), [replace(run, qd=run.qd / 1.2, qdd=run.qdd / 1.44)])
+    assert slow is not None
+    found = suspicions(slow)
+    assert found[0].check == "pace" and "a second of the log is 0.8" in found[0].what
+
+
 def test_a_fault_that_one_joint_shows_is_not_lost_among_noisy_ones():
     before = Left(0.2, 0.0641, 0.1, (0.03, 0.02, 0.06, 0.11))
     assert not _is_believed(before, Left(0.18, 0.0638, 0.1, (0.026, 0.02, 0.06, 0.11)), "ratio")

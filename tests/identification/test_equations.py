@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia import Campaign, Filter, Recording, identify, identify_payload
+from minertia import Campaign, Recording, identify, identify_payload
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import FilterError, MinertiaError, UnknownName
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import build_problem
 from minertia.identification.problem.rows import RowMaker
 from minertia.identification.signals.filtering import EQUATIONS, Motion, half_length, prepared
+from minertia.options import Filter
 from tests.identification.logs import motion, table, write_csv
 from tests.identification.motions import fourier_motion
 from tests.random_robots import random_robot

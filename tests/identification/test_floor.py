@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import minertia
-from minertia import Floor
 from minertia.algebra.vec3 import HERE
 from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
@@ -22,6 +21,7 @@ from minertia.identification.closed_loop.judge import position_residuals
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
+from minertia.options import Floor
 from minertia.robot.robot import Frame
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands
 from tests.shared import SHARED, needs_shared

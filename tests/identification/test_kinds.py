@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia import Campaign, Command
+from minertia import Campaign
 from minertia.errors import MinertiaError
 from minertia.identification.kind import Problem
 from minertia.identification.kinds import KINDS, kind_of, kind_of_model, kinds
 from minertia.identification.logs.recording import Recording
 from minertia.identification.validate import predict_logs
+from minertia.options import Command
 from minertia.report import bundle, pages
 from minertia.report.folders import check_identification, write_identification
 from minertia.report.identification_tables import parameter_table, result_rows
@@ -55,7 +56,7 @@ class Case:
         return mi.build_problem(self.campaign)
 
     @cached_property
-    def estimate(self) -> mi.Estimate:
+    def estimate(self) -> mi.identification.Estimate:
         return mi.solve(self.problem)
 
     @cached_property
@@ -144,7 +145,7 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "identify": lambda c: mi.identify(c.campaign),
     "significance": lambda c: mi.significance(c.problem),
     "significance of a campaign": lambda c: mi.significance(c.campaign),
-    "predict": lambda c: c.result.predict(mi.prepared(with_efforts(2), mi.Filter(20.0))),
+    "predict": lambda c: c.result.predict(mi.identification.filter_log(with_efforts(2), mi.options.Filter(20.0))),
     "excitation": lambda c: c.result.excitation,
     "observation": lambda c: c.result.observation,
     "covariance": lambda c: c.result.covariance,
@@ -157,17 +158,17 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "save": lambda c: mi.read_model(c.file("saved.toml")),
     "validate": lambda c: mi.validate(c.model, c.unseen),
     "validate a file": lambda c: mi.validate(c.file(), c.unseen),
-    "compare": lambda c: mi.compare_models(c.model, c.model).to_dict(),
+    "compare": lambda c: mi.compare(c.model, c.model).to_dict(),
     "generate": generated,
     "folder": written,
     "page": page(lambda c: mi.show(c.result).text),
     "page of a validation": page(lambda c: pages.validation_page(c.model, "m", predict_logs(c.model, c.unseen))),
-    "page of a comparison": page(lambda c: mi.show(mi.compare_models(c.model, c.model)).text),
+    "page of a comparison": page(lambda c: mi.show(mi.compare(c.model, c.model)).text),
     "studio check": lambda c: c.job("check"),
     "studio identify": lambda c: c.job("identify"),
     "studio validate": lambda c: c.job("validate"),
     "payload": lambda c: mi.identify_payload(c.model, c.unseen),
-    "watch": lambda c: mi.learn_levels(c.model, c.unseen),
+    "watch": lambda c: mi.watch.learn_levels(c.model, c.unseen),
 }
 REFUSED = {
     ("commands", "significance"): "a fit of commands has no rows of efforts",
@@ -217,7 +218,7 @@ def test_an_estimate_of_another_kind_is_refused(cases: dict[str, Case]) -> None:
 
 def test_the_old_class_of_commands_still_tells_them(cases: dict[str, Case]) -> None:
     with pytest.warns(DeprecationWarning, match="problem.kind"):
-        found = [isinstance(case.result, mi.LoopIdentification) for case in cases.values()]
+        found = [isinstance(case.result, mi.identification.LoopIdentification) for case in cases.values()]
     assert found == [True, False]
 
 

@@ -53,10 +53,10 @@ def test_more_motors_than_coordinates_are_identified_from_all_of_their_efforts()
     true = replace(five_bar(), joints=tuple(replace(j, has_motor=j.name == "hinge3") for j in five_bar().joints))
     true = replace(true, effects=tuple({"IA": 0.2} if j.has_motor or not j.is_passive else {} for j in true.joints))
     log = recording(true, 0, 0.15).select(slice(0, 250))
-    G = mi.actuation_matrix(true, log.q)
+    G = mi.dynamics.actuation_matrix(true, log.q)
     preload = np.linalg.svd(np.swapaxes(G, 1, 2))[2][:, -1] * (2.0 + np.sin(log.t))[:, None]
     motors = np.linalg.pinv(np.swapaxes(G, 1, 2)) @ log.tau[:, :, None]
-    tau = mi.coordinate_efforts(true, log.q, motors[:, :, 0] + preload)
+    tau = mi.dynamics.coordinate_efforts(true, log.q, motors[:, :, 0] + preload)
     bare = true.without_effects(["rotors"])
     found = mi.identify(bare, [replace(log, tau=tau)], effects=("rotor", "IA4"), estimator="wls")
     values = {p.name: p.value for p in found.parameters}

@@ -215,3 +215,36 @@ def test_a_fault_alone_makes_a_model_not_good():
     evidence = Evidence(residuals(0.08), (), (), NOTHING_LEFT_OUT, (residuals(0.08),), {}, faults=("a wrong unit",))
     found = verdict(evidence)
     assert not found.is_good and found.reasons[0] == "a wrong unit" and found.word == "not good"
+
+
+def test_a_joint_that_hardly_moved_is_a_limit_and_the_others_decide():
+    """Unseen motion takes it where the fit knows nothing: that says nothing against the other joints."""
+    left = residuals(0.4, (0.02, 0.57))
+    rivals = {"the nominal model": (residuals(0.32, (0.3, 0.34)),)}
+    evidence = Evidence(residuals(0.02, log="train"), (), (), NOTHING_LEFT_OUT, (left,), rivals)
+    assert verdict(evidence).grade == "not good"
+    found = verdict(replace(evidence, unmoved={"j2": 5.0}))
+    assert found.grade == "usable" and [limit.joint for limit in found.limits] == ["j2"]
+    assert "hardly moved in the fit" in found.reasons[3] and "57 % of its effort" in found.reasons[3]
+    assert "on 1 unseen log the residual is 2 % of the effort" in found.reasons
+    assert "these figures are without j2" in found.reasons
+    assert verdict(replace(evidence, unmoved={"j1": 5.0})).grade == "not good"
+    assert verdict(replace(evidence, unmoved={"j1": 5.0, "j2": 5.0})).grade == "not good"
+    assert verdict(replace(evidence, unmoved={"j2": 5.0}, faults=("units",))).grade == "not good"
+
+
+def test_residuals_of_some_joints_are_theirs():
+    whole = residuals(np.hypot(0.1, 0.4) / np.sqrt(2), (0.1, 0.4)).with_noise((0.05, 0.3))
+    assert whole.of([0, 1]).relative == pytest.approx(whole.relative)
+    alone = whole.of([1])
+    assert alone.joints == ("j2",) and alone.relative == pytest.approx(0.4)
+    assert alone.beyond_noise == pytest.approx(whole.structure[1])
+
+
+def test_what_is_left_of_a_joint_in_training_is_a_limit():
+    """Unseen motion that asks hardly any effort of it says nothing of it."""
+    training = residuals(0.07, (0.005, 0.3), (0.005, 0.3), log="training")
+    unseen = residuals(0.01, (0.005, 0.45), (0.005, 0.09))
+    found = verdict(Evidence(training, (), (), NOTHING_LEFT_OUT, (unseen,)))
+    assert found.grade == "usable" and [limit.joint for limit in found.limits] == ["j2"]
+    assert "30 % of its effort is not explained in training" in found.limits[0].what

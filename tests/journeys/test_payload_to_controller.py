@@ -184,7 +184,7 @@ def test_flanges_of_makers_files_survive_toml(tmp_path, name, flange):
         robot = mi.read_robot(tmp_path / file)
         q = np.linspace(0.1, 0.6, own.n)
         for frame in own.frames:
-            expected, found = (mi.forward_kinematics(r, q, frame) for r in (own, robot))
+            expected, found = (mi.dynamics.forward_kinematics(r, q, frame) for r in (own, robot))
             if frame not in {joint.link for joint in own.joints}:
                 np.testing.assert_allclose(found[0], expected[0], atol=1e-9)
                 np.testing.assert_allclose(found[1], expected[1], atol=1e-9)

@@ -59,7 +59,9 @@ def written(found: SimpleNamespace) -> dict[str, str]:
     model, folder = found.model, found.folder
     logs = predict_logs(model, [folder / "c.csv"])
     limits = mi.motion_limits(found.robot, acceleration=20)
-    motion = mi.excite(found.robot, mi.Fourier(4, 3), limits=limits, search=mi.MotionSearch(starts=1, n_samples=40))
+    motion = mi.excite(
+        found.robot, mi.excitation.Fourier(4, 3), limits=limits, search=mi.options.MotionSearch(starts=1, n_samples=40)
+    )
     load = mi.identify_payload(model, folder / "loaded.csv")
     return {
         "fit": pages.fit_page(found.result, model),

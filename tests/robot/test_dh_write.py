@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minertia import bundled_robots, read_robot
+from minertia import list_robots, read_robot
 from minertia.algebra.polynomial import Poly, letter
 from minertia.errors import DescriptionError
 from minertia.files import FileError
@@ -48,7 +48,7 @@ def again(robot, tmp_path, **options):
     return read_robot(path, **options)
 
 
-@pytest.mark.parametrize("name", bundled_robots())
+@pytest.mark.parametrize("name", list_robots())
 def test_bundled_robots(name, tmp_path):
     robot = read_robot(name)
     assert_same(robot, again(robot, tmp_path))

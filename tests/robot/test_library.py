@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from minertia import base_parameters, bundled_robots, check_robot, inverse_dynamics, read_robot
+from minertia import base_parameters, check_robot, inverse_dynamics, list_robots, read_robot
 from minertia.base.numeric import random_states
 from minertia.robot.inertia import impossible, pseudo_inertia
 from tests.oracles import ConstrainedOracle
@@ -54,7 +54,7 @@ needs_facts = pytest.mark.skipif(not FACTS.is_file(), reason="the shared facts a
 
 
 def test_all_are_there():
-    assert bundled_robots() == ROBOTS
+    assert list_robots() == ROBOTS
 
 
 @pytest.mark.parametrize("name", ROBOTS)

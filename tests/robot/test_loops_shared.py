@@ -136,7 +136,9 @@ def test_followers_move_as_the_closed_loops_do(name: str) -> None:
     motion = q, *rng.normal(size=(2, 4, robot.n))
     ours, closed = mi.inverse_dynamics(robot, *motion), mi.inverse_dynamics(general, *motion)
     np.testing.assert_allclose(ours, closed, rtol=0, atol=1e-9 * np.abs(ours).max())
-    np.testing.assert_allclose(mi.mass_matrix(robot, q), mi.mass_matrix(general, q), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        mi.dynamics.mass_matrix(robot, q), mi.dynamics.mass_matrix(general, q), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,4 +160,4 @@ def test_a_rod_that_is_rounded_is_meant_to_be_as_long_as_the_arm(
     else:  # the parallelogram of the other rod is one as before, and its joints follow the arm
         assert [cut.name for cut in robot.cuts if cut.form] == ["lower_rod_triangle"]
         q = np.array(robot.seed)[list(robot.independent)]
-        assert np.linalg.eigvalsh(mi.mass_matrix(robot, q)).min() > 0
+        assert np.linalg.eigvalsh(mi.dynamics.mass_matrix(robot, q)).min() > 0

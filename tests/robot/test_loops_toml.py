@@ -217,7 +217,7 @@ def test_files_without_loops_keep_their_format() -> None:
 
 def test_what_works_on_trees_alone_says_so() -> None:
     with pytest.raises(InputError, match=r"solving for passive joints \('pin'\).*symbolic\(robot.opened\)"):
-        mi.symbolic(read(four_bar()))
+        mi.base.derive_symbolic(read(four_bar()))
 
 
 # ---------------------------------------------------------------------- bad input

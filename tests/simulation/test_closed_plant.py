@@ -59,7 +59,9 @@ def test_energy_is_kept_to_second_order_of_the_period(name):
         plant.place(start(robot), np.full(robot.n, 0.3))
 
         def energy() -> float:
-            return float(mi.kinetic_energy(robot, plant.q, plant.qd) + mi.potential_energy(robot, plant.q))
+            return float(
+                mi.dynamics.kinetic_energy(robot, plant.q, plant.qd) + mi.dynamics.potential_energy(robot, plant.q)
+            )
 
         before = energy()
         for _ in range(round(0.2 / period)):
@@ -72,7 +74,7 @@ def test_energy_is_kept_to_second_order_of_the_period(name):
 
 def test_dry_friction_holds_what_stands_still_and_stops_what_moves():
     robot = mi.read_robot("five_bar").numeric
-    hold = mi.gravity_torques(robot, start(robot))
+    hold = mi.dynamics.gravity_torques(robot, start(robot))
     plant = Plant(robot)
     plant.place(start(robot))
     for _ in range(60):
@@ -80,7 +82,7 @@ def test_dry_friction_holds_what_stands_still_and_stops_what_moves():
     np.testing.assert_allclose(plant.q, start(robot), atol=1e-9)
     plant.place(start(robot), [0.05, -0.05])
     for _ in range(400):
-        plant.step(mi.gravity_torques(robot, plant.q))
+        plant.step(mi.dynamics.gravity_torques(robot, plant.q))
     assert np.abs(plant.qd).max() < 1e-9 and np.abs(plant.q - start(robot)).max() > 1e-5
 
 
@@ -91,12 +93,12 @@ def test_a_passive_joint_rubs_with_its_own_rate(symbol):
     constants = {f"{symbol}2": plain_constants(BY_SYMBOL[symbol])} if BY_SYMBOL[symbol].constants else {}
     rubbing = robot.with_parameters({f"{symbol}2": 2.0}, constants)
     plant, free = (Plant(each, period=1e-4) for each in (rubbing, robot))
-    hold = mi.gravity_torques(robot, start(robot))
+    hold = mi.dynamics.gravity_torques(robot, start(robot))
     for each in (plant, free):
         each.place(start(robot), [0.4, 0.1])
         each.step(hold)
     lost = (free.qd - plant.qd) / 1e-4
-    D = np.asarray(mi.mass_matrix(robot, start(robot)))
+    D = np.asarray(mi.dynamics.mass_matrix(robot, start(robot)))
     wanted = mi.inverse_dynamics(rubbing, start(robot), [0.4, 0.1], [0, 0])
     wanted = np.asarray(wanted) - mi.inverse_dynamics(robot, start(robot), [0.4, 0.1], [0, 0])
     np.testing.assert_allclose(D @ lost, wanted, rtol=2e-3, atol=1e-6)
@@ -114,11 +116,11 @@ def test_a_touch_acts_at_the_tip():
         plant.place(q + sign * h * qd)
         ends.append(plant.grip()[0])
     np.testing.assert_allclose(velocity, (ends[0] - ends[1]) / (2 * h), atol=1e-7)
-    force, hold = np.array([3.0, -2.0, 5.0]), mi.gravity_torques(robot, q)
+    force, hold = np.array([3.0, -2.0, 5.0]), mi.dynamics.gravity_torques(robot, q)
     plant.place(q)
     plant.touched(lambda t, point, velocity: force, 0.0)
     plant.step(hold)
-    wanted = np.linalg.solve(np.asarray(mi.mass_matrix(robot, q)), jacobian.T @ force)
+    wanted = np.linalg.solve(np.asarray(mi.dynamics.mass_matrix(robot, q)), jacobian.T @ force)
     np.testing.assert_allclose(plant.qd / plant.period, wanted, rtol=1e-4, atol=1e-6)
 
 
@@ -144,7 +146,7 @@ def test_what_it_cannot_do_is_refused_and_trees_stay_in_mujoco():
 
 def test_friction_at_low_speed_holds_loops_too():
     robot = mi.read_robot("five_bar").numeric
-    hold, moved = mi.gravity_torques(robot, start(robot)), []
+    hold, moved = mi.dynamics.gravity_torques(robot, start(robot)), []
     for extra in (0.0, 0.5):
         plant = Plant(robot, imperfections=Imperfections(stribeck=extra, stribeck_velocity=0.2))
         plant.place(start(robot))
@@ -176,7 +178,7 @@ def test_a_delta_follows_its_motion_with_its_loops_closed():
     log = plant.run(controller, Trajectory(t, *motion.at(t)))
     assert np.abs(log.q - motion.at(log.t)[0]).max() < 1e-3
     passive = plant.arm.passive(plant.q)[robot.n :]
-    np.testing.assert_allclose(passive, mi.passive_start(robot, plant.q), atol=1e-9)
+    np.testing.assert_allclose(passive, mi.dynamics.passive_start(robot, plant.q), atol=1e-9)
 
 
 def test_functions_of_a_controller_know_loops_without_a_closed_form():
@@ -187,7 +189,7 @@ def test_functions_of_a_controller_know_loops_without_a_closed_form():
         qd, qdd = rng.normal(size=(2, robot.n))
         wanted = mi.inverse_dynamics(robot, q, qd, qdd)
         np.testing.assert_allclose(known.rigid(q, qd, qdd) + known.friction(q, qd, qdd), wanted, atol=1e-9)
-        np.testing.assert_allclose(known.mass_matrix(q), mi.mass_matrix(robot, q), atol=1e-9)
+        np.testing.assert_allclose(known.mass_matrix(q), mi.dynamics.mass_matrix(robot, q), atol=1e-9)
 
 
 def test_a_five_bar_is_controlled_without_moves_that_nothing_keeps_closed():
@@ -233,7 +235,9 @@ def motions():
     """For training and to be predicted, of the palletiser; every seed of the noise runs on them."""
     robot = mi.read_robot("palletiser")
     return tuple(
-        mi.excite(robot, mi.Fourier(10.0, harmonics=5), search=MotionSearch(starts=1, seed=seed, patience=patience))
+        mi.excite(
+            robot, mi.excitation.Fourier(10.0, harmonics=5), search=MotionSearch(starts=1, seed=seed, patience=patience)
+        )
         for seed, patience in ((0, 1.0), (1000, 0.3))
     )
 

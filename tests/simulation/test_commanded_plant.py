@@ -19,7 +19,7 @@ from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.elastic import ElasticJoints
-from minertia.identification.closed_loop.actuators import isaac_lab_text, motor_name, position_mjcf
+from minertia.identification.closed_loop.actuators import motor_name, to_isaac_lab, to_position_mjcf
 from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.result import Identification
@@ -55,7 +55,7 @@ def test_actuators_hold_what_was_identified(found: Identification) -> None:
     import mujoco
 
     model = found.model()
-    plant = mujoco.MjModel.from_xml_string(position_mjcf(model))
+    plant = mujoco.MjModel.from_xml_string(to_position_mjcf(model))
     values = dict(model.robot.effect_values)
     assert plant.dof_armature == pytest.approx([values["IA1"], values["IA2"]])
     assert plant.dof_damping == pytest.approx([values["FV1"], values["FV2"]])
@@ -63,11 +63,11 @@ def test_actuators_hold_what_was_identified(found: Identification) -> None:
     assert plant.actuator_gainprm[:, 0] == pytest.approx(GAINS["kp"])
     assert -plant.actuator_biasprm[:, 2] == pytest.approx(GAINS["kd"])
     assert plant.actuator_forcerange == pytest.approx(np.array([[-200.0, 200.0]] * 2))
-    text = isaac_lab_text(model)
+    text = to_isaac_lab(model)
     compile(text, "isaac_lab.py", "exec")
     bent = _with_effects(model, {"FVC1": 0.4, "KS2": 1.0})
     assert all(
-        f"# joint '{joint}'" in isaac_lab_text(bent) and f"# joint '{joint}'" not in text for joint in ("j1", "j2")
+        f"# joint '{joint}'" in to_isaac_lab(bent) and f"# joint '{joint}'" not in text for joint in ("j1", "j2")
     )
     assert "DelayedPDActuatorCfg" in text and "min_delay=2" in text and '"j1": 150' in text
 
@@ -112,7 +112,7 @@ def test_mujoco_has_the_springs_of_elastic_joints(encoder: str, tmp_path: Path) 
     assert any("j2: elastic, taken as rigid in gravity" in note for note in made.notes)
     linkside = {**model.evidence["loop"]["elastic"], "feedback": "link"}
     with pytest.raises(MinertiaError, match="loops of j2 read the links"):
-        position_mjcf(_with_loop(model, elastic=linkside))
+        to_position_mjcf(_with_loop(model, elastic=linkside))
 
 
 def test_a_loop_that_reads_links_behind_springs_is_not_written_for_mujoco(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def _same_accelerations(model: IdentifiedModel, robot: minertia.Robot, folder: P
     import mujoco
 
     bare = robot.without_effects(["FC1", "FC2"])
-    names, rotors = ("elastic_forward_dynamics",), minertia.CodeModel("baked", rotors=False)
+    names, rotors = ("elastic_forward_dynamics",), minertia.options.CodeModel("baked", rotors=False)
     minertia.generate(bare, folder, programs=names, target="numpy", model=rotors)
     code: dict[str, Any] = {}
     exec((folder / "planar_2r.py").read_text(encoding="utf-8"), code)
-    plant = mujoco.MjModel.from_xml_string(position_mjcf(model))
+    plant = mujoco.MjModel.from_xml_string(to_position_mjcf(model))
     plant.dof_frictionloss[:] = 0.0
     data, (spring,) = mujoco.MjData(plant), robot.elastic.values()
     order = [plant.joint(name).id for name in ("j1", "j2", motor_name("j2"))]
@@ -163,10 +163,10 @@ def test_what_mujoco_does_not_simulate_is_said(found: Identification) -> None:
     odd = _with_loop(model, **changes)
     told = " ".join(validate_in_mujoco(odd, log)[0].remarks)
     assert "integral part" in told and "delay of the effort, 7.5 ms" in told and "floor at -0.9 m" in told
-    for text in (position_mjcf(odd), isaac_lab_text(odd)):
+    for text in (to_position_mjcf(odd), to_isaac_lab(odd)):
         assert "the integral part" in text and "floor at -0.9 m" in text
-    compile(isaac_lab_text(odd), "isaac_lab.py", "exec")
-    assert "velocity targets" in isaac_lab_text(_with_loop(model, velocity_reference=True))
+    compile(to_isaac_lab(odd), "isaac_lab.py", "exec")
+    assert "velocity targets" in to_isaac_lab(_with_loop(model, velocity_reference=True))
 
 
 def test_efforts_of_the_robot_say_what_they_do_not_hold(found: Identification, tmp_path: Path) -> None:
@@ -211,9 +211,9 @@ def test_hostile_names_stay_names(found: Identification) -> None:
     joints = tuple(replace(j, name=name) for j, name in zip(model.linear.robot.joints, names, strict=True))
     linear = replace(model.linear, robot=replace(model.linear.robot, joints=joints, name="arm\nimport os"))
     odd = _with_loop(replace(model, linear=linear), joints=names)
-    plant = mujoco.MjModel.from_xml_string(position_mjcf(odd))
+    plant = mujoco.MjModel.from_xml_string(to_position_mjcf(odd))
     assert [plant.actuator(name).trnid[0] for name in names] == [plant.joint(name).id for name in names]
-    tree = ast.parse(isaac_lab_text(odd))
+    tree = ast.parse(to_isaac_lab(odd))
     assert [type(line) for line in tree.body] == [ast.ImportFrom, ast.Assign]
     assert set(names) <= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
 
@@ -226,7 +226,7 @@ def test_numbers_of_joints_are_not_those_of_coordinates(found: Identification, m
     effects = ({}, {}, {"IA": 0.5, "FC": 2.0})
     robot = minertia.Robot("arm", (first, follower, second), effects=effects)
     monkeypatch.setattr(IdentifiedModel, "robot", property(lambda model: robot))
-    text = isaac_lab_text(model)
+    text = to_isaac_lab(model)
     assert 'armature={"j1": 0, "j2": 0.5}' in text and 'friction={"j1": 0, "j2": 2}' in text
 
 
@@ -234,7 +234,7 @@ def test_a_model_without_loops_or_scale_is_refused(found: Identification) -> Non
     model = found.model()
     plain = replace(model, evidence={k: v for k, v in model.evidence.items() if k != "loop"})
     with pytest.raises(MinertiaError, match="no position loops"):
-        position_mjcf(plain)
+        to_position_mjcf(plain)
     loose: IdentifiedModel = replace(model, evidence={**model.evidence, "loop": {**found.loop, "gauges": ["j1"]}})
     with pytest.raises(MinertiaError, match="nothing fixed the scale"):
-        isaac_lab_text(loose)
+        to_isaac_lab(loose)

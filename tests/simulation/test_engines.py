@@ -78,7 +78,7 @@ def test_mujoco_has_motors_that_turn_with_several_joints():
 
 def test_what_mujoco_has_no_place_for_is_named():
     pytest.importorskip("mujoco")
-    with pytest.warns(mi.NotHeld, match=r"MuJoCo: joint .*has no place for .*\(FS1"):
+    with pytest.warns(mi.simulation.UnsupportedPartWarning, match=r"MuJoCo: joint .*has no place for .*\(FS1"):
         mi.to_mujoco(PUMA.with_parameters({"FS1": 0.4}, {"FS1": {"velocity": 0.1}}))
 
 
@@ -86,7 +86,7 @@ def test_what_mujoco_has_no_place_for_is_named():
 def test_pinocchio_has_rotors_and_friction(robot):
     pin = pytest.importorskip("pinocchio")
     q, qd, qdd = states(robot)
-    with pytest.warns(mi.NotHeld, match=r"Pinocchio has no place for .*\(OFF1"):
+    with pytest.warns(mi.simulation.UnsupportedPartWarning, match=r"Pinocchio has no place for .*\(OFF1"):
         model = mi.to_pinocchio(robot)
     data = model.createData()
     rigid = np.array([pin.rnea(model, data, *row) for row in zip(q, qd, qdd, strict=True)])
@@ -112,10 +112,10 @@ def test_a_floating_base_in_pinocchio():
 
 def test_motors_of_several_joints_have_no_place_in_pinocchio():
     pytest.importorskip("pinocchio")
-    with pytest.warns(mi.NotHeld, match="IAM"):
+    with pytest.warns(mi.simulation.UnsupportedPartWarning, match="IAM"):
         mi.to_pinocchio(coupled_robot())
 
 
-def test_a_name_is_no_robot():
+def test_what_is_no_robot():
     with pytest.raises(mi.MinertiaError, match="the robot"):
-        mi.to_pinocchio("puma560")
+        mi.to_pinocchio(560)

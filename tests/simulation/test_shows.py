@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia import forward_kinematics, read_robot
+from minertia import read_robot
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.build import find_compiler
+from minertia.dynamics import forward_kinematics
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import Infeasible, UnknownName
 from minertia.excitation.excite import excite

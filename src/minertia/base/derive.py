@@ -21,7 +21,8 @@ from minertia.base.sample import Sample
 from minertia.base.sets import BaseSet, Sets
 from minertia.base.wide_rank import wide_rank
 from minertia.errors import InputError, RankError, UnknownName
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
@@ -31,7 +32,7 @@ FRESH, FEWEST = 5, 10  # times fewer states to check a set on than to find it, a
 
 
 def base_parameters(
-    robot: Robot,
+    robot: RobotLike,
     method: str = "closed-form",
     *,
     rotors: bool = False,
@@ -47,7 +48,7 @@ def base_parameters(
     representatives where there is a choice.  seed: of the random states of the certificate.  RankError where no set
     can be certified, which happens to axes that are nearly but not quite aligned.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     if str(method) not in METHODS:
         raise UnknownName("method", method, METHODS)
     robot = robot if gravity is None else robot.with_gravity(gravity)

@@ -23,8 +23,9 @@ from minertia.dynamics.newton_euler import gravity_torques, velocity_torques
 from minertia.dynamics.regressor import regressor_entries
 from minertia.errors import InputError
 from minertia.notebook import clipped, plural
+from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.robot import Robot
 
 MOST_JOINTS = 3  # whose terms fit on a page
 
@@ -163,17 +164,15 @@ class SymbolicDynamics:
 
 
 def symbolic(
-    given: Robot | BaseParameters, *, rotors: bool = False, most_joints: int = MOST_JOINTS
+    given: RobotLike | BaseParameters, *, rotors: bool = False, most_joints: int = MOST_JOINTS
 ) -> SymbolicDynamics:
     """The dynamics of a small robot in letters; in base parameters, which are fewer, where those are given.
 
     rotors: include the rotor inertias of a robot; base parameters have those that they were derived with.
     most_joints: a robot with more is refused, as its terms fill pages.
     """
-    if not isinstance(given, BaseParameters):
-        expect_robot(given)
     base = given if isinstance(given, BaseParameters) else None
-    robot = given.robot if isinstance(given, BaseParameters) else given
+    robot = given.robot if isinstance(given, BaseParameters) else as_robot(given)
     if robot.is_floating:
         raise InputError("terms in letters are made for robots with a fixed base")
     if robot.open_cuts:

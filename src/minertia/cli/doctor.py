@@ -55,7 +55,7 @@ def _found() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "compiler": kernels.compiler,
-        "kernels": str(kernels).removeprefix("kernels: "),
+        "kernels": kernels.words,
         "libraries": {name: _version(name) for name in LIBRARIES},
         "extras": {name: all(find_spec(package) for package in packages) for name, packages in EXTRAS.items()},
     }

@@ -91,7 +91,7 @@ def excite(
 ) -> None:
     """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
     from minertia.excitation import excite as search
-    from minertia.excitation.options import MotionSearch, Optimality, Recorded
+    from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
 
     check_pages(None, pdf, force=force)
     given = _moving_robot(robot, snap, gravity, hold)
@@ -115,7 +115,7 @@ def excite(
         limits=bounds,
         start=posture,
         optimality=optimality,
-        after=Recorded(recorded),
+        after=RecordedMotions(recorded),
         search=effort,
         progress=_say_progress,
     )

@@ -14,7 +14,7 @@ from minertia.cli.terminal import diagnose, say, say_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minertia.fleet.add import Added
+    from minertia.fleet.add import AddResult
     from minertia.fleet.index import LogFault
 
 FORMAT = 1
@@ -141,7 +141,7 @@ def _say_faults(faults: Sequence[LogFault]) -> None:
         say(f"fault: {fault}")
 
 
-def _say_added(done: Added, store: str) -> None:
+def _say_added(done: AddResult, store: str) -> None:
     _say_faults(done.faults)
     if len(done.arithmetics) > 1:
         diagnose(_several(done.arithmetics))
@@ -157,7 +157,7 @@ def _several(arithmetics: Sequence[str]) -> str:
     )
 
 
-def _added_data(done: Added, store: str) -> dict[str, object]:
+def _added_data(done: AddResult, store: str) -> dict[str, object]:
     rows = [
         {
             "source": row.source,

@@ -16,7 +16,7 @@ from minertia.errors import InputError
 if TYPE_CHECKING:
     from minertia.identification.model import IdentifiedModel
     from minertia.identification.online.levels import WatchLevels
-    from minertia.identification.watch import Watched
+    from minertia.identification.watch import WatchResult
 
 FORMAT = 1
 LEVELS, HEADER = "levels.toml", "watch_levels.h"
@@ -108,7 +108,7 @@ def _write(out: Path, model: IdentifiedModel, levels: WatchLevels, precision: st
     diagnose(f"wrote {out}")
 
 
-def _say(levels: WatchLevels, found: list[Watched]) -> None:
+def _say(levels: WatchLevels, found: list[WatchResult]) -> None:
     from minertia.report.tables import Table
 
     rows = tuple(

@@ -16,15 +16,15 @@ from minertia.codegen.search import representative
 from minertia.codegen.targets import array_module
 from minertia.errors import MinertiaError, UnknownName, expected
 from minertia.extras import load
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
 
 DEVICES = ("cpu", "cuda")
 MODEL, SEARCH = CodeModel(), CodeSearch()
 
 
-def program(robot: Robot, name: str, *, model: CodeModel = MODEL, search: CodeSearch = SEARCH) -> Program:
+def program(robot: RobotLike, name: str, *, model: CodeModel = MODEL, search: CodeSearch = SEARCH) -> Program:
     """A program of a robot (`inverse_dynamics`, `forward_dynamics`, `base_regressor` ...), for `compile` and others."""
-    expect_robot(robot)
+    robot = as_robot(robot)
     setting = model.setting(robot)
     if model.parameters == "baked":
         robot.require_values("a program with its numbers")

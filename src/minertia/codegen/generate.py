@@ -39,9 +39,10 @@ from minertia.errors import MinertiaError, UnknownName, expect_one_of, expect_pa
 from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.parameters import split_name
 from minertia.robot.reading import read_text
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
 COUNTED = ("inverse_dynamics", "background", "coefficients", "velocity_torque", "gravity", "mass_matrix",
@@ -102,7 +103,7 @@ class GenerationResult:
 
 
 def generate(
-    robot: Robot,
+    robot: RobotLike,
     out: str | Path | None,
     *,
     programs: Sequence[str] | None = None,
@@ -119,7 +120,7 @@ def generate(
     parameters and effects enter, and how.  search: for fewer operations.  force: replace files that minertia did not
     write, or that were edited since.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     given: tuple[tuple[object, type], ...] = ((model, CodeModel), (arithmetic, Arithmetic), (search, CodeSearch))
     for value, kind in given:
         expect_one_of(value, (kind,), f"what is given for {kind.__name__}")

@@ -18,8 +18,9 @@ from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.projection import Projection, project
 from minertia.errors import InputError, ShapeError
+from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 Values = ArrayLike | Sequence[Scalar]
@@ -45,9 +46,8 @@ def samples_of(robot: Robot, name: str, values: Values, wanted: int) -> NDArray[
 class Call:
     """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
 
-    def __init__(self, robot: Robot, parameters: Parameters | None, **asked: Values | None) -> None:
-        expect_robot(robot)
-        self.robot = robot
+    def __init__(self, robot: RobotLike, parameters: Parameters | None, **asked: Values | None) -> None:
+        self.robot = robot = as_robot(robot)
         given: dict[str, Any] = {k: v for k, v in asked.items() if k not in OPTIONAL or v is not None}
         self.chi: Any = robot.parameters() if parameters is None else _checked(robot, parameters)
         self.symbolic = any(isinstance(s, Expr) for values in given.values() if _is_list(values) for s in values)  # type: ignore[union-attr]

@@ -32,12 +32,12 @@ from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
 from minertia.dynamics.projection import projected_coriolis, projected_momentum
 from minertia.errors import ShapeError
+from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.parameters import full_name
-from minertia.robot.robot import Robot, expect_robot
 
 
 def inverse_dynamics(
-    robot: Robot,
+    robot: RobotLike,
     q: Values,
     qd: Values,
     qdd: Values,
@@ -60,7 +60,7 @@ def inverse_dynamics(
 
 
 def gravity_torques(
-    robot: Robot, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
+    robot: RobotLike, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
     """Efforts [N m or N] that hold the links at rest; springs and offsets are effects and not among them."""
     with np.errstate(all="ignore"):
@@ -68,14 +68,14 @@ def gravity_torques(
         return call.efforts(newton_euler.gravity_torques(call.tree, call.chi, call.state.q, checked_gravity(gravity)))
 
 
-def velocity_torques(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
+def velocity_torques(robot: RobotLike, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """Centrifugal and Coriolis efforts [N m or N]."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
         return call.efforts(newton_euler.rigid_torques(call.tree, call.chi, call.state, ZERO))
 
 
-def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None, rotors: bool = True) -> Any:
+def mass_matrix(robot: RobotLike, q: Values, *, parameters: Parameters | None = None, rotors: bool = True) -> Any:
     """D(q), shape (N, n, n) [kg m2, kg m, kg], with the rotor inertias unless told otherwise."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q)
@@ -84,7 +84,7 @@ def mass_matrix(robot: Robot, q: Values, *, parameters: Parameters | None = None
 
 
 def kinetic_energy(
-    robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None, rotors: bool = True
+    robot: RobotLike, q: Values, qd: Values, *, parameters: Parameters | None = None, rotors: bool = True
 ) -> Any:
     """Kinetic energy qd' D qd / 2 [J], shape (N,), with the rotor inertias unless told otherwise (theory, eq. 12)."""
     with np.errstate(all="ignore"):
@@ -93,7 +93,7 @@ def kinetic_energy(
 
 
 def potential_energy(
-    robot: Robot, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
+    robot: RobotLike, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
     """Potential energy of the links [J], shape (N,) (theory, eq. 12)."""
     with np.errstate(all="ignore"):
@@ -102,7 +102,7 @@ def potential_energy(
 
 
 def forward_dynamics(
-    robot: Robot,
+    robot: RobotLike,
     q: Values,
     qd: Values,
     tau: Values,
@@ -118,7 +118,7 @@ def forward_dynamics(
         return call.vector(forward.projected_dynamics(*given))
 
 
-def jacobian(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) -> Any:
+def jacobian(robot: RobotLike, q: Values, frame: ChosenFrame | str | None = None) -> Any:
     """J of a frame, shape (N, 6, n): velocity of its origin, then its angular velocity, for unit joint velocities.
 
     frame: a name (axes of the world) or a `ChosenFrame`; by default the last link's.  Efforts J' w hold a wrench w.
@@ -129,7 +129,7 @@ def jacobian(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) ->
         return call.matrix(call.closed.columns(frames.jacobian(call.tree, call.state.q, place, chosen.axes)))
 
 
-def forward_kinematics(robot: Robot, q: Values, frame: ChosenFrame | str | None = None) -> tuple[Any, Any]:
+def forward_kinematics(robot: RobotLike, q: Values, frame: ChosenFrame | str | None = None) -> tuple[Any, Any]:
     """Rotation (N, 3, 3), from the frame's axes to the world's, and position (N, 3) [m] of a frame; see `jacobian`."""
     with np.errstate(all="ignore"):
         call, chosen = Call(robot, (), q=q), chosen_frame(frame)
@@ -138,7 +138,7 @@ def forward_kinematics(robot: Robot, q: Values, frame: ChosenFrame | str | None 
 
 
 def torque_regressor(
-    robot: Robot,
+    robot: RobotLike,
     q: Values,
     qd: Values,
     qdd: Values,
@@ -159,7 +159,7 @@ def torque_regressor(
         return call.table(call.closed.entries(regressor.regressor_entries(*given)), names)
 
 
-def coriolis_matrix(robot: Robot, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
+def coriolis_matrix(robot: RobotLike, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
     """C(q, qd), shape (N, n, n): C qd are the velocity efforts, and D' - 2 C is skew."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
@@ -168,7 +168,7 @@ def coriolis_matrix(robot: Robot, q: Values, qd: Values, *, parameters: Paramete
 
 
 def slotine_li_torques(
-    robot: Robot,
+    robot: RobotLike,
     q: Values,
     qd: Values,
     qdr: Values,
@@ -187,7 +187,7 @@ def slotine_li_torques(
 
 
 def slotine_li_regressor(
-    robot: Robot, q: Values, qd: Values, qdr: Values, qddr: Values, *, columns: Sequence[str] | None = None
+    robot: RobotLike, q: Values, qd: Values, qdr: Values, qddr: Values, *, columns: Sequence[str] | None = None
 ) -> Any:
     """Y(q, qd, qdr, qddr), shape (N, n, columns), with Y X the efforts of `slotine_li_torques`; columns: full names."""
     with np.errstate(all="ignore"):
@@ -196,12 +196,12 @@ def slotine_li_regressor(
         entries = reference_motion.reference_entries(call.tree, state.q, state.qd, qdr, state.qdd, frozenset(names))
         for column in effects.effect_columns(call.tree, state, frozenset(names)):
             full = full_name(column.symbol, column.joint + 1)
-            entries |= {(6 * robot.is_floating + c, full): entry for c, entry in column.efforts.items()}
+            entries |= {(6 * call.robot.is_floating + c, full): entry for c, entry in column.efforts.items()}
         return call.table(call.closed.entries(entries), names)
 
 
 def inverse_dynamics_derivatives(
-    robot: Robot,
+    robot: RobotLike,
     q: Values,
     qd: Values,
     qdd: Values,
@@ -220,7 +220,7 @@ def inverse_dynamics_derivatives(
 
 
 def forward_dynamics_derivatives(
-    robot: Robot,
+    robot: RobotLike,
     q: Values,
     qd: Values,
     tau: Values,
@@ -238,7 +238,9 @@ def forward_dynamics_derivatives(
         return call.matrix(found.dq), call.matrix(found.dqd), call.matrix(found.dtau)
 
 
-def momentum_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
+def momentum_regressor(
+    robot: RobotLike, q: Values, qd: Values, *, columns: Sequence[str] | None = None
+) -> tuple[Any, Any]:
     """Yp and Yc, each (N, n, columns), with tau = d/dt (Yp X) + Yc X (theory, eq. 34): no accelerations."""
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)
@@ -247,7 +249,9 @@ def momentum_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence
         return tuple(call.table(entries, names) for entries in projected_momentum(call.closed, *found, call.velocities))
 
 
-def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[str] | None = None) -> tuple[Any, Any]:
+def power_regressor(
+    robot: RobotLike, q: Values, qd: Values, *, columns: Sequence[str] | None = None
+) -> tuple[Any, Any]:
     """E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35): one row, no accelerations."""
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)
@@ -257,21 +261,22 @@ def power_regressor(robot: Robot, q: Values, qd: Values, *, columns: Sequence[st
         return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
 
 
-def actuation_matrix(robot: Robot, q: ArrayLike) -> Array:
+def actuation_matrix(robot: RobotLike, q: ArrayLike) -> Array:
     """G_m, shape (N, motors, n): velocities of joints with motors = G_m qd, efforts of the coordinates = G_m' tau_m.
 
     The joints with motors are `robot.actuated`: the coordinates, and passive joints that are driven, too.  With more
     motors than coordinates many tau_m give the same efforts: what they strain inside the loops moves nothing.
     """
     call = Call(robot, (), q=q)
-    first = 6 * robot.is_floating
-    shares = [{first + c: ratio for c, ratio in call.tree.shares(j)} for j in robot.actuated]
+    first = 6 * call.robot.is_floating
+    shares = [{first + c: ratio for c, ratio in call.tree.shares(j)} for j in call.robot.actuated]
     rows = [[own.get(c, 0) for c in range(call.tree.n_velocity)] for own in shares]
     return np.asarray(call.matrix(call.closed.columns(rows)))
 
 
-def coordinate_efforts(robot: Robot, q: ArrayLike, motor_efforts: ArrayLike) -> Array:
+def coordinate_efforts(robot: RobotLike, q: ArrayLike, motor_efforts: ArrayLike) -> Array:
     """Efforts of the coordinates (N, n) for those of all joints with motors (N, motors): G_m' tau_m."""
+    robot = as_robot(robot)
     G = actuation_matrix(robot, q)
     names = ", ".join(robot.joints[j].name for j in robot.actuated)
     given = samples_of(robot, f"motor_efforts (of {names})", motor_efforts, len(robot.actuated))
@@ -280,12 +285,12 @@ def coordinate_efforts(robot: Robot, q: ArrayLike, motor_efforts: ArrayLike) -> 
     return np.asarray(np.einsum("...mk,...m->...k", G, given))
 
 
-def passive_start(robot: Robot, q: ArrayLike | None = None) -> Array:
+def passive_start(robot: RobotLike, q: ArrayLike | None = None) -> Array:
     """Positions of the passive joints without a closed form, shape (N, passive): what programs take as `passive`.
 
     q (N, n): of the coordinates, reached from the robot's seed on its branch; None for the seed itself.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     given = None if q is None else samples_of(robot, "q", q, robot.n_position)
     if not robot.open_cuts:
         return np.zeros((*given.shape[:-1], 0) if given is not None else (0,))

@@ -22,28 +22,29 @@ from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.noise import Noise, effort_noise
 from minertia.excitation.objective import FINER, MotionProblem, Objective
 from minertia.excitation.optimise import FoundMotion, Progress, Search
-from minertia.excitation.options import MotionSearch, Optimality, Recorded
+from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.spline import Spline
 from minertia.excitation.trajectory import Family, Trajectory
 from minertia.excitation.transfer import transfer
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 ANY = "any"  # start of a motion, if the search may choose it
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
-FAMILY, OPTIMALITY, NOTHING, SEARCH = Fourier(), Optimality(), Recorded(), MotionSearch()  # what is usual
+FAMILY, OPTIMALITY, NOTHING, SEARCH = Fourier(), Optimality(), RecordedMotions(), MotionSearch()  # what is usual
 
 
 def excite(
-    robot: Robot,
+    robot: RobotLike,
     family: Family = FAMILY,
     *,
     limits: MotionLimits | None = None,
     start: ArrayLike | str | None = None,
     optimality: Optimality = OPTIMALITY,
-    after: Recorded = NOTHING,
+    after: RecordedMotions = NOTHING,
     search: MotionSearch = SEARCH,
     progress: Callable[[Progress], None] | None = None,
 ) -> Excitation:
@@ -54,7 +55,7 @@ def excite(
     middle of the joints; "any" leaves it to the search, as does a motion that is not from rest to rest.  after: what
     was recorded before; the motion is that which adds most to it.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     _expect_options(family, limits, optimality, after, search)
     _check(robot, family, start, search)
     limits = motion_limits(robot) if limits is None else limits
@@ -90,7 +91,7 @@ def _expect_options(family: object, limits: object, optimality: object, after: o
     expect_one_of(family, (Fourier, Spline), "the family of motions")
     for value, kind, what in (
         (optimality, Optimality, "optimality"),
-        (after, Recorded, "after"),
+        (after, RecordedMotions, "after"),
         (search, MotionSearch, "search"),
     ):
         expect_one_of(value, (kind,), what)

@@ -15,7 +15,8 @@ from minertia.excitation.loops import LoopModel
 from minertia.excitation.space import USUAL, Box, Workspace, room
 from minertia.excitation.trajectory import frozen
 from minertia.notebook import plural
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move
@@ -109,7 +110,7 @@ class MotionLimits:
 
 
 def motion_limits(
-    robot: Robot,
+    robot: RobotLike,
     *,
     position: ArrayLike | None = None,
     beyond_file: bool = False,
@@ -127,7 +128,7 @@ def motion_limits(
     those of the file where it has them and masses, True if it must have them, False for no limit, or values.
     effort_margin: part of it kept free.  workspace: floor, obstacles, boxes, and whether links keep apart.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     expect_one_of(workspace, (Workspace,), "workspace")
     space = room(robot, workspace)
     told = _Told(robot)

@@ -36,7 +36,7 @@ class Optimality:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedMotions:
     """What was recorded before, to which the new motion adds most.
 
     motions: each second of one counts as one of the new motion.  information (p, p): matrix of the base parameters, or

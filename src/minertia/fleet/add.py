@@ -85,7 +85,7 @@ class AddedLog:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddResult:
     """What `fleet.add` did: a row for each log that was looked at, and what was wrong.
 
     skipped: logs that have not changed since they were added.  arithmetics: of the new records; bits are the same only
@@ -98,7 +98,9 @@ class Added:
     arithmetics: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Added: {self.count(NEW)} new, {self.skipped + self.count(KNOWN)} known, {len(self.faults)} faults>"
+        return (
+            f"<AddResult: {self.count(NEW)} new, {self.skipped + self.count(KNOWN)} known, {len(self.faults)} faults>"
+        )
 
     def count(self, status: str) -> int:
         """Logs of a status."""
@@ -305,7 +307,7 @@ def add_logs(
     engine: Engine,
     kind: str = "scores",
     tell: Callable[[str], None] = lambda step: None,
-) -> Added:
+) -> AddResult:
     """Add logs to a store; those that were added before, and have not changed, are not read."""
     keys, ledger = store.keep_fleet(fleet, kind), _Ledger(store)
     tasks, faults, skipped = _tasks(fleet, logs, ledger, keys)
@@ -329,7 +331,7 @@ def add_logs(
     bad, found = conflicts([row for row in ledger.all() if row.key in keys.values()])
     faults += [fault for fault in found if bad & mine and _concerns(fault, rows)]
     arithmetics = {row.row.arithmetic for row in rows if row.status == NEW and row.row is not None}
-    return Added(tuple(rows), tuple(faults), skipped, tuple(sorted(arithmetics)))
+    return AddResult(tuple(rows), tuple(faults), skipped, tuple(sorted(arithmetics)))
 
 
 def _concerns(fault: LogFault, rows: Sequence[AddedLog]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import MinertiaError, UnknownName
-from minertia.fleet.add import Added, add_logs
+from minertia.fleet.add import AddResult, add_logs
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
 from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
 from minertia.fleet.engine import engine
@@ -74,7 +74,7 @@ class Fleet:
         scheduler: str | None = None,
         stretches: str = "scores",
         tell: Tell = lambda step: None,
-    ) -> Added:
+    ) -> AddResult:
         """Read logs into records; what was read before is not read again.
 
         logs: files, folders, URLs.  executor: any with `submit`, or the client of a Dask cluster; workers: processes of

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import InputError, expected
 from minertia.identification.model import IdentifiedModel
+from minertia.identification.model_file import read_model
 from minertia.notebook import clipped, html_table, plural
 
 FORMAT = 1
@@ -163,9 +165,12 @@ class ModelComparison:
 
 
 def compare_models(
-    first: IdentifiedModel, second: IdentifiedModel, titles: tuple[str, str] = ("first", "second")
+    first: IdentifiedModel | str | Path,
+    second: IdentifiedModel | str | Path,
+    titles: tuple[str, str] = ("first", "second"),
 ) -> ModelComparison:
     """Two models of one robot side by side; titles: what they are called."""
+    first, second = (read_model(m) if isinstance(m, str | Path) else m for m in (first, second))
     for model in (first, second):
         expected(model, IdentifiedModel, "what is compared", "read_model")
     if first.nominal.coordinate_names != second.nominal.coordinate_names:

@@ -172,7 +172,7 @@ def _gain_deviation(model: IdentifiedModel | Robot) -> float:
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchResult:
     """What a watch saw in a log: alarms, the load at its end, the largest evidence over its threshold.
 
     judged: part of the time in which joints were judged, over all of them: they are while they slide.
@@ -187,7 +187,7 @@ class Watched:
     load: Payload | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        return f"<Watched '{clipped(self.log, 50)}': {self.seconds:.1f} s, {plural(len(self.alarms), 'alarm')}>"
+        return f"<WatchResult '{clipped(self.log, 50)}': {self.seconds:.1f} s, {plural(len(self.alarms), 'alarm')}>"
 
     def sentences(self) -> list[str]:
         """What was seen, in words."""
@@ -245,7 +245,7 @@ def watch_log(
     *,
     columns: ColumnMap | str | Path | None = None,
     tell: Tell = silent,
-) -> Watched:
+) -> WatchResult:
     """A log taken sample by sample, as a watch would have seen it."""
     known = _whole(model)
     (recording,) = _recordings(known, [log], columns, tell)
@@ -259,7 +259,7 @@ def watch_log(
     name = Path(recording.source).name or "recording"
     alarms = tuple(replace(alarm, is_named=True) for alarm in watch.alarms)
     judged = float(np.mean(blocks.valid)) if len(blocks.valid) else 0.0
-    return Watched(name, recording.duration, alarms, watch.largest, levels.options.per_hour, judged, watch.load)
+    return WatchResult(name, recording.duration, alarms, watch.largest, levels.options.per_hour, judged, watch.load)
 
 
 def _whole(model: IdentifiedModel | str | Path) -> IdentifiedModel:

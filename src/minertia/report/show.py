@@ -18,6 +18,7 @@ from minertia.identification.loads.payload import Payload
 from minertia.identification.significance import SignificantParameters
 from minertia.notebook import clipped
 from minertia.report import pages
+from minertia.robot.given import as_robot
 from minertia.robot.robot import Robot
 
 HEIGHT, LOW = 720, 410  # pixels of a page in a notebook, and of the view of a robot
@@ -46,10 +47,11 @@ class ResultPage:
 def show(result: Any) -> ResultPage:
     """A robot in three dimensions, or a result with plots that zoom; in a notebook the last line of a cell.
 
-    result: a robot, base parameters, an identification, a motion, a load, significant parameters, or two models
-    compared.  A page holds everything that it shows, a third of a megabyte and more: the tables that results show by
-    themselves are smaller.
+    result: a robot, its path or bundled name, base parameters, an identification, a motion, a load, significant
+    parameters, or two models compared.  A page holds everything that it shows, a third of a megabyte and more: the
+    tables that results show by themselves are smaller.
     """
+    result = as_robot(result) if isinstance(result, str | Path) else result
     for kind, (word, made) in _KINDS.items():
         if isinstance(result, kind):
             height = LOW if isinstance(result, Robot) else HEIGHT

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
+from minertia.robot.bodies import IMPOSSIBLE, NO_MASS, impossible_body, link_text, missing_masses, moving_links
 from minertia.robot.closure import residual
 from minertia.robot.closure_rows import loop_joints
 from minertia.robot.effects import EFFECTS
-from minertia.robot.inertia import Ten, impossible, to_com
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.inertia import Ten, to_com
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop_forms import loop_forms
-from minertia.robot.robot import Note, Robot, expect_robot
+from minertia.robot.robot import Note, Robot
 
 HEAVIEST = 1e4  # kg
 FAR = 3.0  # times the robot's reach: a centre of mass further away is a mistake of units or of frame
 SMALLEST_REACH = 0.5  # m: one joint alone has no reach to compare with
-IMPOSSIBLE = "no body can have these inertial parameters"
-NO_MASS = (
-    "no mass, neither its own nor of bodies fixed to it, so torques leave it out; "
-    "give its inertial parameters (base parameters need only the geometry)"
-)
 
 
-def check_robot(robot: Robot) -> tuple[Note, ...]:
+def check_robot(robot: RobotLike) -> tuple[Note, ...]:
     """The reader's notes and everything odd in the robot as it is now, each said once."""
-    expect_robot(robot)
+    robot = as_robot(robot)
     noted = {note.where for note in robot.notes if note.text.startswith(IMPOSSIBLE)}
     found = [
         *(note for note in robot.notes if note.text != NO_MASS),  # masses may have been given since
@@ -40,22 +37,6 @@ def check_robot(robot: Robot) -> tuple[Note, ...]:
         *_loops(robot),
     ]
     return tuple(dict.fromkeys(found))
-
-
-def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = None) -> Note | None:
-    """A warning when no body can have these ten parameters."""
-    why = None if ten is None else impossible(ten)
-    if why is None:
-        return None
-    text = f"{IMPOSSIBLE}: {why}; simulators may refuse it, so correct the mass, centre or inertia"
-    return Note("warning", _link(name), text, line)
-
-
-def missing_masses(robot: Robot) -> list[Note]:
-    """A warning for each moving link that has no mass, bodies fixed to it counted; universal and cut joints aside."""
-    crosses = {robot.joints[j].link or robot.joints[j].name for j in (*robot.crosses, *robot.pins)}
-    empty = [name for name, ten in _moving_links(robot) if (ten is None or not any(ten)) and name not in crosses]
-    return [Note("warning", _link(name), NO_MASS) for name in empty]
 
 
 def reach(robot: Robot) -> float:
@@ -71,20 +52,13 @@ def reach(robot: Robot) -> float:
     return max(ways)
 
 
-def _moving_links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
-    if robot.is_floating:
-        yield robot.base_name, robot.base_link
-    for joint, ten in zip(robot.joints, robot.links, strict=True):
-        yield joint.link or joint.name, ten
-
-
 def _stroke(joint: Joint) -> float:
     ends = [abs(v) for v in (joint.limits.lower, joint.limits.upper) if v is not None]
     return min(max(ends, default=0.0), 1e3) if joint.kind == "prismatic" else 0.0
 
 
 def _impossible_links(robot: Robot) -> Iterator[Note]:
-    for name, ten in _moving_links(robot):
+    for name, ten in moving_links(robot):
         note = impossible_body(name, ten)
         if note is not None:
             yield note
@@ -92,11 +66,11 @@ def _impossible_links(robot: Robot) -> Iterator[Note]:
 
 def _implausible_links(robot: Robot) -> Iterator[Note]:
     size = max(reach(robot), SMALLEST_REACH)
-    for name, ten in _moving_links(robot):
+    for name, ten in moving_links(robot):
         if ten is None or ten[9] <= 0:
             continue
         for text in _implausible(ten, size):
-            yield Note("warning", _link(name), text)
+            yield Note("warning", link_text(name), text)
 
 
 def _implausible(ten: Ten, size: float) -> Iterator[str]:
@@ -177,10 +151,6 @@ def _following(robot: Robot, follows: Follows) -> str:
         return f"follows joint {leaders[0]} (position = {follows.ratios[0]:g} q{offset})"
     terms = " ".join(f"{ratio:+g} {name}" for ratio, name in zip(follows.ratios, leaders, strict=True))
     return f"follows several joints (position = {terms}{offset})"
-
-
-def _link(name: str) -> str:
-    return f"link '{name}'"
 
 
 def _joint(joint: Joint) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.algebra.vec3 import HERE, Pose
-from minertia.errors import InputError, MissingParameters, UnknownName, expected
+from minertia.errors import InputError, MissingParameters, UnknownName
 from minertia.notebook import clipped, html_table, plural
 from minertia.robot.effects import (
     BY_SYMBOL,
@@ -660,11 +660,6 @@ def _with_values(
         if wrong is not None:
             raise InputError(f"the constant {wrong} of {name} must be a positive number, not {given[wrong]:g}")
     return changed
-
-
-def expect_robot(robot: object) -> None:
-    """Refuse what is no robot, such as the name of one; every function that takes a robot from a user asks."""
-    expected(robot, Robot, "the robot", "read_robot")
 
 
 def find_frame(robot: Robot, name: str) -> Frame:

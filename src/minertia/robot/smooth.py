@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 
 from minertia.errors import InputError
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 
 
-def smooth_friction(robot: Robot, width: float = 0.02) -> Robot:
+def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
     """The robot with FC tanh(qd / width) for FC sign(qd), at its joints and motors; width in rad/s or m/s.
 
     Where a joint already has both kinds they cannot be told apart afterwards, which is an InputError.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     if not (math.isfinite(width) and width > 0):
         raise InputError(f"the width of smooth friction is a velocity above 0 [rad/s or m/s], not {width:g}")
     values, constants = dict[str, float](), dict[str, dict[str, float]]()

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import DescriptionError, expect_path
-from minertia.robot.robot import Note, Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Note
 
 # suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
 WRITERS = {
@@ -20,14 +21,14 @@ WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
 
 
 def write_robot(
-    robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
+    robot: RobotLike, path: str | Path, template: str | Path | None = None, *, force: bool = False
 ) -> tuple[Note, ...]:
     """Write a robot as TOML, URDF or MJCF; the notes say what the format cannot hold.
 
     template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
     never written over.  force: replace a file that minertia did not write, or that was edited since.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     expect_path(path, "a robot to write")
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from minertia.errors import InputError, MinertiaError
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
-from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, position_mjcf, rate_name
+from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
 from minertia.identification.closed_loop.judge import steps_of
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
@@ -73,7 +73,7 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
     mujoco: Any = mujoco_package()
     loop, layout = loop_of(model), _layout(model, log)
     try:
-        plant = mujoco.MjModel.from_xml_string(position_mjcf(model))
+        plant = mujoco.MjModel.from_xml_string(to_position_mjcf(model))
     except ValueError as err:
         raise MinertiaError(f"MuJoCo does not take this robot: {str(err).splitlines()[0]}") from None
     count = max(1, round(log.period / step))

@@ -1,7 +1,8 @@
 """Robots as models of other programs: MuJoCo (extra `sim`) and Pinocchio (extra `pinocchio`).
 
 A description file loses what its format has no element for; these models are built in memory, with rotor inertias,
-friction and offsets where the program has a place for them.  What it has none for is said in a `NotHeld` warning.
+friction and offsets where the program has a place for them.  What it has none for is said in an
+`UnsupportedPartWarning`.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ import numpy as np
 
 from minertia.errors import Infeasible, MinertiaError
 from minertia.extras import load
-from minertia.identification.model import IdentifiedModel
+from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.mjcf.values import HELD
 from minertia.robot.mjcf.write import MOTOR, STIFF, to_mjcf
 from minertia.robot.parameters import split_name
-from minertia.robot.robot import Note, Robot, expect_robot
+from minertia.robot.robot import Note, Robot
 from minertia.robot.unheld import unheld_effects, unheld_motors
 
 NATIVE = ("IA", "FV", "FC", "OFF", "KS", "IAM", "FVM", "FCM", "OFFM")  # armature, damping, friction, springs
 IN_PINOCCHIO = ("IA", "FV", "FC")
 
 
-class NotHeld(UserWarning):
+class UnsupportedPartWarning(UserWarning):
     """A part of a robot for which another program has no place."""
 
 
@@ -36,7 +37,7 @@ def mujoco_package() -> Any:
     return load("mujoco", "sim")
 
 
-def to_mujoco(robot: Robot | IdentifiedModel) -> Any:
+def to_mujoco(robot: RobotLike) -> Any:
     """MuJoCo's `MjModel` of a robot or an identified model (extra `sim`): joints and links by their names, no geometry.
 
     Rotor inertia is `dof_armature`, friction `dof_damping` and `dof_frictionloss`, offsets and springs are passive
@@ -105,7 +106,7 @@ def compiled_spec(spec: Any, robot: Robot) -> Any:
 # ---------------------------------------------------------------------- Pinocchio
 
 
-def to_pinocchio(robot: Robot | IdentifiedModel) -> Any:
+def to_pinocchio(robot: RobotLike) -> Any:
     """Pinocchio's `Model` of a robot or an identified model (extra `pinocchio`), coordinates in the robot's order.
 
     Rotor inertia is `armature`, which rnea, aba and crba count; friction is in `damping` and `friction`, which they
@@ -204,9 +205,8 @@ def _is_depth_first(robot: Robot) -> bool:
 # ---------------------------------------------------------------------- both
 
 
-def _robot(given: Robot | IdentifiedModel) -> Robot:
-    robot = given.robot if isinstance(given, IdentifiedModel) else given
-    expect_robot(robot)
+def _robot(given: RobotLike) -> Robot:
+    robot = as_robot(given)
     if len({joint.name for joint in robot.joints}) < robot.n_joints:
         raise MinertiaError(f"two joints of '{robot.name}' have one name, which other programs refuse; rename one")
     return robot.numeric
@@ -216,4 +216,4 @@ def _say(program: str, notes: Iterable[Note]) -> None:
     """One warning that names everything, at the line of the caller's caller."""
     told = "; ".join(f"{note.where}: {note.text}" for note in notes)
     if told:
-        warnings.warn(f"{program}: {told}", NotHeld, stacklevel=3)
+        warnings.warn(f"{program}: {told}", UnsupportedPartWarning, stacklevel=3)

@@ -30,7 +30,8 @@ from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model_file import write_model
 from minertia.identification.problem.terms import robot_effects
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 from minertia.simulation.compiled import CompiledCode, compiled_model
 from minertia.simulation.control_comparison import control_tests
 from minertia.simulation.control_model import ControlModel, control_model
@@ -56,7 +57,7 @@ UNSEEN = 1000  # added to the seed for the motion that is only predicted
 
 
 def rehearse(
-    robot: Robot,
+    robot: RobotLike,
     options: RehearsalOptions | None = None,
     *,
     limits: MotionLimits | None = None,
@@ -73,7 +74,7 @@ def rehearse(
     the controller uses the expression graphs.  force: replace files there that minertia did not write, or that were
     edited since.
     """
-    expect_robot(robot)
+    robot = as_robot(robot)
     chosen = options or RehearsalOptions()
     robot = robot.numeric
     if robot.is_floating:

@@ -160,7 +160,11 @@ class Project:
         make_folder(self.folder / UPLOADS)
         place = self.folder / UPLOADS / f"{kind}-{secrets.token_hex(6)}{ending}"
         own = [self.file(key, "mesh") for key in meshes]
-        return Upload(self, kind, place, _shown(title), {file.title.lower(): file.path.name for file in own})
+        named = {file.title.lower(): file for file in own}
+        twice = next((f for f in own if file_digest(f.path) != file_digest(named[f.title.lower()].path)), None)
+        if twice is not None:
+            raise InputError(f"two meshes are called '{twice.title}'; {OWN_NAMES}")
+        return Upload(self, kind, place, _shown(title), {name: file.path.name for name, file in named.items()})
 
     def add(self, upload: Upload) -> ProjectFile:
         """An uploaded file that is complete, with its title."""
@@ -423,6 +427,7 @@ class Upload:
             raise
 
 
+OWN_NAMES = "give meshes names of their own, or put the robot with its folders into the project's folder"
 _XACRO = re.compile(r"<\s*xacro:|xmlns:xacro|\$\{|\$\(")
 _INCLUDE = re.compile(r"<\s*(include|!DOCTYPE|!ENTITY|plugin|extension)\b", re.IGNORECASE)
 _PLACES = ("file", "filename", "meshdir", "texturedir", "assetdir")
@@ -431,13 +436,25 @@ _OUTSIDE = re.compile(r"^\s*(/|\\|[A-Za-z]:|~|file:)|(^|[/\\])\.\.([/\\]|$)|%2e%
 
 
 def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
-    """A description in which meshes that came with it are called by the names that they have here."""
+    """A description in which meshes that came with it are called by the names that they have here.
+
+    What is dropped has no folder: two files of one name in different folders cannot be told apart, and are refused.
+    """
+
+    def last(path: str) -> str:
+        return re.split(r"[/\\]", path)[-1].lower()
 
     def called(found: re.Match[str]) -> str:
-        own = names.get(re.split(r"[/\\]", found[1])[-1].lower())
+        own = names.get(last(found[1]))
         return found[0] if own is None else found[0].replace(found[1], own)
 
     text = content.decode("utf-8", errors="surrogateescape")
+    known: dict[str, str] = {}
+    for found in _FILE.finditer(text):
+        path = found[1]
+        if last(path) in names and known.setdefault(last(path), path) != path:
+            first, second = (visible(own[-80:]) for own in (known[last(path)], path))
+            raise InputError(f"the file names both '{first}' and '{second}', of which one was dropped; {OWN_NAMES}")
     return _FILE.sub(called, text).encode("utf-8", errors="surrogateescape")
 
 

@@ -91,8 +91,13 @@ class Status:
     cache: str
     native: bool
 
+    @property
+    def words(self) -> str:
+        """Which path runs, why, and where it is kept."""
+        return f"{self.path} ({self.reason}); cache: {self.cache}"
+
     def __str__(self) -> str:
-        return f"kernels: {self.path} ({self.reason}); cache: {self.cache}"
+        return f"kernels: {self.words}"
 
 
 def status() -> Status:

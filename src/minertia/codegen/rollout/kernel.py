@@ -1,4 +1,4 @@
-"""`LoopKernel`: the closed loop of one group of joints, compiled where there is a compiler, else on NumPy."""
+"""`LoopKernel`: the position servos of one group of joints, compiled where there is a compiler, else on NumPy."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from minertia.errors import MinertiaError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 
-MOST = 64  # joints of a group, as closed_loop.c has it
+MOST = 64  # joints of a group, as servo.c has it
 FUNCTIONS = ("terms", "slopes", "efforts", "rubbing")  # generated ones that the compiled loop calls
 OF_EFFECTS = ("e", "c", "at", "inertia", "loaded")
 CLOSE = 1e-9  # between compiled and NumPy, over some steps
 
 
 class _Loop(ctypes.Structure):
-    """The structure of closed_loop.c."""
+    """The structure of servo.c."""
 
     _fields_ = (
         *(
@@ -137,7 +137,7 @@ def _address(program: Program) -> int:
 @cache
 def _loop_library() -> ctypes.CDLL:
     """The compiled loop, the same for all robots."""
-    text = (files("minertia.codegen.rollout") / "closed_loop.c").read_text(encoding="utf-8")
+    text = (files("minertia.codegen.rollout") / "servo.c").read_text(encoding="utf-8")
     return build.load(build.library(text, _loop_fault))
 
 
@@ -163,7 +163,7 @@ def _run_compiled(
         is_linear=int(effects.programs.is_linear), **functions,
         **{name: address(array) for name, array in kept.items()},
     )  # fmt: skip
-    code = library.minertia_closed_loop(ctypes.byref(loop))
+    code = library.minertia_servo(ctypes.byref(loop))
     if code == 3:
         raise MemoryError
     return None if code else (q_out, S_out)

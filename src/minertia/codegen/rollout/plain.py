@@ -1,6 +1,6 @@
-"""The closed loop on NumPy: what runs where there is no compiler, and what the compiled one is held against.
+"""Position servos on NumPy: what runs where there is no compiler, and what the compiled one is held against.
 
-The same steps as closed_loop.c, whose head has the equation.
+The same steps as servo.c, whose head has the equation.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class PlainLoop:
         self, task: Rollout, terms: Terms, slopes: Slopes, effects: GroupEffects, functions: Sequence[Effects]
     ) -> None:
         self.task, self.terms, self.slopes = task, terms, slopes
-        is_euler = task.values.is_euler  # as closed_loop.c has it
+        is_euler = task.values.is_euler  # as servo.c has it
         self.mid, self.quarter, self.end = (0.0, 0.0, 1.0) if is_euler else (0.5, 0.25, 0.5)
         n, p = len(task.q0), len(task.unknowns)
         self.effects = _Effects(effects, task.values.effects, functions)

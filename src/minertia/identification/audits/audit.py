@@ -10,7 +10,8 @@ from minertia.identification.audits import motion, time, values
 from minertia.identification.audits.commands import commands
 from minertia.identification.audits.findings import LEVELS, Finding
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
 SHORTEST = 10  # samples below which the values are not looked at
@@ -43,11 +44,11 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def audit(recording: Recording, robot: Robot | None = None) -> tuple[Finding, ...]:
+def audit(recording: Recording, robot: RobotLike | None = None) -> tuple[Finding, ...]:
     """Everything worth saying about a recording; `robot` adds limits, units and the delay of the efforts."""
     expect_recording(recording)
     if robot is not None:
-        expect_robot(robot)
+        robot = as_robot(robot)
     with np.errstate(all="ignore"), one_thread():  # absurd values are told of, not warned about
         found = [finding for check in WHOLE_CHECKS for finding in check(recording, robot)]
         part = _finite_part(recording)

@@ -36,7 +36,7 @@ def loop_of(model: IdentifiedModel) -> dict[str, Any]:
     return dict(found)
 
 
-def position_mjcf(model: IdentifiedModel) -> str:
+def to_position_mjcf(model: IdentifiedModel) -> str:
     """The identified robot as MJCF with a `<position>` actuator at each joint: force = kp (ctrl - q) - kv qd.
 
     armature, damping and frictionloss of its joints are IA, FV and FC; offsets act as constant forces.  Damping on the
@@ -165,7 +165,7 @@ def not_held(model: IdentifiedModel) -> list[str]:
     return found
 
 
-def isaac_lab_text(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
+def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
     """A piece of Python for Isaac Lab with the actuators' configuration; step: of its physics [s].
 
     Numbers are those of Isaac Sim 5 and later, where `friction` is an effort [N m].

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from minertia.errors import MinertiaError
 from minertia.files import write_file
-from minertia.identification.closed_loop.actuators import isaac_lab_text, position_mjcf
+from minertia.identification.closed_loop.actuators import to_isaac_lab, to_position_mjcf
 from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
 from minertia.robot.robot import Note
@@ -19,9 +19,9 @@ def write_loop_files(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
     mjcf, isaac = LOOP_FILES
     if model.evidence[LOOP]["gauges"] or not model.is_physical:
         return (Note("warning", mjcf, "not written: a simulator needs a scale and bodies that can exist"),)
-    write_file(draft / isaac, isaac_lab_text(model))
+    write_file(draft / isaac, to_isaac_lab(model))
     try:
-        write_file(draft / mjcf, position_mjcf(model))
+        write_file(draft / mjcf, to_position_mjcf(model))
     except MinertiaError as err:
         return (Note("warning", mjcf, f"not written: {err}"),)
     return ()

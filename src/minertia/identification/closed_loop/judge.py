@@ -26,7 +26,7 @@ from minertia.identification.problem.linear import link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
-FILE = "the robot file's own values"
+FILE = "the robot's own file"
 FRICTION = "friction alone on the file's masses"
 FRICTIONAL = tuple(s for s in SIMULATED if "qd" in BY_SYMBOL[s].inputs)  # what friction alone fits, besides the loop
 

@@ -16,7 +16,7 @@ from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
 from minertia.identification.evidence.doubts import Doubts, doubts
 from minertia.identification.evidence.evidence import Evidence
-from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part
+from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part, unmoved
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import white_noise
@@ -42,7 +42,7 @@ from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
-from minertia.identification.problem.rows import PlainMotion, blocks_of, judged_motion, states
+from minertia.identification.problem.rows import MotionLike, PlainMotion, blocks_of, judged_motion, states
 
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
@@ -61,6 +61,7 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
     counted = _on_training(problem, estimate)
     training = pooled("training", counted)
     unseen, changes = _unseen(problem, estimate, _prediction_covariance(estimate, parameters, widths), training)
+    hardly = _unmoved(problem)
     found = _doubts(problem)
     theirs = rivals(problem.observation) if problem.unseen else {}
     return Evidence(
@@ -78,10 +79,11 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
         not_excited=estimate.not_excited,
         spread=widths,
         suspicions=found.suspicions,
-        faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions else changes)),
+        faults=(*_faults(problem, estimate), *found.faults, *(() if found.suspicions or hardly else changes)),
         remarks=_remarks(problem, estimate, unseen),
         not_judged=found.not_judged,
         friction=friction_part(problem.observation, estimate.beta),
+        unmoved=hardly,
     )
 
 
@@ -162,13 +164,27 @@ def _unseen(
     found, changes = [], []
     for log in problem.unseen:
         residuals = residuals_on(problem.linear, estimate.beta, log)[0]
-        blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
+        blocks = _parts(log)
         unknown = unknown_part(problem.linear, estimate.beta, covariance, blocks)
         levels = {"seen": residuals.relative, "unknown": unknown}
         told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks, **levels)
         found.append(replace(residuals, remarks=told))
         changes.append(changed(residuals, training, unknown, _load_of(problem, estimate, log)))
     return tuple(found), tuple(sentence for sentence in changes if sentence is not None)
+
+
+def _unmoved(problem: EffortRows) -> dict[str, float]:
+    """Joints that hardly moved in the fit and do in a log that was only predicted."""
+    reach, found = fitted_reach(problem.observation), dict[str, float]()
+    for log in problem.unseen:
+        for joint, times in unmoved(problem.linear.robot, reach, _parts(log)).items():
+            found[joint] = max(times, found.get(joint, 0.0))
+    return found
+
+
+def _parts(log: PreparedLog) -> list[MotionLike]:
+    """A log as it is judged."""
+    return list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
 
 
 def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:

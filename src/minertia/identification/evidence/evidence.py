@@ -25,6 +25,7 @@ class Evidence:
     faults: sentences of what else alone makes a model not good: units that cannot be, efforts that no robot can have
     caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
     not_judged: sentences on checks that could not be made.  friction: part of the fitted effort that friction takes.
+    unmoved: joints that hardly moved in the fit, with how many times their range there unseen logs go beyond it.
     measure: what residuals are compared with.
     """
 
@@ -41,6 +42,7 @@ class Evidence:
     remarks: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()
     friction: float = 0.0
+    unmoved: Mapping[str, float] = field(default_factory=dict)
     measure: Measure = EFFORT
 
     def __repr__(self) -> str:

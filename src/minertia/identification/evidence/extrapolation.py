@@ -91,8 +91,7 @@ def remarks(
         )
     own = reach_of(model.robot, parts)
     names = model.robot.coordinate_names
-    width = np.maximum(fitted.high - fitted.low, 1e-6)
-    outside = (np.maximum(fitted.low - own.low, own.high - fitted.high) / width) > at.OUTSIDE
+    outside = _beyond(fitted, own) > at.OUTSIDE
     faster = own.speed > at.FASTER * fitted.speed
     if outside.any():
         found.append(f"positions outside the range of the fit: {_listed(names, outside)}")
@@ -100,6 +99,19 @@ def remarks(
         most = float((own.speed / np.maximum(fitted.speed, 1e-9)).max())
         found.append(f"faster than in the fit, up to {most:.2g} times: {_listed(names, faster)}")
     return tuple(found)
+
+
+def unmoved(robot: Robot, fitted: Reach, parts: Sequence[MotionLike]) -> dict[str, float]:
+    """Joints that a motion takes far out of where they hardly moved in the fit, by how many times their range there."""
+    beyond = _beyond(fitted, reach_of(robot, parts))
+    each = zip(robot.coordinate_names, beyond.tolist(), strict=True)
+    return {name: times for name, times in each if times > at.UNMOVED}
+
+
+def _beyond(fitted: Reach, own: Reach) -> Array:
+    """How far each coordinate leaves the range of the fit, in parts of that."""
+    width = np.maximum(fitted.high - fitted.low, 1e-6)
+    return np.asarray(np.maximum(fitted.low - own.low, own.high - fitted.high) / width)
 
 
 def _listed(names: Sequence[str], chosen: NDArray[np.bool_]) -> str:

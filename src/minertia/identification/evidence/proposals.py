@@ -22,6 +22,7 @@ QUARTERS = tuple(math.radians(d) for d in (-90, 90, 180))
 SLIDES = tuple(k / 10 for k in range(-5, 6) if k)  # m
 UNITS = {"revolute": ("degrees", math.pi / 180, 'angle = "deg"'), "prismatic": ("millimetres", 1e-3, 'length = "mm"')}
 CLOCKS = tuple(float(c) for c in np.geomspace(0.2, 5, 15))
+PACES = (0.8, 0.9, 1.11, 1.25)  # seconds in a second, of clocks that are slightly off
 DELAYS = tuple(float(d) for d in np.linspace(-LONGEST_DELAY, LONGEST_DELAY, 41) if abs(d) > 1e-6)
 RATIOS = tuple(float(f) for f in np.geomspace(0.5, 2.0, 6))  # of a joint's position
 ENDS = (-0.45, -0.3, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.3, 0.45)  # s by which clocks are apart at the end
@@ -223,11 +224,27 @@ def _is_other(clock: float) -> bool:
 
 
 def _clock(clock: float) -> Proposal:
-    what = f"the clock seems to be off: a second of the log is {clock:.3g} seconds"
-    change = "state the unit of the stamps with time_unit in [columns], or mend them"
     step = math.log(CLOCKS[1] / CLOCKS[0])
     near = tuple(c for part in NEARBY if _is_other(c := clock * math.exp(part * step)))
-    return Proposal(Setup(clock=clock), what, change, lambda: map(_clock, near))
+    return _paced(clock, lambda: map(_clock, near))
+
+
+def paces(trial: Trial) -> Iterator[Proposal]:
+    """Clocks that are slightly off, as where 100 rows a second are 120: inertia and gravity of one mass tell it."""
+    if any(trial.robot.gravity):
+        yield from map(_pace, PACES)
+
+
+def _pace(clock: float) -> Proposal:
+    step = math.log(PACES[1] / PACES[0])
+    near = [c for part in NEARBY if abs(math.log(c := clock * math.exp(part * step))) > math.log(at.OTHER_PACE)]
+    return _paced(clock, lambda: map(_pace, near))
+
+
+def _paced(clock: float, nearby: Callable[[], Iterable[Proposal]]) -> Proposal:
+    what = f"the clock seems to be off: a second of the log is {clock:.3g} seconds"
+    change = "state the unit of the stamps with time_unit in [columns], or mend them"
+    return Proposal(Setup(clock=clock), what, change, nearby)
 
 
 def delays(trial: Trial) -> Iterator[Proposal]:
@@ -403,4 +420,5 @@ CHECKS: dict[str, Proposing] = {
     "late": lates,
     "coupling": couplings,
     "lengths": lengths,
+    "pace": paces,
 }

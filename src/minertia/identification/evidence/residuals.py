@@ -49,6 +49,20 @@ class Residuals:
         """The same beside the noise of its logs."""
         return replace(self, joint_noise=tuple(joint_noise))
 
+    def of(self, joints: Sequence[int]) -> Residuals:
+        """Of some joints alone."""
+        own = [np.array(a)[list(joints)] for a in (self.joint_rmse, self.efforts, self.joint_relative)]
+        rest, size = float(np.linalg.norm(own[0])), float(np.linalg.norm(own[1]))
+        return replace(
+            self,
+            relative=rest / size if size > 0 else float("inf"),
+            rmse=rest / float(np.sqrt(max(len(joints), 1))),
+            joints=tuple(self.joints[k] for k in joints),
+            joint_rmse=tuple(own[0].tolist()),
+            joint_relative=tuple(own[2].tolist()),
+            joint_noise=tuple(self.joint_noise[k] for k in joints) if self.joint_noise else (),
+        )
+
     @property
     def efforts(self) -> Array:
         """Root mean square of each joint's effort; 0 where it has none."""

@@ -17,7 +17,7 @@ from minertia.identification.evidence.remainders import root_mean_square
 from minertia.identification.evidence.trial import AS_STATED, Left, Setup, Trial
 
 # told by masses fitted anew: the file's are too far off
-OF_FITS = ("gain", "ratio", "drift", "late", "coupling", "lengths")
+OF_FITS = ("gain", "ratio", "drift", "late", "coupling", "lengths", "pace")
 TOGETHER = 8  # set-ups whose columns are made together
 
 
@@ -66,8 +66,10 @@ def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
     is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < at.SURE
     before = trial.left()
     is_structured = max(before.joints, default=0.0) > at.CLEARLY_MORE
-    checks = [c for c in CHECKS if (is_structured if c in OF_FITS else c == "scale" or not is_sure)]
-    each = [s for check in checks if (s := _suspicion(trial, before, check)) is not None]
+    by_masses = [c for c in CHECKS if c not in OF_FITS and (c == "scale" or not is_sure)]
+    each = [s for check in by_masses if (s := _suspicion(trial, before, check)) is not None]
+    if is_structured and not any(s.after.refit < at.MENDS * before.refit for s in each):
+        each += [s for check in OF_FITS if (s := _suspicion(trial, before, check)) is not None]
     found = sorted({s.what: s for s in reversed(each)}.values(), key=lambda s: s.size)
     return tuple(s for s in found if s.size <= at.AS_GOOD * found[0].size + at.NO_MORE)
 

@@ -45,6 +45,7 @@ CLEARLY_LATE = 0.5  # of a joint that is late: friction that lags makes 0.68 of 
 NO_WORSE = 1.15  # what is left by the other of the two, at most, over what it left before
 NO_MORE = 0.01  # and, as errors add up, how much of the efforts beside that
 MENDED = 0.5  # a set-up that leaves more of the efforts mends nothing
+MENDS = 0.3  # of what masses fitted anew left: one that leaves less is the fault, and none that fits tell is looked for
 PLAIN = 1.1  # a plain value (a right angle) is kept where it leaves at most this much more than a finer one
 AS_GOOD = 1.3  # what is left, over that of the best one, up to which a set-up is named beside it
 CONTRADICTS = 0.6  # left by the file's masses, from which file and logs contradict each other: right set-ups leave 0.3,
@@ -60,6 +61,7 @@ TURNED = math.radians(20)  # zero of a joint
 OTHER_CLOCK = 1.2  # clock, either way
 FAR = 10.0  # rad or m travelled, from which the unit of a position is doubted
 OTHER_GAIN = 1.1  # factor of one joint's effort from which it is named
+OTHER_PACE = 1.05  # the same where fits tell it
 OTHER_LENGTHS = 1.1  # of all lengths, either way: files of one family differ by more, and calibrated ones by far less
 OTHER_RATIO = 1.05  # of a joint's position, either way
 
@@ -102,6 +104,7 @@ HIGHEST = 5.0  # a joint without effort may have any relative residual, which co
 FASTER = 1.25  # speed over the highest of the fit from which it is told
 REFUTED = 2.0  # uncertain part of an effort over what was left of it, up to which the one is believed beside the other
 OUTSIDE = 0.25  # part of the range of positions of the fit by which a motion must leave it
+UNMOVED = 2.0  # times its range: a joint that goes so far beyond it was hardly moved, and limits what the fit knows
 
 # logs that are called unseen
 SHARED = 0.1  # of its rows, equal to fitted ones or with their noise: less is an overlap at the ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -108,11 +108,41 @@ def grade_sentence(verdict: Mapping[str, Any]) -> str:
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """As good as the reference models and small enough on motion it has not seen, with limits, or not."""
-    e = evidence
+    """As good as the reference models and small enough on motion it has not seen, with limits, or not.
+
+    Where unseen motion takes joints out of where they hardly moved in the fit, they are limits, and the others decide.
+    """
+    found = _verdict(evidence)
+    joints = [k for k, joint in enumerate(evidence.training.joints) if joint not in evidence.unmoved]
+    if found.grade != "not good" or evidence.suspicions or evidence.faults or not evidence.unmoved or not joints:
+        return found
+    moved = replace(
+        evidence,
+        training=evidence.training.of(joints),
+        unseen=tuple(r.of(joints) for r in evidence.unseen),
+        rivals={name: tuple(r.of(joints) for r in theirs) for name, theirs in evidence.rivals.items()},
+        unmoved={},
+    )
+    return _verdict(moved, _unmoved(evidence))
+
+
+def _unmoved(e: Evidence) -> tuple[Limit, ...]:
+    """Joints that hardly moved in the fit, with what is left of them where they do."""
+    found = []
+    for k, joint in enumerate(e.training.joints):
+        if joint in e.unmoved:
+            worst = max(r.structure[k] for r in e.unseen)
+            left = f"{_percent(worst)} of its {e.measure.word} is not explained where unseen motion takes it"
+            found.append(Limit(joint, f"it hardly moved in the fit, which says little of it elsewhere ({left})", worst))
+    return tuple(found)
+
+
+def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
+    """Of all joints; known: limits of others."""
     judged = e.unseen or _folds(e.training, e.left_out)
     is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e)
-    found = _limits(e, judged)
+    found = (*known, *_limits(e, judged))
+    reasons += [f"these figures are without {', '.join(k.joint for k in known)}"] if known else []
     is_small, told = _size(e, judged)
     reasons += [*(limit.sentence for limit in found), *told, *_worse_than_training(e, judged)]
     reasons += [*_poorly_known(e.parameters), *e.not_excited.values(), *e.remarks, *e.not_judged]
@@ -219,13 +249,18 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
 
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
-    """Joints of which more is left, beyond the noise of the log, than a good model leaves."""
+    """Joints of which more is left, beyond the noise of the log, than a good model leaves.
+
+    What a fit leaves of a joint in training it leaves elsewhere, however little effort unseen motion asks of the joint.
+    """
     found, least = [], e.measure.joint(_beyond(judged))
     noise = ", beyond noise" * e.measure.knows_noise
     for k, joint in enumerate(e.training.joints):
         worst, log = max(((_beyond_noise(e, r, k), r.log) for r in judged), default=(0.0, ""))
+        fitted, where = e.training.structure[k], f" in {log}" if len(judged) > 1 else ""
+        if worst <= least and e.unseen and e.measure.joint(0.0) < fitted <= 1:
+            worst, where = fitted, " in training"
         if least < worst <= 1:
-            where = f" in {log}" if len(judged) > 1 else ""
             found.append(
                 Limit(joint, f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}", worst)
             )

@@ -20,7 +20,8 @@ from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.memory import room, too_large
-from minertia.robot.robot import Robot, expect_robot
+from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
@@ -47,7 +48,7 @@ SIGNALS = ("q", "qd", "qdd", "effort", "temperature", "command", "command_veloci
 
 def read_recording(
     path: str | Path,
-    robot: Robot,
+    robot: RobotLike,
     columns: ColumnMap | str | Path | None = None,
     *,
     effort: bool = True,
@@ -78,7 +79,7 @@ def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
 
 def iter_blocks(
     path: str | Path,
-    robot: Robot,
+    robot: RobotLike,
     columns: ColumnMap | str | Path | None = None,
     *,
     rows: int = ROWS,
@@ -86,7 +87,7 @@ def iter_blocks(
     drop_torn: bool = False,
 ) -> Iterator[Recording]:
     """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
-    expect_robot(robot)
+    robot = as_robot(robot)
     expect_path(path, "a log")
     given = _columns(path, columns)
     if drop_torn:

@@ -232,15 +232,18 @@ class Recording:
         units = UNITS | {"tau": "N m or N" if self.effort_unit == SI else self.effort_unit}
         headers = ["joint", *(f"{n} [{units[n]}]" for n in MATRICES if getattr(self, n) is not None)]
         right = range(1, len(headers))
-        return html_table(f"{self._title()}: {self.summary(self.effort_unit).partition(': ')[2]}", headers, rows,
-                          right=right, notes=self.notes)  # fmt: skip
+        title = f"{self._title()}: {self._size(self.effort_unit)}"
+        return html_table(title, headers, rows, right=right, notes=self.notes)
 
     def summary(self, unit: str) -> str:
         """One line about the recording, its efforts said to be in this unit."""
+        return f"{self.source or 'recording'}: {self._size(unit)}"
+
+    def _size(self, unit: str) -> str:
         logged = ", ".join((*(name for name in MATRICES if getattr(self, name) is not None), *self.channels))
         rate = (len(self) - 1) / self.duration if self.duration > 0 else float("nan")
         return (
-            f"{self.source or 'recording'}: {len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
+            f"{len(self)} samples of {self.n} joint{'s' * (self.n != 1)}, "
             f"{self.duration:.4g} s at {rate:.4g} Hz, {logged}, effort in {unit}"
         )
 

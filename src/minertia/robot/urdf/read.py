@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import DescriptionError
 from minertia.robot.assembly import assemble
-from minertia.robot.check import impossible_body, missing_masses
+from minertia.robot.bodies import impossible_body, missing_masses
 from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, check_count
 from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com, symmetric

@@ -1,4 +1,4 @@
-/* A robot under its position loop, step by step, and the derivatives of its motion by the unknowns, carried along.
+/* A robot under its position servos, step by step, and the derivatives of its motion by the unknowns, carried along.
 
    Moreau's time stepping with the midpoint rule for what is linear (docs/output-error.md): every step solves
 
@@ -255,7 +255,7 @@ static void far(int seen, int p, double by_place, double by_rate, double h, doub
         row[i] += by_place * (Sq[at + i] + mid * h * Sv[at + i]) + by_rate * (Sv[at + i] + mid * Sd[at + i]);
 }
 
-__attribute__((visibility("default"))) int minertia_closed_loop(Loop *o)
+__attribute__((visibility("default"))) int minertia_servo(Loop *o)
 {
     const int n = o->n, is_carried = o->S_out != 0;
     const int p = (o->columns + WIDE - 1) / WIDE * WIDE; /* columns beyond the unknowns stay zero */

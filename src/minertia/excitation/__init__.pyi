@@ -1,0 +1,14 @@
+"""Families of exciting motions, their limits and the space around the robot."""
+
+from minertia.excitation.fourier import Fourier
+from minertia.excitation.limits import MotionLimits
+from minertia.excitation.space import Box, Workspace
+from minertia.excitation.spline import Spline
+
+__all__ = [
+    "Box",
+    "Fourier",
+    "MotionLimits",
+    "Spline",
+    "Workspace",
+]

@@ -1,0 +1,28 @@
+"""Parts and results of identifications beside the verbs at the top of minertia."""
+
+from minertia.identification.closed_loop.actuators import to_isaac_lab, to_position_mjcf
+from minertia.identification.comparison import ModelComparison
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.loads.gains import DriveGains
+from minertia.identification.loads.payload import Payload
+from minertia.identification.logs.readers import iter_blocks as read_blocks
+from minertia.identification.logs.repair import repaired as repair_log
+from minertia.identification.result import LoopIdentification
+from minertia.identification.signals.filtering import prepared as filter_log
+from minertia.identification.significance import SignificantParameters
+
+__all__ = [
+    "DriveGains",
+    "Estimate",
+    "LoopIdentification",
+    "ModelComparison",
+    "Payload",
+    "Residuals",
+    "SignificantParameters",
+    "filter_log",
+    "read_blocks",
+    "repair_log",
+    "to_isaac_lab",
+    "to_position_mjcf",
+]

@@ -1,0 +1,7 @@
+"""Pages of results."""
+
+from minertia.report.show import ResultPage
+
+__all__ = [
+    "ResultPage",
+]
