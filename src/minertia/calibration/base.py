@@ -17,7 +17,7 @@ from minertia.base.certificate import CLEAR_GAP
 from minertia.calibration.chain import SYMBOLS, Array, Chain, chain_of, moved
 from minertia.calibration.hidden import hidden_relations
 from minertia.calibration.kept import KeptColumns, kept_columns
-from minertia.calibration.layout import GeometryLayout, Postures, scale_relation
+from minertia.calibration.layout import scale_relation
 from minertia.calibration.measures import (
     KINDS,
     DirectionMeasure,
@@ -43,6 +43,7 @@ POSTURES = 60  # random ones, of the certificate
 SPAN, STROKE = np.pi, 0.5  # rad, m: of random postures
 TIMES = 6  # so many postures in each place of the kind "same_point"
 CAMERA = (600.0, 600.0, 320.0, 240.0)  # pixels
+AHEAD = np.array([0.3, 0.2, 5.0])  # m: where the robot stands before a camera
 CLOSE = 1e-10  # m: by which postures of one place may miss it
 RANK = 1e-10  # of the largest singular value
 
@@ -184,6 +185,8 @@ def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[i
     basis = np.linalg.qr(free / np.linalg.norm(free, axis=0))[0] if free.size else np.zeros((len(A), 0))
     both = np.concatenate([A, own], axis=1)
     both = both[:, np.linalg.norm(both, axis=0) > 0]
+    if not both.size:
+        return 0, float("inf"), set()
     s = np.linalg.svd(both / np.linalg.norm(both, axis=0), compute_uv=False)
     rank = int((s > RANK * s[0]).sum())
     gap = float(s[rank - 1] / max(s[rank], 1e-300)) if rank < len(s) else float("inf")
@@ -205,10 +208,10 @@ def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[i
 def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.random.Generator) -> tuple[Array, Array]:
     """Derivatives of a kind's rows over corrections of frames, and over its own unknowns, at random postures."""
     q = _random_postures(chain, measure, rng)
-    tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
-    made, own = _made(measure, tool, rng)
-    layout = GeometryLayout(chain, Postures(q, made))
-    at = moved(chain.nominal, chain.is_hinge, layout.positions)
+    placements = chain.nominal.copy()
+    placements[0, :3, 3] += AHEAD if measure == "pixel" else 0.0
+    at = moved(placements, chain.is_hinge, chain.positions(q))
+    made, own = _made(measure, at.tool, rng)
     J = at.jacobian()[:, :, [chain.columns.index(name) for name in names]]
     A, B = [], []
     for m, values in zip(made, own, strict=True):
@@ -313,6 +316,7 @@ def _distance_between(tool: Array, rng: np.random.Generator) -> Made:
     half = len(tool) // 2
     first, second = np.arange(half), np.arange(half, 2 * half)
     d = np.linalg.norm(tool[first, :3, 3] - tool[second, :3, 3], axis=1)[:, None]
+    first, second, d = (x[d[:, 0] > CLOSE] for x in (first, second, d))
     return (DistanceBetweenMeasure(first, d, "1", second),), [np.zeros(3)]
 
 
