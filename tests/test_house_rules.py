@@ -25,7 +25,7 @@ from minertia.renamed import RENAMED
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "lazy", "renamed", "errors", "documents", "memory", "extras"),
+    *("version", "lazy", "renamed", "arrays", "errors", "documents", "memory", "extras"),
     *("digests", "seals", "drafts", "files", "made_of"),
     *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli"),

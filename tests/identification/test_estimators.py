@@ -72,6 +72,22 @@ def test_deviations_under_forgetting_hold_in_white_noise(forgetting: float):
     assert 0.93 < np.mean(inside) < 0.97
 
 
+@pytest.mark.parametrize("forgetting", [0.95, 0.98, 0.995])
+def test_the_covariance_under_forgetting_is_that_of_a_weighted_fit(forgetting: float):
+    """P (sum of lambda^2k y y') P, written out over all samples; P alone is about 1 + lambda times as large."""
+    samples = int(6 / (1 - forgetting))
+    phases = np.arange(samples)[:, None] * np.array([0.31, 0.83, 1.7])
+    rows, sigma = np.stack([np.cos(phases), np.sin(phases + 1)], axis=1), np.array([0.3, 0.7])
+    state = OnlineState(3, sigma, forgetting=forgetting)
+    for Y in rows:
+        state.update(Y, Y @ np.ones(3))
+    weights, scaled = forgetting ** np.arange(samples)[::-1], rows / sigma[:, None]
+    once, twice = (np.einsum("k,kij,kil->jl", w, scaled, scaled) for w in (weights, weights**2))
+    P = np.linalg.inv(once)
+    assert np.allclose(state.covariance, P @ twice @ P, rtol=1e-6, atol=1e-9 * np.abs(P).max())
+    assert np.trace(P) > 1.8 * np.trace(state.covariance)
+
+
 def test_one_estimator_has_one_name() -> None:
     """Old names work until 1.0.0, say the new one, and appear in no record."""
     for old, name in OLD_NAMES.items():

@@ -11,7 +11,7 @@ from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.estimators import named_estimator
 from minertia.identification.evidence.evidence import Evidence
-from minertia.identification.evidence.intervals import spread
+from minertia.identification.evidence.intervals import NORMAL, spread
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.residuals import (
     Residuals,
@@ -71,7 +71,7 @@ def test_intervals_hold_when_values_are_drawn_to_a_wrong_prior():
         inside.append([p.interval[0] <= truth[p.name] <= p.interval[1] for p in result.parameters])
         assert all(p.interval[0] <= p.value <= p.interval[1] for p in result.parameters)
         assert result.evidence.spread is not None
-        own = result.evidence.spread.half_width(result.estimate.deviation * result.evidence.spread.inflation)
+        own = NORMAL * result.estimate.deviation
         curvature.append(np.abs(result.beta - np.array([truth[n] for n in result.linear.names])) < own)
     assert np.mean(inside) > 0.93
     assert np.mean(inside, axis=0).min() > 0.8  # of 40 repeats

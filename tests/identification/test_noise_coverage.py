@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from minertia.identification.evidence.intervals import NORMAL
 from tests.identification.noises import NOISES, Coverage, Fixed, bundled, covered, twelve
 from tests.random_robots import random_robot
 
@@ -24,8 +25,16 @@ def few() -> tuple[Fixed, ...]:
 def test_intervals_hold_in_a_sample(kind):
     """Less than the true coverage by what so few draws may be off, and no wider than the truth by as much."""
     found = covered(list(few()), kind, 6)
-    assert found.held > 0.86 and 0.75 < found.width < 1.35
+    assert found.held > 0.88 and 0.7 < found.width < 1.35
     assert max(found.rejected.values()) < 0.3
+
+
+def test_offsets_hold_under_drift_in_a_sample():
+    """A walk as slow as the log looks like an offset; two thirds of the intervals held where none was thought of."""
+    case = few()[1]
+    own = [k for k, name in enumerate(case.problem.names) if name.startswith("OFF")]
+    held = [np.abs(beta) < NORMAL * np.sqrt(np.diag(widths.stated)) for beta, widths in case.fits("drift", 40)]
+    assert np.mean(np.array(held)[:, own]) > 0.85
 
 
 @pytest.mark.parametrize("kind", ["shared, equal signs", "shared, alternating signs", "with speed", "clock"])
@@ -48,8 +57,14 @@ def test_signs_of_shared_noise_matter():
 
 
 DRAWS = 100
-LOWEST = {"drift": 0.55}  # of offsets: a log cannot tell them from a walk that is as slow as itself
-REJECTED = (0.025, 0.08)  # 5 %, and what 1200 tests may be off, with 1 % more for slow noise
+HELD, REJECTED = (0.93, 0.97), (0.04, 0.07)  # of 95 % intervals, and of tests at 5 %
+LOWEST, WIDEST = 0.85, 1.15
+SCATTER = 2.0  # deviations of a count of draws by which it may be off
+
+
+def _off(part: float, count: int) -> float:
+    """Binomial scatter of a part of a count of draws."""
+    return SCATTER * float(np.sqrt(part * (1 - part) / count))
 
 
 @cache
@@ -65,16 +80,17 @@ def found(kind: str) -> Coverage:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(NOISES))
 def test_intervals_hold(kind, record_property):
-    """On twelve robots, over 100 draws each."""
+    """On twelve robots, over 100 draws each: 93 to 97 %, no value below 85 % but for the scatter of its draws."""
     own = found(kind)
-    record_property(kind, repr(own))
+    record_property(kind, str(own))
     print(kind, own)
-    assert 0.925 <= own.held <= 0.97
-    assert own.lowest > LOWEST.get(kind, 0.8) and own.width < 1.15
+    assert HELD[0] <= own.held <= HELD[1] and own.width < WIDEST
+    assert own.lowest_true > LOWEST and own.lowest > LOWEST - _off(LOWEST, DRAWS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(NOISES))
 def test_zeros_are_rejected_as_often_as_stated(kind):
-    """F tests of one to eight values that are zero, at 5 %."""
-    assert all(REJECTED[0] < part < REJECTED[1] for part in found(kind).rejected.values()), found(kind)
+    """F tests of one to eight values that are zero, at 5 %: in 4 to 7 %, but for the scatter of 1200 tests."""
+    low, high = REJECTED[0] - _off(REJECTED[0], found(kind).tests), REJECTED[1] + _off(REJECTED[1], found(kind).tests)
+    assert all(low < part < high for part in found(kind).rejected.values()), str(found(kind))

@@ -10,11 +10,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.quotient import number_of, quotient
 from minertia.algebra.scalar import Scalar, is_zero, mul
 from minertia.algebra.vec3 import ZERO, Mat, Vec, X, Y, Z, apply, cross, dot, scale, transpose, vsub
+from minertia.arrays import Array
 from minertia.base.cut_joints import Relation, enter
 from minertia.base.geometry import Axes
 from minertia.base.moments import MATRIX, SAME, carried_moments, constant, moment, structural
@@ -28,7 +28,6 @@ from minertia.robot.loop import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 STATES, SEED = 8, 77
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from minertia.algebra import wide
 from minertia.algebra.linear import Linear
+from minertia.arrays import Array
 from minertia.base import numeric
 from minertia.base.certificate import CONFIRMED, SMALLEST, Certificate, Judged, Redrawn
 from minertia.base.geometry import nearly_aligned
-from minertia.base.grouping import Array, BaseParameters, matrix_of
+from minertia.base.grouping import BaseParameters, matrix_of
 from minertia.base.sample import Sample
 from minertia.base.sets import BaseSet, Sets
 from minertia.base.wide_rank import wide_rank

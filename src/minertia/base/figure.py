@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.base.certificate import Certificate
 from minertia.notebook import LIMIT, PREDICTED, REST, SMALL, panels
 from minertia.robot.parameters import split_name
 
-Array = NDArray[np.float64]
 COLOURS = {"alone": "#9ed0f5", "combination": "#ffd58a", "none": "#eceff2"}
 WORDS = {"alone": "identifiable alone", "combination": "in combination only", "none": "no effect on torques"}
 FLOOR = 1e-18  # of the largest singular value: what is exactly 0 is drawn here

@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import Vec, Z, apply, transpose
+from minertia.arrays import Array
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-9  # on unit vectors, and on lengths in m
 FINEST = 1e-12  # what is closer is one direction in the arithmetic of the computer
 NEARLY = 1e-2  # rad: an axis this close to another one is more often rounded than meant

@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
 from minertia.algebra.sympy_form import linear_form, symbol
+from minertia.arrays import Array
 from minertia.base import numeric
 from minertia.base.certificate import Certificate
 from minertia.base.figure import base_figure
@@ -27,7 +28,6 @@ from minertia.robot.inertia import transport_ten
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 FORMAT = 1
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
+from minertia.arrays import Array
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import torque_regressor
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-9  # of the largest singular value, columns scaled to length 1
 SMALL = 1e-9  # coefficients below this part of the largest are rounding errors
 STATES = 100

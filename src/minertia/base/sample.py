@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from minertia.arrays import Array
 from minertia.base.certificate import CLEAR_GAP, CONFIRMED
 from minertia.base.numeric import SMALL, random_states, regressor_at, triangle
 from minertia.robot.parameters import LINK, split_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 NO_EFFECT = 1e-12  # of the longest column of its kind: shorter ones are zero as far as rounding lets one see
 CLOSED_NO_EFFECT = 1e-10  # the same where loops are closed, as far as closing goes
 PIVOT = 1e-5  # a column may be preferred to the one of which most is left if this part of that is left of it

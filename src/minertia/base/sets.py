@@ -10,12 +10,13 @@ import numpy as np
 from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import number_of
 from minertia.algebra.scalar import Scalar
+from minertia.arrays import Array
 from minertia.base.alike import alike_relations
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
 from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, preference, with_relations, without_columns
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
-from minertia.base.grouping import Array, matrix_of
+from minertia.base.grouping import matrix_of
 from minertia.base.mlc import minimal_combinations
 from minertia.base.sample import Sample
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.codegen.device import compiled_functions, cuda_array, cuda_module
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.kernels.least_squares import (
@@ -29,7 +30,7 @@ from minertia.codegen.kernels.least_squares import (
     spread,
     spread_triangle,
 )
-from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Array
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL
 from minertia.codegen.options import PRECISIONS
 from minertia.codegen.program import Port, Program
 from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, TENSOR_WIDE, WIDTHS, SumsKernel, Tuning

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.scalar import Scalar, sub
 from minertia.algebra.vec3 import IDENTITY, Vec, scale, vadd
+from minertia.arrays import Array
 from minertia.codegen.formulation import parallel_joints
 from minertia.robot.inertia import transport_ten
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 NEGLIGIBLE = 1e-14  # [m]
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.expr import Graph
 from minertia.algebra.scalar import Scalar, add, mul
+from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
@@ -27,7 +27,6 @@ from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 PARAMETERS = ("standard", "base", "mlc", "baked")
 FORMULATIONS = ("newton-euler", "mlc")
 NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar
+from minertia.arrays import Array
 from minertia.dynamics import frame as frames
 from minertia.dynamics import regressor
 from minertia.dynamics.closing import closing_of
@@ -22,7 +23,6 @@ from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Values = ArrayLike | Sequence[Scalar]
 OPTIONAL = ("temperature", "wrench")  # inputs that may be None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.dynamics.closing import Array, Closing, closing_of
+from minertia.arrays import Array
+from minertia.dynamics.closing import Closing, closing_of
 from minertia.robot.robot import Robot
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.scalar import Scalar
+from minertia.arrays import Array
 from minertia.dynamics.dyad import Dyad, dyad_of
 from minertia.dynamics.elimination import Pivots, pivots_of
 from minertia.dynamics.loop_blocks import SINGULAR, LoopBlock, loop_blocks
@@ -20,7 +21,6 @@ from minertia.dynamics.loop_equations import LoopEquations
 from minertia.errors import InputError
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 STEPS = (0.1, 0.01, 0.001)  # rad, or part of the loop's size: how far coordinates go at once, finer where needed
 ON_THE_WAY = 2  # most Newton steps after each of these

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.scalar import Scalar, div, is_zero, mul, sub
+from minertia.arrays import Array
 
-Array = NDArray[np.float64]
 Pivots = tuple[tuple[int, int], ...]  # row and column of each, in order
 PIVOT = 0.1  # part of the largest entry below a pivot that it must have wherever the matrix was looked at
 NONE = 1e-12  # part of its row's largest entry at which an entry counts as none

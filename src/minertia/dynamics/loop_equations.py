@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from minertia.algebra.derivative import replayed, reverse
 from minertia.algebra.expr import Graph, Tape
 from minertia.algebra.scalar import Scalar, add, mul, total
+from minertia.arrays import Array
 from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
 from minertia.robot.closure_rows import (
     Row,
@@ -26,7 +27,6 @@ from minertia.robot.closure_rows import (
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 MOTION = ("q", "qd", "qdd")
 
 

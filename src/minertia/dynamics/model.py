@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from minertia.algebra.vec3 import ZERO
+from minertia.arrays import Array
 from minertia.dynamics import (
     compound,
     derivatives,
@@ -25,7 +26,7 @@ from minertia.dynamics import (
     regressor,
 )
 from minertia.dynamics import frame as frames
-from minertia.dynamics.border import Array, Call, Values, checked_gravity, chosen_frame, samples_of, wrench_values
+from minertia.dynamics.border import Call, Values, checked_gravity, chosen_frame, samples_of, wrench_values
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.newton_euler import Parameters

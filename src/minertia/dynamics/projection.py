@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub, total
+from minertia.arrays import Array
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.compound import mass_matrix
 from minertia.dynamics.kinematics import Scalars, State
@@ -21,7 +21,6 @@ from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Matrix = list[list[Scalar]]
 Entries = dict[tuple[int, str], Scalar]
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import UnknownName
 from minertia.excitation.distance import between_segments
 from minertia.excitation.shapes import SHORTEST, Shape
 from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.robot import Robot, find_frame
 
-Array = NDArray[np.float64]
 SLENDER = 0.035  # radius of a link the file shows nothing of, as a part of the robot's length
 USUAL = 0.05  # m: that radius where the robot has no length
 MOST = 12  # capsules from the file on what one joint carries

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.conditioning import ConditioningUse
 from minertia.excitation.effort import EffortModel
@@ -17,7 +17,6 @@ from minertia.excitation.model import PointModel
 from minertia.excitation.objective import box_corners
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 
-Array = NDArray[np.float64]
 ROUNDING = 1e-9
 BLOCK = 2000
 FREE = 0.2  # m: a frame this far inside its box is as free as can be

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.dynamics.closing import closing_of
 from minertia.errors import Infeasible
 from minertia.excitation.capsules import Body, Capsule, Point, length, robot_body, shape_capsules
@@ -21,7 +22,6 @@ from minertia.excitation.shapes import Shape, check_shapes
 from minertia.robot.closure_rows import cut_joints
 from minertia.robot.robot import Frame, Robot
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 MARGIN, MARGIN_PART = 0.02, 0.02  # distance to keep [m], and at most this part of the robot's length
 REACH = 0.3  # m: distances between capsules beyond this are given as this

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.scalar import Scalar, is_zero, mul
+from minertia.arrays import Array
 from minertia.dynamics.closing import NEAR, REGULAR, Closing
 from minertia.dynamics.loop_blocks import LoopBlock
 from minertia.dynamics.scalar_loops import LoopsOnScalars
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

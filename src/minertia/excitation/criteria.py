@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]
+from minertia.arrays import Array
+
 Criterion: TypeAlias = Callable[[Array, float], tuple[float, Array] | None]  # (G, sharpness); None: G is singular
 
 

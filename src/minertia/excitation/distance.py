@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from minertia.arrays import Array
+
 TINY = 1e-12  # m2, or a part: below this a segment is a point and two segments are parallel
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.dynamics.effects import UnitEffects, effect_torques
 from minertia.dynamics.kinematics import State
@@ -15,7 +15,6 @@ from minertia.robot.effects import BY_SYMBOL, MOTOR_SYMBOLS, STANDARD_SYMBOLS, S
 from minertia.robot.parameters import full_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Values = Sequence[Mapping[str, float]]
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.errors import MOST_NAMES, Infeasible, ShapeError, UnknownName, expect_one_of
@@ -31,7 +32,6 @@ from minertia.excitation.transfer import transfer
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 ANY = "any"  # start of a motion, if the search may choose it
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 FAMILY, OPTIMALITY, NOTHING, SEARCH = Fourier(), Optimality(), RecordedMotions(), MotionSearch()  # what is usual

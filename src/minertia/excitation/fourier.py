@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, expect_kinds
-from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
+from minertia.excitation.trajectory import ContinuousMotion, Family, check_family, frozen
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, ShapeError, expect_kinds, expect_list, expect_one_of
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import LoopModel
@@ -18,7 +19,6 @@ from minertia.notebook import plural
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
 ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd, vsub
+from minertia.arrays import Array
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.scalar_loops import LoopsOnScalars
 from minertia.errors import Infeasible
@@ -27,7 +28,6 @@ from minertia.robot.closure_rows import cut_chains, loop_joints
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 USUAL_DEG = 20.0  # transmission angle kept from 0 and from 180 degrees
 APART = 1e-6  # part of a loop's size: hinges nearer than this, seen along their axes, are one

@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import Vec, vadd
+from minertia.arrays import Array
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
@@ -26,7 +26,6 @@ from minertia.dynamics.scalar_loops import NewtonStart
 from minertia.excitation.smooth import SmoothGraph
 from minertia.robot.robot import Frame, Robot, find_frame
 
-Array = NDArray[np.float64]
 Blocks = list[Array]
 Weigh = Callable[[Array, Blocks, Blocks], bool]
 STATE = ("q", "qd", "qdd")

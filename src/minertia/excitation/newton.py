@@ -10,12 +10,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from minertia.arrays import Array
 from minertia.excitation.objective import INFINITE, Objective, ObjectiveValue
 
-Array = NDArray[np.float64]
 HALVINGS = 25
 NEAR = 0.95  # part of the way to a wall that one step may go
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.errors import MinertiaError
 from minertia.excitation.effort import EffortModel
@@ -14,7 +15,6 @@ from minertia.excitation.limits import MotionLimits
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 PART = 0.01  # of the largest nominal effort of a joint, or of its limit of effort
 LEAST_PART = 0.001  # of the largest nominal effort of all joints of a kind, where a joint has no limit of effort
 UNKNOWN = 1.0  # N m or N, where the file has neither masses nor limits of effort

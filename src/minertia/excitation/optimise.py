@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.criteria import Criterion, log_det
@@ -17,7 +17,6 @@ from minertia.excitation.objective import FINER, INFINITE, Objective, ObjectiveV
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.notebook import plural
 
-Array = NDArray[np.float64]
 SHARPEST = 1e3
 SHRINK = 0.99
 DRAWN, DRAWS = 0.9, 60  # how a motion is drawn towards the posture it begins in, and how often at most

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.dynamics.kinematics import State, joint_positions
 from minertia.dynamics.projection import project
 from minertia.robot.robot import Robot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.check import Checker
 
-Array = NDArray[np.float64]
 TRIES = 4000
 ROOM = 0.5  # of a posture to start from: this far from every limit there is somewhere to go
 LEAST = 0.05  # without that much a search has no way out of the posture

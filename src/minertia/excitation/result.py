@@ -10,8 +10,8 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.check import Margins
 from minertia.excitation.claims import Claims, claims
@@ -20,7 +20,6 @@ from minertia.excitation.optimise import FoundMotion
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 from minertia.notebook import Quantity, clipped, html_table, joint_figure, plural
 
-Array = NDArray[np.float64]
 FORMAT = 1
 WIDTH = 80
 NO_SIZE = "- the file has no value of this kind of parameter to compare the deviation with"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible
 from minertia.excitation.check import Checker
 from minertia.excitation.effort import EffortModel
@@ -14,7 +15,6 @@ from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.excitation.transfer import Transfer, transfer, transfer_back
 
-Array = NDArray[np.float64]
 AT_REST = 1e-6  # rad/s or m/s, and per s2
 SAME = 1e-9  # rad or m between the ends of a motion that ends where it began
 

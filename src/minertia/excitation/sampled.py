@@ -8,10 +8,10 @@ from math import comb, factorial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
 
-Array = NDArray[np.float64]
 DEGREE = 5
 BLOCK = 20_000  # intervals looked at together
 

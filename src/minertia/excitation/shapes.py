@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError, UnknownName
 from minertia.robot.file_shapes import KINDS
 from minertia.robot.robot import Robot, find_frame
 
-Array = NDArray[np.float64]
 SHORTEST = 1e-3  # m: a capsule shorter than this is a sphere
 
 

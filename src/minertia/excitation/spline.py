@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, expect_kinds
-from minertia.excitation.trajectory import Array, ContinuousMotion, Family, check_family, frozen
+from minertia.excitation.trajectory import ContinuousMotion, Family, check_family, frozen
 
 DEGREES = (3, 5)
 

@@ -14,8 +14,9 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.errors import Infeasible
@@ -32,7 +33,6 @@ from minertia.excitation.trajectory import Trajectory
 from minertia.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 USED = 0.95  # part of the limits a sweep may use
 SHORTEST = 1e-3
 STEPS = 201  # positions at which a joint's way is looked at

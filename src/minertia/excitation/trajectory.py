@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.errors import DescriptionError, Infeasible, ShapeError
 from minertia.files import reading, write_file
 from minertia.notebook import Quantity, frame, joint_figure, plural, signals
 
-Array = NDArray[np.float64]
 FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
 EQUAL = 1e-6  # relative: lengths that differ by less count as equal

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.trajectory import ContinuousMotion, frozen
 
-Array = NDArray[np.float64]
 # s = 35 x^4 - 84 x^5 + 70 x^6 - 20 x^7: largest rate, second and third derivative of it over 0 to 1
 BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])
 RATES = tuple(BLEND.deriv(k) for k in (1, 2, 3))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
 from minertia.notebook import plural
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 FEWEST_ROBOTS = 3
 ROUNDS = 500
 SETTLED = 1e-8  # relative change of the spread in one round

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.base import numeric
 from minertia.codegen.kernels import build
 from minertia.errors import MinertiaError, MissingParameters
@@ -30,7 +31,6 @@ from minertia.robot.effects import TABLE, Effect, JointState
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 TEMPERATURE = 25.0  # degC at which friction is stated unless told
 UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see
 

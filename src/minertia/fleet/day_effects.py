@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
 from minertia.fleet.streams import LevelStream
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 FLAT = 3.0**2  # variance of what is not known beforehand
 MISSING = 1e4  # variance of a day that a robot has fewer than others
 LARGE = 1e12  # more than the squared length of any whitened level

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from minertia.arrays import Array
+
 FEWEST_DAYS = 5  # from which days tell by themselves how much they differ
 USUAL_MEMORY = 0.7  # of day effects, where too few robots tell
 ENOUGH_ROBOTS = 5  # to tell it

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows
 from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle, upright
 from minertia.notebook import plural
 
-Array = NDArray[np.float64]
 ALIKE = 6  # days from which normal equations are worth what makes them safe
 
 

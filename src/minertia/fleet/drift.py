@@ -12,7 +12,6 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError, expect_kinds
 from minertia.fleet.calendar import day_name
@@ -36,7 +35,6 @@ from minertia.fleet.streams import (
 from minertia.notebook import plural
 from minertia.version import __version__
 
-Array = NDArray[np.float64]
 SILENT = 3  # days without logs after which a robot is not judged
 AHEAD = 2  # days after today that time zones explain
 SETTLING = 3  # days with logs after an event before anything can be told

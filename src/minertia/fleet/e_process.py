@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from minertia.arrays import Array
 from minertia.fleet.day_effects import FLAT, DayEffects, blocks, effects_covariance
 from minertia.fleet.streams import LevelStream
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 HORIZON = 90  # days over which the beginning of a step is spread
 CLIP = 3.0  # deviations at which an innovation is clipped
 STEP = 0.1  # deviation of a step of friction, over its level

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_elimination import without_days
 from minertia.fleet.day_stack import DayStack
@@ -15,7 +15,6 @@ from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.triangles import upright
 
-Array = NDArray[np.float64]
 CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say
 
 

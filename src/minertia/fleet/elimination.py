@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.fleet.day_stack import DayStack
 
-Array = NDArray[np.float64]
 RANK = 1e-6  # of a column's length: less than that beside the columns before it is nothing
 
 

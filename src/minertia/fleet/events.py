@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from io import StringIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_number
 from minertia.fleet.robot_day import RobotDay
 
-Array = NDArray[np.float64]
 RETIRED = "retired"  # a robot, or a joint, that nobody expects to be judged any more
 KINDS = ("maintenance", "tool", "program", "calibration", RETIRED)
 EVERY = "*"  # joint of an event that concerns the whole robot

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError, SolverFailed, UnknownName, expect_kinds
 from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_memory import day_memory
@@ -35,7 +35,6 @@ from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.memory import keep_freed_memory
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
 WORKERS = 2
 NEIGHBOURS = 16  # robots that one thread works on at once

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.fleet.between import FEWEST_ROBOTS, Between, between_robots
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_memory import DayMemory
@@ -19,7 +19,6 @@ from minertia.identification.physical.fit import PhysicalFit
 from minertia.identification.problem.linear import symbol_of
 from minertia.notebook import plural
 
-Array = NDArray[np.float64]
 FORMAT = 1  # of the JSON
 
 

@@ -15,6 +15,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import RecordingError
 from minertia.fleet.columns import ColumnSet
 from minertia.fleet.evidence import FleetEvidence
@@ -29,7 +30,6 @@ from minertia.identification.signals.filtering import Filter, Motion
 from minertia.identification.signals.streaming import prepared_blocks
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 BLOCK = 65_536  # samples that are filtered at a time, from the start of a run
 STANDS = 1e-3  # rad/s or m/s below which the sign of a velocity is that of its noise
 FEWEST = 64  # samples of a run between gaps that is used

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.columns import DAY, FLEET, ROBOT
 from minertia.fleet.day_elimination import without_days
@@ -25,11 +26,9 @@ from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.triangles import upright
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 # families that wear scales as wholes
 VISCOUS = tuple(symbol for symbol, effect in FLEET.items() if effect.is_viscous)
 DRY = tuple(symbol for symbol, effect in FLEET.items() if effect.is_dry)
-THERMAL = tuple(symbol for symbol, effect in FLEET.items() if "temperature" in effect.inputs)
 LOAD = "load"  # name of the column of a load at the flange [kg]; more of them are its first moments
 LOADS = (LOAD, "load x", "load y", "load z")
 RIDGE = 1e-10  # on columns scaled to length 1: what is not shown at all gets a deviation that says so

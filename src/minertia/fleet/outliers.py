@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 FREEDOM = 5.0  # of Student's distribution that location and scatter are taken with
 FEWEST = 10  # robots from which a scatter can be told
 ROUNDS = 200

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.fleet.day_stack import DayStack, day_weights, noise_of
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.notebook import plural
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

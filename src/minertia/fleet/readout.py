@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.fit import LostEvidence
@@ -24,7 +25,6 @@ from minertia.fleet.streams import StreamType
 from minertia.identification.problem.linear import LinearModel
 from minertia.robot.parameters import full_name
 
-Array = NDArray[np.float64]
 KEPT = 6  # files of months that are kept decoded
 SMALL = ("robot", "content", "key", "rows", "R")  # columns that fits read
 UNKNOWN_MASS = 50.0  # kg, of robots whose file does not say

@@ -19,6 +19,7 @@ import scipy
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
+from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.errors import MinertiaError
 from minertia.extras import load
@@ -27,7 +28,6 @@ from minertia.fleet.gather import POSITION_BINS, TEMPERATURE_BINS, Gathered
 from minertia.fleet.robot_type import RECORD_VERSION, RobotType
 from minertia.version import __version__
 
-Array = NDArray[np.float64]
 EPOCH = 946_684_800.0  # s: stamps before the year 2000 are of a clock that does not know the day
 LATEST = 4_102_444_800.0  # s: nor does one that shows a year after 2100
 UNEXPLAINED = 0.5  # part of an effort (rms) that no column explains: then the robot, the units or the joints are others

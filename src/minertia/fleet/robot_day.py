@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from minertia.arrays import Array
 from minertia.fleet.evidence import FleetEvidence
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.calendar import day_name
 from minertia.fleet.columns import DAY, own_columns
@@ -25,8 +25,6 @@ from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.terms import Wanted
 from minertia.identification.remembered import relation_of
 from minertia.robot.effects import BY_SYMBOL
-
-Array = NDArray[np.float64]
 
 
 def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedModel:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.levels import (
@@ -29,7 +30,6 @@ from minertia.fleet.robot_day import RobotDay
 from minertia.identification.problem.linear import symbol_of
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 LEARNING = 30  # days with logs
 FEWEST_LEARNT = 10  # of them from which on a robot tells others what is usual
 FEWEST_ALIKE = 3  # robots of a type from which on one can be unlike the others

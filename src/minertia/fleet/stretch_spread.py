@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from minertia.arrays import Array
 from minertia.identification.evidence.intervals import FEWEST_FREEDOM, LEAST_INFLATION, LEVEL, NORMAL, Spread
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
 from minertia.threads import one_thread
 
-Array = NDArray[np.float64]
 ALONE = 1e-10  # what others add to a direction that one stretch knows by itself: its residual says nothing there
 
 

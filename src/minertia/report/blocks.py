@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.report.bundle import filled
 from minertia.report.numbers import rounded, thinned
 from minertia.report.tables import Table
 
-Array = NDArray[np.float64]
 POINTS = 800  # of one curve
 WIDEST = 4.0  # deviations at either end of the scale of an offset
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.measure import Measure
@@ -24,7 +24,6 @@ from minertia.report.numbers import POINTS, finite, rounded, thinned
 from minertia.report.tables import unit_of
 from minertia.version import __version__
 
-Array = NDArray[np.float64]
 FIT_FORMAT = 1  # of the page
 SHOWN = 4  # logs whose curves are drawn, at most
 

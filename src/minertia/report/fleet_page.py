@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
@@ -28,7 +29,6 @@ from minertia.report.fleet_tables import (
 from minertia.report.fleet_views import strip_view
 from minertia.version import __version__
 
-Array = NDArray[np.float64]
 MOST_CHARTS = 60  # of alarms
 MOST_ROWS = 400  # robots in the strip
 ALARMS = (

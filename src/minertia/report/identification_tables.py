@@ -43,13 +43,6 @@ def residual_table(judged: Mapping[str, Residuals]) -> Table:
     return Table(("joint", *judged), rows, right=tuple(range(1, len(judged) + 1)))
 
 
-def residual_rows(judged: Mapping[str, Residuals]) -> Table:
-    """The same for pages, which have room to the side: one row per log and model, one column per joint."""
-    table = residual_table(judged)
-    columns = tuple(zip(table.headers, *table.rows, strict=True))
-    return Table(("", *columns[0][1:]), columns[1:], right=tuple(range(1, len(columns[0]))))
-
-
 def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> dict[str, Residuals]:
     """Training, each validation log, and the reference models on it; name_of: how the name of a log is written."""
     rows = {"training": result.training}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import welch
 
+from minertia.arrays import Array
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import Curves, PredictedLog
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 
-Array = NDArray[np.float64]
 SAMPLES = 400  # points of a log in which residuals are drawn against speed and position
 SEGMENT, FEWEST = 256, 64  # samples of a part whose spectrum is taken, and of a log that has one
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.result import Excitation
 from minertia.report.numbers import finite, rounded, thinned
@@ -14,7 +15,6 @@ from minertia.report.robot_data import robot_data
 from minertia.report.shapes import drawn_robot
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 FRAMES = 240  # pictures of a motion
 
 

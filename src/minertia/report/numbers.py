@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from minertia.arrays import Array
+
 POINTS = 4000  # of one curve; parts keep their extremes
 
 

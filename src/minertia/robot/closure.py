@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.robot.closure_rows import cut_equations
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot
-
-Array = NDArray[np.float64]
 
 STEPS = 60
 LARGEST_STEP = 0.5  # rad or m: of one step of Newton

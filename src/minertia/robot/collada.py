@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import DescriptionError
 from minertia.robot.xml_input import Element, parse_xml
 
-Array = NDArray[np.float64]
 DEEPEST = 64  # nodes within nodes, also through references
 MOST = 20_000_000  # points of all copies of all meshes
 NODES = 50_000  # of a scene, each as often as it is shown: a few that show one another twice would be without end

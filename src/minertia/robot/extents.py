@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import UnknownName
 from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.robot import Robot, find_frame
 
-Array = NDArray[np.float64]
 WIDER = 0.1  # of a box's diagonal on every side: shapes are drawn coarsely
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import DescriptionError, MissingExtra
 from minertia.extras import load
 from minertia.robot.mesh import mesh_points
@@ -20,7 +20,6 @@ from minertia.robot.robot import Robot
 from minertia.robot.urdf.pose import written_origin
 from minertia.robot.xml_input import Element, number, numbers, parse_xml
 
-Array = NDArray[np.float64]
 KINDS = ("sphere", "capsule", "cylinder", "box")
 UNREAD = "unread"  # kind of a piece whose form is not known: a mesh that is not there, or no numbers
 LARGEST = 1e3  # m: a piece larger than this is in other units, or none at all

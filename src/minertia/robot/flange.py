@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose, compose, invert
+from minertia.arrays import Array
 from minertia.errors import InputError
 from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import Frame, Robot, find_frame
 
-Array = NDArray[np.float64]
 # Last words of a frame's name, in the order of trust.  `tool0` is the controller's own frame by the convention of
 # ROS-Industrial; a `flange` or `ee_link` beside it has x, not z, along the last axis, which `_is_aligned` tells.
 ZERO_TOOL = re.compile(r"(?:.*[\W_])?tool0", re.IGNORECASE)

@@ -6,12 +6,11 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.files import reading
 from minertia.robot.collada import collada_points
 
-Array = NDArray[np.float64]
 LARGEST = 50_000_000  # bytes of a file
 HEADER, FACE = 84, 50  # bytes of a binary STL file before its faces, and of each
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minertia.robot.closure import Array, follower_map, jacobian, motions_left, residual
+from minertia.arrays import Array
+from minertia.robot.closure import follower_map, jacobian, motions_left, residual
 from minertia.robot.closure_rows import cut_joints
 from minertia.robot.robot import SEED, Robot
 from minertia.robot.snap import snap_angle

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minertia.robot.closure import Array, close, close_many, follower_map, jacobian, motions_left, residual
+from minertia.arrays import Array
+from minertia.robot.closure import close, close_many, follower_map, jacobian, motions_left, residual
 from minertia.robot.closure_rows import loop_joints
 from minertia.robot.joint import Joint
 from minertia.robot.parallelogram import linear_rules

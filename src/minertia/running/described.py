@@ -8,8 +8,8 @@ Hartenberg can be held against a URDF, and where the base stands does not count;
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.poses import link_poses
@@ -17,7 +17,6 @@ from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.read import parse_urdf
 
-Array = NDArray[np.float64]
 POSTURES, WIDE = 5, 1.5  # at which axes are compared, and how far from 0 [rad or m]
 APART = 0.005  # m between axes, or of their moment, that calibrations and rounded lengths explain
 TURNED = 0.02  # rad between directions of axes that they explain

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from minertia.arrays import Array
 from minertia.errors import MinertiaError
-
-Array = NDArray[np.float64]
 
 
 class DriverError(MinertiaError):

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.errors import Infeasible
 from minertia.excitation.capsules import length
@@ -24,7 +24,6 @@ from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 # what sampling explains: excite looks on a grid, and its motion can be a little beyond between two looks
 POSITION_SLACK = 1e-3  # of half a range
 RATE_SLACK = {"velocity": 0.01, "acceleration": 0.01, "jerk": 0.05}  # parts of the limits

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.documents import DocumentError, json_document
 from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.claims import claims, listed
@@ -27,7 +27,6 @@ from minertia.robot.robot import Robot
 from minertia.seals import has_seal
 from minertia.tables import parse_table
 
-Array = NDArray[np.float64]
 FAR = 1e6  # rad or m: a joint whose range nobody knows
 STRONG = 1e12  # N m or N: where no limit is known
 # {what: (turning, sliding)} where no limit is known: hardly any arm's joint is as fast

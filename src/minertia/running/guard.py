@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from minertia.arrays import Array
 from minertia.errors import InputError
 from minertia.excitation.limits import per_joint
 from minertia.excitation.trajectory import frozen
 from minertia.robot.robot import Robot
 from minertia.running.driver import JointReading
 
-Array = NDArray[np.float64]
 ERROR, SLIDING_ERROR = 0.1, 0.02  # rad, m: largest distance from what was commanded
 WIDEST, SLIDING_WIDEST = 0.5, 0.1  # rad, m that can be allowed: half a rad at a metre's reach is a blow, not an error
 FASTER = 2.0  # times the largest velocity that is commanded: no joint that follows is so fast

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import InputError
 from minertia.excitation.trajectory import ContinuousMotion, frozen
 from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.running.guard import Following, Guard
 
-Array = NDArray[np.float64]
 SPEEDS = (0.1, 0.5, 1.0)
 WATCHDOG = 5  # periods without news from the robot after which it is stopped
 AHEAD = 2.0  # periods that a motion may be ahead of this computer's clock: messages come early now and then

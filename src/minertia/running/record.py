@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import tomli_w
-from numpy.typing import NDArray
 
 from minertia.documents import DocumentError, toml_document
 from minertia.errors import DescriptionError, MinertiaError
@@ -22,7 +21,6 @@ from minertia.robot.robot import Robot
 from minertia.running.ladder import RungLog
 from minertia.seals import has_seal
 
-Array = NDArray[np.float64]
 FORMAT = 2
 FILE = "run.toml"
 SIMULATED = "sim"

@@ -12,14 +12,13 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError
 from minertia.extras import load
 from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 
-Array = NDArray[np.float64]
 STATES, COMMANDS = "/joint_states", "/forward_position_controller/commands"
 STATE_TYPE, COMMAND_TYPE = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
 LONGEST = 1 << 24  # bytes of a message; descriptions of robots are the longest

@@ -16,8 +16,9 @@ from math import perm
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from minertia.arrays import Array
 from minertia.documents import DocumentError, json_document
 from minertia.dynamics.model import inverse_dynamics
 from minertia.errors import InputError, MinertiaError, UnknownName
@@ -30,7 +31,6 @@ from minertia.simulation.plant import ControlSample, Imperfections, Plant, Senso
 from minertia.simulation.rehearsed import RehearsalOptions
 from minertia.simulation.tracking import Gains, computed_torque
 
-Array = NDArray[np.float64]
 HOST = "127.0.0.1"
 SERVO = 1e-3  # s: period of the servo inside the robot
 GAINS = Gains(frequency=40.0)

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.errors import Infeasible, MissingExtra
 from minertia.extras import load
 from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 
-Array = NDArray[np.float64]
 JOINTS = 6
 LOOKAHEAD, GAIN = 0.05, 300.0  # s; as servoJ has them
 LOOKS = 8  # how often in a period the robot's clock is looked at

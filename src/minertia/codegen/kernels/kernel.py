@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Graph, evaluate
+from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import single_source
 from minertia.codegen.kernels.runner import references, runner
 from minertia.codegen.kernels.schedule import Schedule, schedule
 from minertia.codegen.kernels.selfcheck import single_fault
-from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Array, Single, Tables, Work, address
+from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Single, Tables, Work, address
 from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model

@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import batch_source
 from minertia.codegen.kernels.schedule import Schedule
@@ -27,7 +28,6 @@ from minertia.codegen.kernels.task import (
     PRECONDITIONED,
     RESIDUAL,
     ROWS,
-    Array,
     Tables,
     Task,
     Work,

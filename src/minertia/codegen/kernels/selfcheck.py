@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from minertia.arrays import Array
 from minertia.codegen.kernels.schedule import Schedule
-from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, ROWS, Array, Work
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, ROWS, Work
 from minertia.codegen.kernels.tiles import MatrixPattern
 
 Piece = Callable[[int, int, Array | None], None]  # as `Runner.piece` has it

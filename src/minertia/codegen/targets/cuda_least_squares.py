@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr
+from minertia.arrays import Array
 from minertia.codegen.kernels.task import PRECONDITIONED, RESIDUAL
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Program
@@ -30,10 +30,7 @@ PAD = 4  # samples between entries in shared memory, so that lanes meet differen
 LANES = 32
 RESERVED = 1024  # bytes of shared memory that the system takes of every block
 TENSOR, TENSOR_WIDE, PLAIN = "m8n8k4", "m16n8k4", "plain"
-INSTRUCTIONS = (TENSOR, TENSOR_WIDE, PLAIN)
 WIDTHS = {"double": 8, "float": 4}
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.codegen.elastic_programs import parted, sprung_joints
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
@@ -17,7 +17,6 @@ from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import State
 from minertia.robot.parameters import LINK_SYMBOLS
 
-Array = NDArray[np.float64]
 Arrays = dict[str, Array]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.references import joint_motion, named
@@ -17,7 +17,6 @@ from minertia.dynamics.kinematics import State
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
-Array = NDArray[np.float64]
 Arrays = dict[str, Array]
 STEP = 1e-30  # of a complex step: the derivative has no rounding of a difference
 

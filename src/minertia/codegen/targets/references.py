@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.dynamics import model
@@ -20,7 +20,6 @@ from minertia.errors import MinertiaError
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Arrays = dict[str, Array]
 
 

@@ -8,9 +8,9 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.recursive import square_root_update
+from minertia.arrays import Array
 from minertia.base.numeric import random_states
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
@@ -22,7 +22,6 @@ from minertia.dynamics import model
 from minertia.dynamics.closing import closing_of
 from minertia.robot.effects import ROTOR_SYMBOLS
 
-Array = NDArray[np.float64]
 SAMPLES = 8
 OFF = 5e-4  # rad, or part of a loop's size: how far passive joints start from closed, as between calls at a servo rate
 Arrays = dict[str, Array]

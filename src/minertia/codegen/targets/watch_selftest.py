@@ -6,8 +6,8 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minertia.arrays import Array
 from minertia.codegen import watch_rules as rules
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
@@ -15,7 +15,6 @@ from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.more_references import watched_terms
 from minertia.codegen.targets.selftest import Arrays, MoreTests, parameter_inputs, tables
 
-Array = NDArray[np.float64]
 RATE, GAIN, CUTOFF, BLOCK, BLOCKS, SETTLING, RHO = 100.0, 30.0, 10.0, 8, 5, 1, 0.5
 
 CALLS = Template("""  {

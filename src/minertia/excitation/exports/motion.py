@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.errors import Infeasible
 from minertia.excitation.route import Route
 from minertia.excitation.trajectory import Trajectory
 from minertia.robot.robot import Robot
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

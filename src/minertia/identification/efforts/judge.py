@@ -21,13 +21,9 @@ from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, shared_part
-from minertia.identification.evidence.parameters import (
-    ParameterEvidence,
-    data_alone,
-    over_recordings,
-    parameter_evidence,
-)
+from minertia.identification.evidence.parameters import ParameterEvidence, over_recordings, parameter_evidence
 from minertia.identification.evidence.plausibility import implausible
+from minertia.identification.evidence.prior import held_spread
 from minertia.identification.evidence.residuals import (
     Residuals,
     pooled,
@@ -55,12 +51,11 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
     """What an estimate predicts well and badly, and how well each value is known."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
-    widths = _spread(problem, estimate)
-    alone = data_alone(problem.free, problem.excitation.independent) if estimate.fills_gaps else None
-    parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), alone)
+    widths, by_prior = _spread(problem, estimate)
+    parameters = parameter_evidence(estimate, part, widths, over_recordings(part, fit.sigma), by_prior)
     counted = _on_training(problem, estimate)
     training = pooled("training", counted)
-    unseen, changes = _unseen(problem, estimate, _prediction_covariance(estimate, parameters, widths), training)
+    unseen, changes = _unseen(problem, estimate, correlated_covariance(estimate, parameters, widths), training)
     hardly = _unmoved(problem)
     found = _doubts(problem)
     theirs = rivals(problem.observation) if problem.unseen else {}
@@ -110,14 +105,19 @@ def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residual
     return found
 
 
-def _spread(problem: EffortRows, estimate: Estimate) -> Spread | None:
-    """Widths under correlated residuals, where the data alone determine the fit."""
+def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tuple[str, ...]]:
+    """Widths under correlated residuals, where data and prior determine the fit, and names of what the prior gives."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
-    blocks = sum(len(log.counts) for log in part.logs)
-    if not part.count or problem.excitation.rank < part.count or blocks < FEWEST_BLOCKS:
-        return None
-    return spread(part, fit.beta, fit.sigma)
+    if part.count and fit.prior is not None:
+        held = held_spread(part, fit)
+        return held.widths, tuple(name for name, own in zip(part.names, held.by_prior, strict=True) if own)
+    if not part.count or sum(len(log.counts) for log in part.logs) < FEWEST_BLOCKS:
+        return None, ()
+    if problem.excitation.rank == part.count:
+        return spread(part, fit.beta, fit.sigma), ()
+    own = list(problem.excitation.independent)
+    return spread(part.reduced(own), fit.beta[own], fit.sigma).among(own, part.count), ()
 
 
 def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Residuals, int]:
@@ -199,24 +199,13 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> Carri
 def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
     """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
     covariance = np.array(estimate.covariance)
-    if widths is not None and estimate.part is not None and not estimate.fills_gaps:
+    if widths is not None and estimate.part is not None:
         own = [estimate.names.index(name) for name in estimate.part.names]
         covariance[np.ix_(own, own)] = widths.stated  # slow noise also ties values together otherwise than white noise
     wanted = {p.name: p.deviation for p in parameters}
     known = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.array([wanted.get(n, d) / d if d > 0 else 1.0 for n, d in zip(estimate.names, known, strict=True)])
     return np.asarray(covariance * np.outer(scale, scale))
-
-
-def _prediction_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
-    """Covariance that predictions have: of values held by a prior their own, else what correlated residuals make of it.
-
-    Deviations of single values that the data alone leave open say nothing of the efforts, in which a prior holds them.
-    """
-    if not estimate.fills_gaps:
-        return correlated_covariance(estimate, parameters, widths)
-    wider = float(np.median(widths.inflation)) if widths is not None else 1.0
-    return np.asarray(estimate.covariance * max(wider, 1.0) ** 2)
 
 
 def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:

@@ -15,12 +15,25 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Prior:
+    """What a fit was regularised towards, for the unknowns of its problem.
+
+    target: prior values.  rows (unknowns, unknowns): with them on beta - target, the prior enters the sum of squares of
+    the weighted rows.  error (unknowns, unknowns): covariance of target less truth for a relative error of 1.
+    """
+
+    target: Array
+    rows: Array
+    error: Array
+
+
+@dataclass(frozen=True)
 class Fit:
     """What an estimator returns for the unknowns of its problem.
 
     sigma: noise level of each effort.  standard: all standard parameters where the estimator found them.
     verdict: of a physical fit.  notes: sentences for the user.  refit: values from the triangle of other rows of the
-    same problem, with the same choices; None for plain least squares.
+    same problem, with the same choices; None for plain least squares.  prior: None where there is none.
     """
 
     beta: Array
@@ -30,6 +43,7 @@ class Fit:
     verdict: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     refit: Callable[[Array], Array] | None = None
+    prior: Prior | None = None
 
     def __repr__(self) -> str:
         return f"<Fit of {plural(len(self.beta), 'unknown')}, {plural(len(self.sigma), 'noise level')}>"

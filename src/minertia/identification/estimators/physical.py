@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import SolverFailed
-from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import NOT_FOUND, PhysicalFit, nearest_with_base, physical_fit
@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))
 FOLDS = 4
 CONTRADICTED = 1.02  # sum of squares over that without boxes for centres of mass, from which the boxes are wrong
+SINGULAR = 1e-12  # of a unit variance: base parameters of a prior need not be independent
 CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 
 
@@ -116,7 +117,7 @@ class Physical(Estimator):
             return None
         answer = PhysicalFit(x, beta, 0.0, space.at_walls(x), margins)
         verdict = answer.verdict(free_is_physical=True, slack=slack)
-        return self._result(problem, space, answer, sigma, verdict, GAPS_ONLY, unplaced(space, x))
+        return self._result(problem, space, answer, sigma, verdict, GAPS_ONLY, unplaced(space, x), is_held=False)
 
     def _result(
         self,
@@ -127,6 +128,7 @@ class Physical(Estimator):
         verdict: dict[str, Any],
         weight: float,
         notes: tuple[str, ...],
+        is_held: bool = True,
     ) -> Fit:
         standard = dict(zip(problem.model.standard, answer.x.tolist(), strict=True))
         covariance = self._covariance(problem, space, sigma, weight)
@@ -136,7 +138,19 @@ class Physical(Estimator):
             again = physical_fit(space, unshifted(problem, R), rows, weight=weight, kind=self.kind, margin=self.margin)
             return _own(problem, again.beta)
 
-        return Fit(_own(problem, answer.beta), covariance, sigma, standard, verdict, notes, refit)
+        prior = self._prior(problem, space, sigma, weight) if is_held else None
+        return Fit(_own(problem, answer.beta), covariance, sigma, standard, verdict, notes, refit, prior)
+
+    def _prior(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Prior:
+        """The prior of the standard parameters as one of the base parameters."""
+        K = problem.model.K[list(problem.keep)]
+        size = space.scales / np.sqrt(space.pull(weight) * problem.samples * len(sigma))
+        root = K * size
+        unit = np.linalg.norm(root, axis=1)
+        shape = root @ root.T / np.outer(unit, unit) + SINGULAR * np.eye(len(unit))
+        rows = np.linalg.cholesky(np.linalg.inv(shape)).T / unit
+        error = K * space.errors
+        return Prior(_own(problem, problem.model.K @ space.x0), rows, error @ error.T)
 
     def _covariance(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Array:
         """K H^-1 K' with H the curvature of the cost; an active constraint only makes it smaller."""

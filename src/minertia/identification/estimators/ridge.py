@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import ShapeError
-from minertia.identification.estimators.estimate import Fit
+from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
 from minertia.identification.problem.linear import LinearModel
@@ -49,7 +49,13 @@ class Ridge(Estimator):
             if done:
                 break
         inv = inverse(R[:-1, :-1])
-        return Fit(beta, inv @ inv.T, sigma, notes=(prior_weight(weight),))
+        return Fit(beta, inv @ inv.T, sigma, notes=(prior_weight(weight),), prior=self._prior(problem, sigma, weight))
+
+    def _prior(self, problem: Observation, sigma: Array, weight: float) -> Prior:
+        """With a relative error of 1, each unknown is wrong by what explains all efforts."""
+        lengths = _lengths(problem, sigma)
+        whole = float(np.linalg.norm(problem.triangle(sigma)[:, -1]))
+        return Prior(self._target(problem), np.diag(np.sqrt(weight) * lengths), np.diag((whole / lengths) ** 2))
 
     def informed(self, model: LinearModel, known: Known) -> Self:  # noqa: D102
         if self.prior is not None:

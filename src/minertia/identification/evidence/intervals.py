@@ -37,6 +37,19 @@ WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 
 
 @dataclass(frozen=True)
+class Draws:
+    """How well the covariance of values is known.
+
+    ratios (values, draws): variances under draws from the posterior of the noise, over the stated one.  scores:
+    independent samples that tell each variance for a given spectrum.  freedom: the same with what bands leave open.
+    """
+
+    ratios: Array
+    scores: Array
+    freedom: Array
+
+
+@dataclass(frozen=True)
 class Spread:
     """Deviations under correlated residuals, for the unknowns of a problem.
 
@@ -44,8 +57,7 @@ class Spread:
     1.96: where little tells how large the noise is, it differs from the root of the mean variance.
     freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the residuals of
     the middle effort, in samples; blocks: so many of them are in the logs.  covariance, white: of all values, the mean
-    under the noise that is possible, and under white residuals.  scores: independent samples that tell each variance
-    where the spectrum is known; without it that are as many as its degrees of freedom.
+    under the noise that is possible, and under white residuals.  draws: for joint tests, where the spectrum is known.
     """
 
     inflation: Array
@@ -54,7 +66,7 @@ class Spread:
     blocks: int
     covariance: Array
     white: Array
-    scores: Array | None = None
+    draws: Draws | None = None
 
     def __repr__(self) -> str:
         typical = float(np.median(self.inflation)) if len(self.inflation) else 1.0
@@ -70,6 +82,15 @@ class Spread:
         scale = self.inflation * np.sqrt(np.diag(self.white)) / deviation
         return np.asarray(self.covariance * np.outer(scale, scale))
 
+    def among(self, places: Sequence[int], count: int) -> Spread:
+        """The same for unknowns of which these have widths, and the others none."""
+        inflation, freedom = np.ones(count), np.full(count, FEWEST_FREEDOM)
+        covariance, white = np.zeros((2, count, count))
+        own = list(places)
+        inflation[own], freedom[own] = self.inflation, self.freedom
+        covariance[np.ix_(own, own)], white[np.ix_(own, own)] = self.covariance, self.white
+        return Spread(inflation, freedom, self.length, self.blocks, covariance, white)
+
     def half_width(self, deviation: Array) -> Array:
         """Half the 95 % interval of values with these stated deviations."""
         return np.asarray(NORMAL * deviation)
@@ -84,22 +105,27 @@ class Weighted:
     e: Array
 
 
-def spread(problem: Observation, beta: Array, sigma: Array, known: Array | None = None) -> Spread:
+def spread(
+    problem: Observation, beta: Array, sigma: Array, known: Array | None = None, error: Array | None = None
+) -> Spread:
     """How much wider than for white noise the deviations are (theory, eq. 27).
 
-    known (any, unknowns): rows that stand for what was known of the unknowns beforehand, as far as it entered the fit.
+    known (any, unknowns): rows that stand for what was known of the unknowns beforehand, as they entered the fit;
+    error (any, any): covariance of what they are wrong by, independent and of 1 where none is given.
     """
     with one_thread():
         R = problem.triangle(sigma)[:, :-1]
         prior = np.zeros((0, problem.count)) if known is None else known
         inv = inverse(triangle(np.concatenate([R, prior]))[: problem.count])
         shown = [np.flatnonzero(np.abs(total[:, :-1]).max(axis=0) > 0).tolist() for total in problem.totals]
+        P = prior @ inv
         return spread_of(
             _weighted(problem, beta, sigma),
             [log.samples for log in problem.logs],
             inv,
             shown,
-            None if known is None else (prior @ inv).T @ (prior @ inv),
+            None if known is None else P.T @ P,
+            None if error is None else P.T @ error @ P,
         )
 
 
@@ -114,12 +140,13 @@ def spread_of(
     inverse: Array,
     shown: Sequence[Sequence[int]],
     known: Array | None = None,
+    error: Array | None = None,
 ) -> Spread:
     """The same for any rows: samples of each log; the rest as for `Residue`."""
     lengths = [size for count in samples for size in _lengths(count)]
     fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
     every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
-    residue = Residue(Kinds.of(max(lengths)), inverse, shown, known)
+    residue = Residue(Kinds.of(max(lengths)), inverse, shown, known, error)
     for k, (X, e) in enumerate(stretches(rows, samples)):
         if k % every == 0:
             residue.add(X, e)
@@ -157,11 +184,12 @@ def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tupl
 def _spread(residue: Residue, samples: int) -> Spread:
     """Covariance of the values by noise (theory, eq. 27); what is known beforehand adds its own."""
     inv, count, white = residue.inverse, len(residue.inverse), residue.white
-    own_known = np.zeros((count, count)) if residue.knowing is None else _square(inv @ residue.knowing)
-    spectra = [residue.spectrum(j) for j in range(len(residue.shown))]
+    by_known = inv @ residue.known @ inv.T
+    own_known = inv @ residue.error @ inv.T
+    spectra = residue.spectra()
     noise, fourth = score_covariance(residue, spectra)
     alone = np.maximum(np.diag(white), 1e-300)
-    whole, seen = np.maximum(alone - np.diag(own_known), 0.0), residue.each[:, :, 0].sum(axis=0)
+    whole, seen = np.maximum(alone - np.diag(by_known), 0.0), residue.each[:, :, 0].sum(axis=0)
     # 1 where all stretches are looked at
     scale = np.divide(whole, seen, out=np.zeros(count), where=seen > UNSEEN * whole)
     S = own_known + noise * np.sqrt(np.outer(scale, scale))
@@ -176,7 +204,8 @@ def _spread(residue: Residue, samples: int) -> Spread:
     wider = half_width_of(possible) / NORMAL * student.ppf(0.5 + LEVEL / 2, both) / NORMAL
     lengths = [memory_length(residue.kinds, own.powers) for own in spectra]
     length = int(np.median(lengths)) if lengths else 1
-    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, scores)
+    draws = Draws(possible / wider[:, None] ** 2, scores, both)
+    return Spread(np.sqrt(variance / alone) * wider, freedom, length, max(1, samples // length), S, white, draws)
 
 
 def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
@@ -204,7 +233,3 @@ def half_width_of(variances: Array) -> Array:
         is_outside = 2 * ndtr(-middle[:, None] / deviations).mean(axis=1) > 1 - LEVEL
         low, high = np.where(is_outside, middle, low), np.where(is_outside, high, middle)
     return np.asarray(high)
-
-
-def _square(root: Array) -> Array:
-    return np.asarray(root @ root.T)

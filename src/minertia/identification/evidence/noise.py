@@ -1,37 +1,42 @@
 """The spectrum of the noise that a fit leaves in its residuals, effort by effort, and how well it is known.
 
 Noise is taken for white with a part that is forgotten exponentially: a grid of correlation times and ratios, each with
-a prior probability.  A fit absorbs what of the noise its columns can imitate, mostly slow parts, and short logs smear
-spectra.  Both are known, so that the mean power of the residuals in bands of frequencies is known for every point of
-the grid, and the power seen there gives their posterior probabilities (a debiased Whittle likelihood, Sykulski et al.
-2019, less what the fit absorbed as in restricted maximum likelihood).  Bands with many degrees of freedom correct the
-mean spectrum by their own power.
+a prior probability.  Residuals are looked at in their cosine transform, in which noise as slow as the log itself has
+independent ordinates (Mueller, Watson 2008).  A fit absorbs what of the noise its columns can imitate, mostly slow
+parts.  That is known, so that the mean power of the residuals in bands of frequencies is known for every point of the
+grid, and the power seen there gives their posterior probabilities (a debiased Whittle likelihood, Sykulski et al.
+2019, less what the fit absorbed as in restricted maximum likelihood).  Efforts of one robot probably share the
+correlation time of their noise; where they do, each one's power tells it for all.  Bands with many degrees of freedom
+correct the mean spectrum by their own power.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-
-from minertia.identification.problem.triangles import triangle
+from scipy.stats import chi2
 
 Array = NDArray[np.float64]
-SHORTEST, RATIO = 0.5, 10**0.25  # correlation times [samples]: the shortest, and from one to the next
+SHORTEST, RATIO = 0.5, 10**0.25  # correlation times [samples]: the shortest at least, and from one to the next
 CONTRAST = 10**0.5  # spectral density of the slow part over that of the white one, from one ratio to the next
 WHITE = 0.6  # prior probability of white noise
 SLOWER = 0.15  # prior odds of a correlation time fall with this power of it: slow noise is rarer than fast
-WIDER = 0.35  # of its frequency: width of a band, of one period in a segment at least
+LONGEST = (
+    2.0  # of the longest segment: slowest correlation time; slower noise is an offset, which no log tells from OFF
+)
+ALIKE = 0.5  # prior probability that the noise of all efforts has one correlation time
+WIDER = 0.35  # of its frequency: width of a band, of one ordinate at least
 LEAST = 0.02  # part of a band's power that a fit leaves at least
 FLOOR = 0.05  # part of a band's degrees of freedom that a fit leaves at least
 TELLING = 15.0  # degrees of freedom of one band that count for the shape: shapes are ideal, so no band decides alone
 ABSORBED = 0.95  # part of the degrees of freedom that a fit uses up, below the highest frequency that moves values
 BEYOND = 2.0  # bands up to so many times that frequency tell the shape: what a filter cuts off above says nothing of it
-FEWEST_BANDS = 8  # that tell the shape
+FEWEST_BANDS = 16  # that tell the shape
 DITHER = 0.02  # white noise of this part of the mean power is added: how deep a filter cuts says nothing of slow noise
 OWN = 20.0  # degrees of freedom from which a band's own power counts more than that of the shapes
 QUIETEST = 1e-9  # power of a band over that of the shapes, at least
@@ -46,7 +51,8 @@ class Kinds:
 
     size: of the padded Fourier transform.  memory (kinds, size/2+1): autocorrelation at each lag, white noise first,
     then exponentials; spectra: their transforms.  mixtures (grid, kinds): parts of the kinds, with sum 1; prior: their
-    probabilities.  edges: first frequency of each band.  weights: of squared transforms in sums of squares.
+    probabilities; slow: the kind of the exponential in each, 0 for white noise, in rising order.  edges: first
+    frequency of each band.  weights: of squared transforms in sums of squares.
     """
 
     size: int
@@ -54,22 +60,27 @@ class Kinds:
     spectra: Array
     mixtures: Array
     prior: Array
+    slow: NDArray[np.int64]
     edges: NDArray[np.int64]
     weights: Array
 
     @classmethod
     def of(cls, longest: int) -> Kinds:
-        """White noise and exponentials up to the whole segment."""
+        """White noise and exponentials up to twice the segment."""
         return _kinds(longest)
 
-    def banded(self, power: Array) -> Array:
-        """Sums over the bands of a function of frequency, along its last axis."""
-        return np.asarray(np.add.reduceat(power * self.weights, self.edges, axis=-1))
+    def bands(self, samples: int) -> list[tuple[int, slice]]:
+        """Bands that have ordinates of the cosine transform of so many samples, and these."""
+        places = np.round(np.arange(samples) * (self.size / (2 * samples))).astype(int)
+        ends = [*np.searchsorted(places, self.edges).tolist(), samples]
+        return [(b, slice(ends[b], ends[b + 1])) for b in range(len(self.edges)) if ends[b] < ends[b + 1]]
 
-    def expected(self, samples: int) -> Array:
-        """Power in each band of so many samples of each kind of noise, (bands, kinds)."""
-        seen = np.maximum(samples - np.arange(self.memory.shape[1]), 0)
-        return self.banded(_transformed(self.memory * seen, self.size)).T
+    def banded(self, ordinates: Array) -> Array:
+        """Sums over the bands of a function of the ordinates of a cosine transform, along its last axis."""
+        found = np.zeros((*ordinates.shape[:-1], len(self.edges)))
+        own = self.bands(ordinates.shape[-1])
+        found[..., [b for b, _ in own]] = np.add.reduceat(ordinates, [part.start for _, part in own], axis=-1)
+        return found
 
     @property
     def band(self) -> NDArray[np.int64]:
@@ -77,19 +88,37 @@ class Kinds:
         return np.searchsorted(self.edges, np.arange(self.memory.shape[1]), side="right") - 1
 
 
+def cosines(rows: Array) -> Array:
+    """The orthonormal cosine transform along the last axis."""
+    return np.asarray(fft.dct(rows, type=2, norm="ortho", axis=-1))
+
+
+def expected(kinds: Kinds, samples: int) -> Array:
+    """Mean power of the ordinates of so many samples of each kind of noise, (kinds, samples).
+
+    With autocorrelation c_h and a = pi k / N ordinate k has c_0 + 2/N sum_h c_h ((N - h) cos(a h) - sin(a h) / sin(a)).
+    """
+    memory, lags = kinds.memory[:, :samples], np.arange(samples)
+    found = fft.dct(np.pad((samples - lags) * memory, ((0, 0), (0, 1))), type=1)[:, :-1] / samples
+    if samples > 1:
+        rest = fft.dst(memory[:, 1:], type=1) / np.sin(np.pi * lags[1:] / samples)
+        found[:, 1:] -= rest / samples
+    return np.asarray(np.maximum(found, 0.0))
+
+
 @lru_cache(maxsize=4)
 def _kinds(longest: int) -> Kinds:
     size = 2 * int(fft.next_fast_len(longest, real=True))
     lags = np.arange(size // 2 + 1)
-    times = [SHORTEST]
-    while times[-1] * RATIO <= longest:
-        times.append(times[-1] * RATIO)
+    steps = int(np.log(max(LONGEST * longest / SHORTEST, 1.0)) / np.log(RATIO))
+    times = np.asarray(LONGEST * longest / RATIO ** np.arange(steps, -1, -1), np.float64)
     memory = np.array([np.where(lags == 0, 1.0, 0.0), *(np.exp(-lags / time) for time in times)])
     spectra = np.maximum(_transformed(memory, size), 0.0)
-    mixtures, prior = _grid(spectra, np.array(times))
+    mixtures, prior = _grid(spectra, times)
+    slow = np.argmax(np.column_stack([np.full(len(mixtures), 1e-300), mixtures[:, 1:] > 0]), axis=1)
     weights = np.full(len(lags), 2.0 / size)
     weights[[0, -1]] = 1.0 / size
-    return Kinds(size, memory, spectra, mixtures, prior, _edges(size, longest), weights)
+    return Kinds(size, memory, spectra, mixtures, prior, slow, _edges(size, longest), weights)
 
 
 def _grid(spectra: Array, times: Array) -> tuple[Array, Array]:
@@ -114,11 +143,11 @@ def _transformed(even: Array, size: int) -> Array:
 
 
 def _edges(size: int, longest: int) -> NDArray[np.int64]:
-    """Bands of one period per segment, wider with their frequency; the first holds the mean."""
-    step, found, position = size / longest, [0], 1.5
+    """Bands of one ordinate of the cosine transform, wider with their frequency; the first is the mean."""
+    step, found, position = size / longest, [0], 0.5
     while position * step < size / 2 + 1 - step:
         found.append(round(position * step))
-        position += max(1.0, WIDER * position)
+        position += max(0.5, WIDER * position)
     return np.unique(found)
 
 
@@ -141,24 +170,33 @@ class Residue:
     """What segments of a fit leave: power of residuals in bands, what the fit absorbed, and values under each noise.
 
     inverse (unknowns, directions): with it the weighted columns of all rows are orthonormal, but for what `known` adds.
-    known (directions, directions): part of each direction that is known beforehand, in the metric of the weighted rows.
-    shown: unknowns that each effort sees.  each (efforts, unknowns, kinds): variance of the values by noise of power 1
-    in one effort.  segments: columns that each effort sees, (columns, N), and residuals (efforts, N).
+    known (directions, directions): part of each direction that is known beforehand, in the metric of the weighted rows;
+    error: variance of the directions by what that is wrong by, the same where it is as good as its weight says.
+    shown: unknowns that each effort sees.  power, added (efforts, bands): of residuals, and what of it is known to be
+    no noise.  whole (bands, kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the hat
+    matrix.  products (efforts, bands, directions, directions): of the columns in each band.  each (efforts, unknowns,
+    kinds): variance of the values by noise of power 1 in one effort.  segments: columns that each effort sees,
+    (columns, N), and residuals (efforts, N).
     """
 
     def __init__(
-        self, kinds: Kinds, inverse: Array, shown: Sequence[Sequence[int]], known: Array | None = None
+        self,
+        kinds: Kinds,
+        inverse: Array,
+        shown: Sequence[Sequence[int]],
+        known: Array | None = None,
+        error: Array | None = None,
     ) -> None:
         self.kinds, self.shown = kinds, [list(columns) for columns in shown]
         self.inverse, (count, bands) = inverse, (len(kinds.memory), len(kinds.edges))
         self.white = np.asarray(inverse @ inverse.T)
-        self.taking = None if known is None else _root(np.eye(len(known)) + known)
-        self.knowing = None if known is None else _root(known)
-        whole = inverse if self.taking is None else inverse @ self.taking
-        self._takes = [_root_of(whole[own]) for own in self.shown]
-        efforts = len(self.shown)
+        efforts, directions = len(self.shown), inverse.shape[1]
+        self.known = np.zeros((directions, directions)) if known is None else known
+        self.error = self.known if error is None else error
+        self._wrong = _root(self.error)
         self.power, self.added = np.zeros((efforts, bands)), np.zeros((efforts, bands))
-        self.whole, self.taken = np.zeros((bands, count)), np.zeros((efforts, bands, count))
+        self.whole, self.hat = np.zeros((bands, count)), np.zeros((efforts, bands, count))
+        self.products = np.zeros((efforts, bands, directions, directions))
         self.each = np.zeros((efforts, len(inverse), count))
         self.segments: list[tuple[list[Array], Array]] = []
 
@@ -167,15 +205,32 @@ class Residue:
         kinds = self.kinds
         columns = [np.ascontiguousarray(X[:, j, own].T) for j, own in enumerate(self.shown)]
         self.segments.append((columns, np.ascontiguousarray(e.T)))
-        self.whole += kinds.expected(len(X))
-        self.power += kinds.banded(np.abs(fft.rfft(e, kinds.size, axis=0).T) ** 2)
+        mean = expected(kinds, len(X))
+        self.whole += kinds.banded(mean).T
+        self.power += kinds.banded(cosines(e.T) ** 2)
         weighted = (kinds.weights * kinds.spectra).T
         for j, own in enumerate(self.shown):
-            seen = fft.rfft(columns[j], kinds.size)  # (own, frequencies)
-            self.taken[j] += kinds.banded(kinds.spectra * _lengths(self._takes[j], seen)).T
-            if self.knowing is not None:
-                self.added[j] += kinds.banded(_lengths(_root_of(self.inverse[own] @ self.knowing), seen))
-            self.each[j] += _squares(self.white[:, own], seen) @ weighted
+            z = self.inverse[own].T @ cosines(columns[j])  # (directions, ordinates)
+            self.hat[j] += kinds.banded(mean * np.sum(z * z, axis=0)).T
+            for b, part in kinds.bands(len(X)):
+                self.products[j, b] += z[:, part] @ z[:, part].T
+            if self.error.any():
+                self.added[j] += kinds.banded(np.sum((self._wrong.T @ z) ** 2, axis=0))
+            self.each[j] += _squares(self.white[:, own], fft.rfft(columns[j], kinds.size)) @ weighted
+
+    @cached_property
+    def taken(self) -> Array:
+        """Power of each kind of noise that is not in the residuals, (efforts, bands, kinds).
+
+        With the hat matrix H and noise of covariance D in all efforts, residuals have D - H D - D H + H D H.
+        """
+        bands = len(self.whole)
+        mean = self.whole / self.whole[:, :1]  # of one ordinate
+        total = self.products.sum(axis=0)
+        shown = float(np.trace(total.sum(axis=0)))  # of all directions where every segment of the logs is looked at
+        total *= (len(self.known) - float(np.trace(self.known))) / max(shown, 1e-300)
+        back = [own.reshape(bands, -1) @ total.reshape(bands, -1).T @ mean for own in self.products]
+        return np.asarray(2 * self.hat - np.array(back).reshape(self.hat.shape))
 
     def _near(self, j: int) -> int:
         """Number of bands, from the lowest up, in which the noise of effort j moves values or tells what does."""
@@ -185,43 +240,91 @@ class Residue:
         end = edges[last + 1] if last + 1 < len(edges) else self.kinds.size
         return max(int(np.searchsorted(edges, BEYOND * end)), FEWEST_BANDS)
 
-    def spectrum(self, j: int) -> Spectrum:
-        """Posterior of the noise in effort j."""
-        whole, freedom = self.whole, self.whole[:, 0]
-        left = np.maximum(freedom - self.taken[j, :, 0], FLOOR * freedom)  # degrees of freedom of each band
-        B = np.maximum(whole - self.taken[j], LEAST * whole)
-        power = np.maximum(self.power[j] - self.added[j], 0.0)
-        near = self._near(j)
-        if not power[:near].any():
-            count = len(self.kinds.memory)
-            return Spectrum(np.zeros(count), np.zeros((DRAWS, count)), np.zeros(self.kinds.memory.shape[1]))
-        odds, scales = posterior((B @ self.kinds.mixtures.T)[:near], power[:near], left[:near], self.kinds.prior)
-        scaled = scales[:, None] * self.kinds.mixtures
-        powers = odds @ scaled
-        part = left / (left + OWN)
-        own = np.maximum(power / (B @ powers), QUIETEST) ** part
-        share = self.taken[j, :, 0] / max(float(self.taken[j, :, 0].sum()), 1e-300)
-        drawn = scaled[_stratified(odds, np.random.default_rng([SEED, j]))]
-        density = powers @ self.kinds.spectra * own[self.kinds.band]
-        return Spectrum(powers, drawn, density, float(np.sum((share * part) ** 2 * 2 / left)))
+    def spectra(self) -> list[Spectrum]:
+        """Posterior of the noise in each effort."""
+        kinds, whole, freedom = self.kinds, self.whole, self.whole[:, 0]
+        power = np.maximum(self.power - self.added, 0.0)
+        left = np.maximum(freedom - self.taken[:, :, 0], FLOOR * freedom)  # degrees of freedom of each band
+        B = np.maximum(whole - self.taken, LEAST * whole)
+        near = [self._near(j) for j in range(len(power))]
+        loud = [j for j, end in enumerate(near) if power[j, :end].any()]
+        shapes = {
+            j: likelihood((B[j] @ kinds.mixtures.T)[: near[j]], power[j, : near[j]], left[j, : near[j]]) for j in loud
+        }
+        odds, drawn = posterior(kinds, [shapes[j][0] for j in loud])
+        nothing = np.zeros(len(kinds.memory))
+        found = [Spectrum(nothing, np.zeros((DRAWS, len(nothing))), np.zeros(kinds.memory.shape[1])) for _ in power]
+        for j, own, indices in zip(loud, odds, drawn, strict=True):
+            scaled = shapes[j][1][:, None] * kinds.mixtures
+            powers, part = own @ scaled, left[j] / (left[j] + OWN)
+            correction = np.maximum(power[j] / (B[j] @ powers), QUIETEST) ** part
+            share = self.taken[j, :, 0] / max(float(self.taken[j, :, 0].sum()), 1e-300)
+            density = powers @ kinds.spectra * correction[kinds.band]
+            found[j] = Spectrum(
+                powers,
+                scaled[indices] * _levels(j, left[j, : near[j]])[:, None],
+                density,
+                float(np.sum((share * part) ** 2 * 2 / left[j])),
+            )
+        return found
 
 
-def posterior(mean: Array, power: Array, freedom: Array, prior: Array) -> tuple[Array, Array]:
-    """Probability of each shape whose mean power in bands is given but for a factor, (bands, shapes), and that factor.
+def _levels(j: int, freedom: Array) -> Array:
+    """Draws of the power of a shape in effort j over its estimate, from bands with these degrees of freedom."""
+    d = float(np.minimum(freedom, TELLING).sum())
+    return np.asarray(d / np.random.default_rng([SEED, j]).permutation(chi2.ppf((np.arange(DRAWS) + 0.5) / DRAWS, d)))
+
+
+def likelihood(mean: Array, power: Array, freedom: Array) -> tuple[Array, Array]:
+    """Log likelihood of each shape whose mean power in bands is given but for a factor, (bands, shapes); that factor.
 
     Power with d degrees of freedom about a mean m has the log likelihood -d/2 (log m + power / m).
     """
     d = np.minimum(freedom, TELLING)
     power = power + DITHER * power.sum() / freedom.sum() * freedom
     scales = (d * power) @ (1 / mean) / d.sum()
-    likelihood = -0.5 * (d @ np.log(mean) + d.sum() * np.log(scales))
-    odds = prior * np.exp(likelihood - likelihood.max())
-    return odds / odds.sum(), scales
+    return -0.5 * (d @ np.log(mean) + d.sum() * np.log(scales)), scales
 
 
-def _stratified(odds: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+def posterior(kinds: Kinds, likelihoods: Sequence[Array]) -> tuple[Array, NDArray[np.int64]]:
+    """Probability of each shape in each effort, (efforts, grid), and draws of shapes, (efforts, DRAWS).
+
+    Efforts have one correlation time with a prior probability of ALIKE, else each its own; the ratios of slow to white
+    noise are each effort's own.
+    """
+    count = len(kinds.memory)
+    prior = np.bincount(kinds.slow, kinds.prior, minlength=count)
+    own = np.array([kinds.prior * np.exp(each - each.max()) for each in likelihoods]).reshape(-1, len(kinds.prior))
+    times = np.array([np.bincount(kinds.slow, each, minlength=count) for each in own]).reshape(-1, count)
+    together = np.sum(np.log(np.maximum(times / prior, 1e-300)), axis=0)
+    common = prior * np.exp(together - together.max(initial=-np.inf))
+    against = np.log(times.sum(axis=1)).sum() - together.max() - np.log(common.sum())
+    alike = ALIKE / (ALIKE + (1 - ALIKE) * np.exp(min(float(against), 700.0)))
+    common, alone = common / common.sum(), times / times.sum(axis=1, keepdims=True)
+    time = alike * common + (1 - alike) * alone
+    odds = own * (time / np.maximum(times, 1e-300))[:, kinds.slow]
+    return odds / odds.sum(axis=1, keepdims=True), _drawn(kinds, own, times, common, alike)
+
+
+def _drawn(kinds: Kinds, own: Array, times: Array, common: Array, alike: float) -> NDArray[np.int64]:
+    """Draws of shapes: the first ones with one correlation time for all efforts, the rest with one for each."""
+    rng, shared = np.random.default_rng(SEED), round(alike * DRAWS)
+    time = _stratified(common, shared, rng)
+    found = []
+    for each, mass in zip(own, times, strict=True):
+        before = (np.cumsum(mass) - mass)[time]
+        places = np.searchsorted(np.cumsum(each), before + rng.random(shared) * mass[time], side="right")
+        # rounding must not leave the correlation time
+        first, last = (np.searchsorted(kinds.slow, time, side=side) for side in ("left", "right"))
+        found.append(
+            np.concatenate([np.clip(places, first, last - 1), _stratified(each / each.sum(), DRAWS - shared, rng)])
+        )
+    return np.array(found, dtype=np.int64).reshape(-1, DRAWS)
+
+
+def _stratified(odds: Array, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draws of indices with these probabilities, as evenly as their number allows, in random order."""
-    places = (rng.permutation(DRAWS) + 0.5) / DRAWS
+    places = (rng.permutation(count) + 0.5) / max(count, 1)
     return np.minimum(np.searchsorted(np.cumsum(odds), places), len(odds) - 1)
 
 
@@ -232,20 +335,10 @@ def memory_length(kinds: Kinds, powers: Array) -> int:
     return max(1, int(faded[0]) if len(faded) else len(shape))
 
 
-def _root_of(A: Array) -> Array:
-    """A matrix L with L L' = A A' and no more columns than rows: lengths of rows x' A are those of x' L."""
-    return triangle(A.T).T if A.shape[0] < A.shape[1] else A
-
-
 def _squares(A: Array, seen: NDArray[np.complex128]) -> Array:
     """Squared sizes of A seen."""
     re, im = (A @ np.array(part) for part in (seen.real, seen.imag))
     return np.asarray(re * re + im * im)
-
-
-def _lengths(A: Array, seen: NDArray[np.complex128]) -> Array:
-    """Squared lengths of the rows seen' A, one for each frequency."""
-    return np.asarray(_squares(A.T, seen).sum(axis=0))
 
 
 def _root(known: Array) -> Array:

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
 from scipy.stats import ncx2 as noncentral
-from scipy.stats import t as student
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.errors import MinertiaError
-from minertia.identification.evidence.intervals import LEVEL as INTERVAL
 from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds
@@ -171,29 +169,25 @@ class FTest:
         """Whether a fit of some columns is worse than noise explains."""
         count = self.R.shape[1] - 1
         gone = [k for k in range(count) if k not in keep]
+        if self.widths is not None:
+            return wald(self.widths, solution(self.R)[gone], gone) < self.level
         freedom = float(max(self.rows - count, 1))
-        if self.widths is None:
-            rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
-            F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
-        else:
-            F, freedom = wald(self.widths, solution(self.R)[gone], gone, freedom)
-        return bool(fisher.ppf(1 - self.level, len(gone), freedom) < F)
+        rest = float(triangle(self.R[:, [*keep, count]])[-1, -1] ** 2)
+        F = (rest - self.full) / len(gone) / max(self.full / freedom, 1e-300)
+        return bool(fisher.sf(F, len(gone), freedom) < self.level)
 
 
-def wald(widths: Spread, values: Array, which: Sequence[int], most: float) -> tuple[float, float]:
-    """F of some values that could be zero, and its second degrees of freedom, `most` at most.
+def wald(widths: Spread, values: Array, which: Sequence[int]) -> float:
+    """P value of some values that could be zero: of b' S^-1 b under draws from the posterior of the noise.
 
-    For one value it is the square of value over stated deviation, which is made comparable with F at 5 %: stated
-    deviations are wide already where little tells how large the noise is.  The scores of several values tell their
-    covariance with less certainty than each variance (Hotelling 1931).
+    Each draw multiplies the covariance S; the scores that tell S have so many degrees of freedom (Hotelling 1931).
     """
-    m, freedom = len(which), min(most, float(np.median(widths.freedom[which])))
-    F = float(values @ np.linalg.solve(widths.stated[np.ix_(which, which)], values)) / m
-    F *= (float(student.ppf(0.5 + INTERVAL / 2, freedom)) / NORMAL) ** 2
-    if widths.scores is not None:
-        scores = float(np.median(widths.scores[which]))
-        F *= max(scores - m + 1, 1.0) / scores
-    return F, freedom
+    m, draws = len(which), widths.draws
+    assert draws is not None
+    square = float(values @ np.linalg.solve(widths.stated[np.ix_(which, which)], values))
+    scores, freedom = (max(float(np.median(own[which])), m + 1.0) for own in (draws.scores, draws.freedom))
+    F = square / m * (scores - m + 1) / scores / np.maximum(draws.ratios[which].mean(axis=0), 1e-12)
+    return float(np.mean(fisher.sf(F, m, freedom - m + 1)))
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:

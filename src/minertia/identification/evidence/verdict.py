@@ -11,7 +11,7 @@ import numpy as np
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import LeftOut
-from minertia.identification.evidence.parameters import ParameterEvidence
+from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, residuals_of
 from minertia.identification.evidence.setups import Suspicion
 from minertia.notebook import clipped
@@ -166,8 +166,8 @@ def _predicts_line(
 
 def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
     """How many values a model knows, and how well, in one line."""
-    own = [p.relative_deviation for p in parameters if p.kind != "fixed"]
-    known = [d for d in own if d <= at.POOR]
+    own = [p for p in parameters if p.kind != "fixed"]
+    known = [p.relative_deviation for p in own if p.kind != PRIOR and p.relative_deviation <= at.POOR]
     if not own:
         return "knows values: none was fitted"
     if not known:
@@ -244,8 +244,11 @@ def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
 
 
 def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
-    poor = [p for p in parameters if p.kind != "fixed" and p.relative_deviation > at.POOR]
-    return [f"{len(poor)} of {len(parameters)} values are known to no better than {_percent(at.POOR)}"] if poor else []
+    held = sum(p.kind == PRIOR for p in parameters)
+    poor = sum(p.kind not in ("fixed", PRIOR) and p.relative_deviation > at.POOR for p in parameters)
+    every = len(parameters)
+    found = [f"{poor} of {every} values are known to no better than {_percent(at.POOR)}"] if poor else []
+    return [*found, f"{held} of {every} values come from the prior rather than from the data"] if held else found
 
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:

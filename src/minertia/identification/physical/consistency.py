@@ -28,6 +28,7 @@ MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace
 BOUNDARY = 1e-3  # of the prior's distance from the boundary: closer than this is at it
 GAPS_ONLY = 1e-7  # weight of a prior that only fills what the data leave open
 UNKNOWN_EFFECT = 1e-4  # weight of zero for effects the prior does not know: nothing where the data show them
+EFFECT_ERROR, OFFSET_ERROR = 2.0, 4.0  # relative error of effects in a file over that of masses
 LIGHT = 1e-2  # of the usual mass of a link, for one that has none
 THIN = 1e-3  # of the sum of a body's principal second moments: smallest one of a prior
 POINT, BALL = 1e-3, 0.05  # m: a body smaller than the first is a point, for which a ball of the second stands
@@ -82,8 +83,7 @@ class PhysicalSpace:
             row = self._row(joint)
             known = len(self.effort) == len(self.model.rows) and row in self.model.rows  # not of rows of power
             usual = self.effort[self.model.rows.index(row)] if known else 0.1
-            part = 0.01 if symbol_of(self.model.standard[k]).startswith("OFF") else 0.1  # offsets are small
-            scale[k] = max(abs(float(self.x0[k])), part * usual, 1e-6)
+            scale[k] = max(abs(float(self.x0[k])), _effect_part(self.model.standard[k]) * usual, 1e-6)
         return scale
 
     def _row(self, joint: int) -> int | None:
@@ -104,6 +104,20 @@ class PhysicalSpace:
             if self.x0[k] == 0:
                 near[k] = UNKNOWN_EFFECT
         return near
+
+    @cached_property
+    def errors(self) -> Array:
+        """Error of each parameter of the prior at a relative error of 1 of its masses.
+
+        Friction and offsets change from day to day, so theirs is larger; of an effect that the prior does not know it
+        is some times the usual effort.
+        """
+        found = np.array(self.scales)
+        for k in self.effects:
+            name = self.model.standard[k]
+            known = OFFSET_ERROR if _is_offset(name) else EFFECT_ERROR
+            found[k] *= known if self.x0[k] != 0 else OFFSET_ERROR / _effect_part(name)
+        return found
 
     @cached_property
     def roots(self) -> dict[int, Array]:
@@ -183,6 +197,15 @@ class PhysicalSpace:
             eigenvalues = np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))
             found[f"link {link}"] = float(eigenvalues[0] / max(eigenvalues.sum(), 1e-300))
         return found | {self.model.standard[k]: float(x[k] / self.scales[k]) for k in self.nonnegative}
+
+
+def _effect_part(name: str) -> float:
+    """Usual part of an effect in the effort at unit speed or acceleration; offsets are small."""
+    return 0.01 if _is_offset(name) else 0.1
+
+
+def _is_offset(name: str) -> bool:
+    return symbol_of(name).startswith("OFF")
 
 
 def _root(ten: Array) -> Array:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import HERE, IDENTITY, Pose
+from minertia.arrays import Array
 from minertia.errors import DescriptionError
 from minertia.robot.description import FollowsSpec, LoopSpec
 from minertia.robot.mjcf.compile import Compiled
@@ -17,7 +17,6 @@ from minertia.robot.snap import axis_to_z, quaternion_to_matrix, snap_rotation
 from minertia.robot.xml_input import Element, number, numbers
 
 AXIS = " (axis)"  # end of the name of a second `connect`, on the axis of a cut joint that turns
-Array = NDArray[np.float64]
 
 
 class LoopReading:

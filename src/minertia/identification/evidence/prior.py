@@ -1,0 +1,72 @@
+"""Deviations of values that a prior holds: how far noise moves them, and how far the prior is off.
+
+A regularised fit has less variance than its data alone, and a bias that depends on how wrong the prior is.  That is
+told by the directions that the data do determine: the prior's relative error there is taken for its error everywhere
+(empirical Bayes, Morris 1983), and with it the mean square error of each value is stated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.estimators.estimate import Fit, Prior
+from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.problem.observation import Observation
+
+Array = NDArray[np.float64]
+USUAL = 0.25  # relative error of masses and inertias of a file
+BELIEF = 4.0  # directions that the data would have to determine to be believed as much
+RANGE = np.geomspace(0.01, 100.0, 241)  # relative errors that are looked at
+HELD = 0.5  # part of the prior's variance of a value that is left where the prior, not the data, gives it
+
+
+@dataclass(frozen=True)
+class HeldSpread:
+    """widths: deviations by noise and by the error of the prior.  by_prior: values that the prior gives.
+
+    relative_error: of the prior, as the data show it.
+    """
+
+    widths: Spread
+    by_prior: tuple[bool, ...]
+    relative_error: float
+
+
+def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
+    """Deviations of a fit with a prior, under correlated residuals."""
+    prior = fit.prior
+    assert prior is not None
+
+    def at(relative: float) -> Spread:
+        error = relative**2 * prior.rows @ prior.error @ prior.rows.T
+        return spread(problem, fit.beta, fit.sigma, prior.rows, error)
+
+    first = at(USUAL)
+    relative = prior_error(problem, fit.sigma, prior, float(np.median(first.inflation)) ** 2)
+    widths = at(relative)
+    alone = np.sqrt(np.diag(widths.white))
+    stated = widths.inflation * alone
+    # the truth is about the prior, so no value is off by more than it differs from that, and that from the truth
+    before = relative**2 * np.diag(prior.error)
+    most = np.sqrt(before + (fit.beta - prior.target) ** 2)
+    capped = replace(widths, inflation=np.minimum(stated, most) / alone)
+    return HeldSpread(capped, tuple((np.minimum(stated, most) ** 2 > HELD * before).tolist()), relative)
+
+
+def prior_error(problem: Observation, sigma: Array, prior: Prior, noise: float) -> float:
+    """Relative error s of a prior, most probable with what the data say of the directions that they determine.
+
+    Data less prediction of the prior have the variance s^2 l_i + noise in directions of their own; s^2 is expected
+    about USUAL^2, as from BELIEF directions (scaled inverse chi-square).  noise: power of the noise over that of white
+    noise of the same size.
+    """
+    R = problem.triangle(sigma)[:-1]
+    values, vectors = np.linalg.eigh(R[:, :-1] @ prior.error @ R[:, :-1].T)
+    square = (vectors.T @ (R[:, -1] - R[:, :-1] @ prior.target)) ** 2
+    variance = RANGE[:, None] ** 2 * np.maximum(values, 0.0) + max(noise, 1.0)
+    cost = np.sum(np.log(variance) + square / variance, axis=1)
+    cost = cost + BELIEF * (np.log(RANGE**2) + USUAL**2 / RANGE**2)
+    return float(RANGE[int(np.argmin(cost))])

@@ -1,0 +1,109 @@
+"""Values that a prior holds: their deviations contain what the prior is wrong by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
+from minertia.identification.evidence.prior import USUAL
+from minertia.identification.identify import Identification
+from minertia.identification.physical.consistency import physical_space
+from minertia.robot.inertia import from_pseudo_inertia, pseudo_inertia
+from minertia.robot.robot import Robot
+from tests.identification.coverage import forgotten
+from tests.identification.fits import fitted
+from tests.identification.motions import fourier_motion
+from tests.identification.noises import bundled
+from tests.random_robots import random_robot
+
+RATE, SAMPLES = 30.0, 180
+WEAK, WEAKEST = 0.15, 0.03  # amplitudes [rad, m]: some values are left to the prior, most of them
+
+
+def differing(robot: Robot, rng: np.random.Generator, part: float) -> Robot:
+    """A robot whose links and effects differ from those of the file by a part of their size, offsets altogether."""
+    links = []
+    for ten in robot.links:
+        assert ten is not None
+        half = np.linalg.cholesky(pseudo_inertia(list(ten))) @ (np.eye(4) + part / 2 * rng.normal(size=(4, 4)))
+        links.append(from_pseudo_inertia(half @ half.T))
+    effects = tuple(
+        {k: v * (1 + rng.normal()) if k == "OFF" else v * abs(1 + part * rng.normal()) for k, v in own.items()}
+        for own in robot.effects
+    )
+    return replace(robot, links=tuple(links), effects=effects)
+
+
+def planted(
+    file: Robot, draw: int, size: float, part: float = 0.25, **choices: object
+) -> tuple[Identification, Mapping[str, float]]:
+    """The fit of a robot that differs from its file in a weakly exciting motion, and the true values."""
+    rng = np.random.default_rng([draw, file.n])
+    truth = differing(file, rng, part)
+    motion = fourier_motion(truth, SAMPLES, draw, duration=SAMPLES / RATE, size=size)
+    noise = 0.03 * np.sqrt(np.mean(motion.tau**2, axis=0)) * forgotten(rng, motion.tau.shape, 0.1, RATE)
+    found = fitted(file, [replace(motion, tau=motion.tau + noise)], **choices)
+    names, values = truth.columns(True, True), truth.parameter_vector(True, True).tolist()
+    true = found.linear.values(dict(zip(names, values, strict=True)))
+    return found, dict(zip(found.linear.names, true.tolist(), strict=True))
+
+
+def errors(files: list[Robot], draws: int, size: float, **choices: object) -> np.ndarray:
+    """Errors of all values in stated deviations."""
+    every = [planted(file, draw, size, **choices) for file in files for draw in range(draws)]
+    return np.array([abs(p.value - true[p.name]) / p.deviation for found, true in every for p in found.parameters])
+
+
+STRONG = {"estimator": "physical", "prior": "robot", "options": {"weight": 30.0}}
+
+
+def test_the_truth_is_within_two_deviations_of_values_that_a_wrong_file_holds():
+    """With the curvature of the cost and the pull beyond noise two thirds were, and a sixth was beyond five."""
+    found = errors([random_robot(1, n=3), random_robot(11, n=2)], 4, WEAKEST, **STRONG)
+    assert np.mean(found < 2) > 0.9 and np.mean(found > 5) == 0
+
+
+def test_a_value_that_the_prior_gives_is_called_so_and_is_as_uncertain_as_the_prior():
+    file = random_robot(1, n=3)
+    found, _ = planted(file, 0, WEAKEST, **STRONG)
+    held = [p for p in found.parameters if p.kind == PRIOR]
+    size = dict(zip(found.linear.names, np.abs(found.linear.nominal()), strict=True))
+    assert len(held) > 5
+    assert all(p.deviation > 0.2 * USUAL * size[p.name] for p in held)
+    assert f"{len(held)} of {len(found.parameters)} values come from the prior rather than from the data" in str(found)
+    assert all(p.interval[0] < p.value < p.interval[1] for p in held)
+
+
+def test_no_value_is_less_certain_than_its_prior():
+    """Data that say nothing make no deviation of a thousand times the body's own size."""
+    found, _ = planted(random_robot(1, n=3), 0, WEAKEST, **STRONG)
+    space = physical_space(found.linear, None, {}, found.observation.effort_rms)
+    size = dict(zip(found.linear.names, np.linalg.norm(found.linear.K * space.scales, axis=1), strict=True))
+    assert all(p.deviation < 2 * size[p.name] for p in found.parameters)
+
+
+def test_data_that_excite_everything_need_no_prior():
+    """Deviations are those of plain least squares, and no value is called the prior's."""
+    file = random_robot(1, n=3)
+    held, _ = planted(file, 0, 0.7, estimator="physical")
+    plain, _ = planted(file, 0, 0.7)
+    pairs: list[tuple[ParameterEvidence, ParameterEvidence]] = list(zip(held.parameters, plain.parameters, strict=True))
+    assert all(p.kind != PRIOR for p, _ in pairs)
+    assert np.median([abs(p.deviation / q.deviation - 1) for p, q in pairs]) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [0.1, 0.25, 0.5])
+@pytest.mark.parametrize(
+    "choices", [STRONG, {"estimator": "physical", "prior": "robot"}, {"estimator": "ridge", "prior": "robot"}]
+)
+def test_two_deviations_hold_the_truth_however_wrong_the_file_is(part, choices):
+    files = [random_robot(5, n=4), random_robot(1, n=3), random_robot(13, n=5), bundled("scara", 2)]
+    for size in (WEAK, WEAKEST):
+        found = errors(files, 3, size, part=part, **choices)
+        print(part, choices, size, f"{np.mean(found < 2):.3f}", f"{np.mean(found > 5):.4f}")
+        assert np.mean(found < 2) > 0.92 and np.mean(found > 5) < 0.005
