@@ -34,8 +34,8 @@ from minertia.fleet.record import EvidenceRecord, rows_table, table_bytes
 from minertia.fleet.robot_type import RobotType
 from minertia.fleet.sources import find_logs
 from minertia.fleet.store import GROUP
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.signals.options import Filter
 from minertia.robot.read import read_robot
 
 ARM, RATE, CUTOFF, KEPT_HZ = "puma560_physical", 1000.0, 10.0, 50.0

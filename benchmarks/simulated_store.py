@@ -16,8 +16,8 @@ from minertia.fleet.index import IndexRow
 from minertia.fleet.record import EvidenceRecord, arithmetic
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_type import RECORD_VERSION, RobotType
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.signals.options import Filter
 from minertia.robot.read import read_robot
 from minertia.version import __version__
 

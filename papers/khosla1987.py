@@ -10,7 +10,8 @@ import numpy as np
 from minertia.base.derive import base_parameters
 from minertia.identification.evidence.significance import contributions
 from minertia.identification.identify import solve
-from minertia.identification.signals.filtering import DERIVATIVES, Filter
+from minertia.identification.signals.filtering import DERIVATIVES
+from minertia.identification.signals.options import Filter
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot

@@ -15,7 +15,8 @@ from minertia.codegen.compiled import program
 from minertia.codegen.generate import generate
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.estimators.recursive import OnlineState
-from minertia.identification.signals.filtering import DERIVATIVES, Filter
+from minertia.identification.signals.filtering import DERIVATIVES
+from minertia.identification.signals.options import Filter
 from minertia.robot.inertia import symmetric
 from papers.khosla_arm import A1, A2, D4, ESTIMATED, TWISTS, arm, bodies
 from papers.khosla_runs import PERIOD

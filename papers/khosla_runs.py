@@ -15,7 +15,8 @@ from minertia.excitation.fourier import Fourier
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.identify import Identification, identify
-from minertia.identification.signals.filtering import DERIVATIVES, Filter
+from minertia.identification.signals.filtering import DERIVATIVES
+from minertia.identification.signals.options import Filter
 from minertia.robot.robot import Robot
 from minertia.simulation.control_model import ControlModel, control_model
 from minertia.simulation.measured import Moving

@@ -13,7 +13,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.excitation.transfer import Transfer
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.online.levels import WatchLevels, WatchOptions
 from minertia.identification.online.levels_file import levels_text

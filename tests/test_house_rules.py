@@ -27,7 +27,7 @@ ROOT = SRC.parent.parent
 LAYERS = (
     *("version", "lazy", "renamed", "arrays", "errors", "documents", "memory", "extras"),
     *("digests", "seals", "drafts", "files", "made_of"),
-    *("notebook", "tables", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
+    *("notebook", "tables", "schema", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli"),
     *("options", "watch", "__main__"),
 )
@@ -270,8 +270,8 @@ def test_classes_are_nouns_and_functions_verbs_or_the_quantity_that_they_return(
         "motion_limits",
         "significance",
     }
-    verbs = {"audit", "build", "calibrate", "check", "compare", "compile", "draft", "excite", "generate", "identify", "judge",
-             "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn", "watch",
+    verbs = {"audit", "build", "calibrate", "check", "compare", "compile", "draft", "excite", "generate", "identify",
+             "judge", "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn", "watch",
              "filter", "repair", "save"}  # fmt: skip
     for space in SPACES:
         for name, value in public(space).items():

@@ -52,8 +52,8 @@ def test_odd_values_get_a_sentence(name: str, given: dict[str, Any], said: str) 
 
 LIMITS: dict[str, Any] = {"names": ("a",), "lower": [-1], "upper": [1], "velocity": [1], "acceleration": [1]}
 KINDS: list[tuple[str, dict[str, Any], str]] = [
-    *(("Filter", {"cutoff_hz": v}, "cutoff_hz of Filter must be a number or None, not") for v in ("8", [8], 10**400)),
-    *(("Filter", {"order": v}, "order of Filter must be a whole number, not") for v in (None, 2.5, "4", NAN, True)),
+    *(("Filter", {"cutoff_hz": v}, "cutoff_hz of Filter must be a number from") for v in ("8", [8], 10**400)),
+    *(("Filter", {"order": v}, "order of Filter must be a whole number from") for v in (None, 2.5, "4", NAN, True)),
     ("Fourier", {"duration": "10"}, "duration of Fourier must be a number, not '10'"),
     ("MotionSearch", {"starts": "many"}, "starts of MotionSearch must be a whole number, not 'many'"),
     ("Optimality", {"rotors": "no"}, "rotors of Optimality must be True or False, not 'no'"),
@@ -69,7 +69,7 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
         for v in ("x", [0, 0], [NAN], [-INF])
     ),
     ("MotionLimits", LIMITS | {"effort_margin": "x"}, "effort_margin of MotionLimits must be a number, not 'x'"),
-    ("Drive", {"gains": [1, "a"]}, "gains of a drive must be numbers"),
+    ("Drive", {"gains": [1, "a"]}, "gains of Drive must be a list of numbers"),
     ("Recording", {"t": "abc", "q": [[0]], "tau": None}, "str is no array of numbers"),
     ("Recording", {"t": [0, 1], "q": None, "tau": None}, "needs positions q"),
 ]

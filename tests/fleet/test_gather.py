@@ -14,11 +14,12 @@ from minertia.fleet import gather
 from minertia.fleet.gather import Gathered, gathered
 from minertia.fleet.record import record_of, records_of, rows_table
 from minertia.fleet.robot_type import RobotType
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.signals.filtering import Filter, low_pass, prepared
+from minertia.identification.signals.filtering import low_pass, prepared
+from minertia.identification.signals.options import Filter
 from minertia.robot.read import read_robot
 from tests.arm import ARM, simulated
 

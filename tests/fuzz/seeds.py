@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from minertia.identification.model import model_text
-from minertia.identification.signals.filtering import Filter, prepared
+from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.options import Filter
 from minertia.robot.read import read_robot
 from tests.identification.fits import fitted
 from tests.identification.logs import motion, recorded, table

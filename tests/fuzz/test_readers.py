@@ -20,9 +20,9 @@ from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import recorded_campaign
-from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import read_columns
 from minertia.identification.logs.header import read_to_audit
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression

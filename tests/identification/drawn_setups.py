@@ -18,7 +18,7 @@ from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.options import Filter
 from minertia.robot.inertia import from_com, to_com
 from minertia.robot.joint import Joint
 from minertia.robot.read import read_robot

@@ -14,8 +14,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, build_problem, identify, solve
 from minertia.identification.loads.load import Load
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.robot.read import read_robot
 from tests.identification.fits import USUAL, part_left, unseen_part
 from tests.identification.logs import table, write_csv

@@ -11,7 +11,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.errors import RecordingError
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, open_log, read_recording
 
 bags = pytest.importorskip("rosbags.rosbag2")

@@ -12,7 +12,7 @@ import minertia
 from minertia import read_robot
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error

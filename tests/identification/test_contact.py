@@ -10,7 +10,7 @@ import pytest
 
 import minertia
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.contact import pushed, pushed_rows, told_times, usual_rest

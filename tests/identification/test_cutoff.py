@@ -11,8 +11,7 @@ import pytest
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import identify
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.spectrum import chosen_cutoff, quiet_frequency
 from minertia.robot.read import read_robot
 from tests.identification.fits import USUAL

@@ -12,8 +12,7 @@ import minertia
 from minertia import read_robot
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
@@ -137,7 +136,7 @@ def test_a_campaign_file_reads_two_encoders_and_gear_ratios(tmp_path: Path) -> N
     [
         (ElasticJoints(joints=(1, 2)), "on which side it was measured"),
         (ElasticJoints(joints=(3,), encoder="motor"), "3"),
-        (ElasticJoints(joints=("j1", 1), encoder="motor"), "named twice"),
+        (ElasticJoints(joints=("j1", 1), encoder="motor"), "each one once"),
         (ElasticJoints(joints=(1, 2), stiffness=(100.0,), encoder="motor"), "2 joints are elastic"),
     ],
 )

@@ -9,8 +9,7 @@ import pytest
 import minertia
 from minertia import read_robot
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.elasticity import elasticity_notes
 from minertia.identification.closed_loop.fit import output_error

@@ -13,13 +13,15 @@ from minertia.errors import FilterError, MinertiaError, UnknownName
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import build_problem
 from minertia.identification.problem.rows import RowMaker
-from minertia.identification.signals.filtering import EQUATIONS, Motion, half_length, prepared
+from minertia.identification.signals.filtering import Motion, half_length, prepared
 from minertia.options import Filter
+from minertia.schema import option_of
 from tests.identification.logs import motion, table, write_csv
 from tests.identification.motions import fourier_motion
 from tests.random_robots import random_robot
 
 RATE, SECONDS = 500.0, 8.0
+EQUATIONS = option_of(Filter, "equations").names
 
 
 def _robot(seed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import fields, replace
 from pathlib import Path
@@ -12,8 +13,7 @@ import pytest
 import minertia as mi
 from minertia import Campaign
 from minertia.errors import MinertiaError, OldName, UnknownName
-from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, named_estimator
-from minertia.identification.estimators.options import RANGES
+from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options, named_estimator
 from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.estimators.total import EXACT
 from minertia.identification.problem.linear import linear_model
@@ -254,8 +254,10 @@ def test_online_state_forgets_and_says_when_it_is_not_ready():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_option_has_its_range(name):
     """Else a file refuses what Python takes, and nothing checks the number."""
-    options = {f.name for f in fields(type(named_estimator(name))) if f.init}
-    assert options <= {*RANGES, "kind", "prior", "fixed"}
+    fields_ = {f.name for f in fields(type(named_estimator(name))) if f.init}
+    declared = estimator_options(name)
+    assert fields_ - {one.name for one in declared} <= {"prior", "fixed"}
+    assert all(one.help and (one.choices or one.high < math.inf) for one in declared)
 
 
 def test_constants_and_signs_are_exact():

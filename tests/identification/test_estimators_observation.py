@@ -14,7 +14,8 @@ from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import with_fixed
-from minertia.identification.signals.filtering import Filter, Motion
+from minertia.identification.signals.filtering import Motion
+from minertia.identification.signals.options import Filter
 from minertia.robot.effects import EFFECTS
 from minertia.robot.read import read_robot
 from tests.every_effect import GAS

@@ -24,8 +24,9 @@ from minertia.identification.evidence.verdict import Verdict, verdict
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.signals.evaluation import Evaluation, evaluated_at, evaluation_times
-from minertia.identification.signals.filtering import Filter, prepared
+from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
+from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.robot.read import read_robot
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy, part

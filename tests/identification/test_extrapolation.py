@@ -13,8 +13,7 @@ from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.evidence.extrapolation import Reach, fitted_reach, remarks, unknown_part
 from minertia.identification.identify import identify
 from minertia.identification.model_file import read_model, write_model
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.validate import validate
 from minertia.robot.read import read_robot
 from tests.identification.fits import USUAL, fitted

@@ -12,7 +12,7 @@ import minertia
 from minertia.algebra.vec3 import HERE
 from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
@@ -92,7 +92,7 @@ def test_files_state_a_floor(tmp_path: Path) -> None:
     file.write_text(text)
     assert read_campaign(file).floor == Floor(("tip",), -0.02, "?", 5000)
     file.write_text(text.replace("5000", "-1"))
-    with pytest.raises(MinertiaError, match="stiffness of a floor is a number from 100"):
+    with pytest.raises(MinertiaError, match="floor.stiffness.: this must be a number from 100"):
         read_campaign(file)
 
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_a_floor_is_refused() -> None:
         loop_model(replace(CAMPAIGN, floor=Floor(("nose",))), 1 / RATE)
     with pytest.raises(CampaignError, match="midpoint rule alone"):
         loop_model(replace(CAMPAIGN, command=Command(**GAINS, integrator="euler", step=0.001)), 1 / RATE)
-    with pytest.raises(MinertiaError, match="touches names links or frames"):
+    with pytest.raises(MinertiaError, match="touches of Floor must be a list of texts"):
         Floor(3)  # type: ignore[arg-type]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
 from minertia.identification.campaigns.law_audit import fitted_law, law_findings
+from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.logs.recording import Recording

@@ -11,8 +11,7 @@ from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.identify import identify
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import nearest_body
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.payload import identify_gains, identify_payload
 from minertia.identification.problem.terms import robot_effects
 from minertia.robot.inertia import from_com, impossible, symmetric

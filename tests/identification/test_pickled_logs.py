@@ -14,7 +14,7 @@ import pytest
 
 from minertia import read_robot
 from minertia.errors import RecordingError
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.pickled import PickleError, named_arrays, unpickled
 from minertia.identification.logs.readers import column_names, read_recording
 

@@ -12,7 +12,7 @@ import pytest
 import minertia
 from minertia.errors import CampaignError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.logs import LoopLog, made_log

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from minertia.errors import MinertiaError, RecordingError
 from minertia.identification.audits.audit import audit
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.drive import Drive
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.repair import repaired
-from minertia.identification.signals.filtering import Filter, prepared
+from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.options import Filter
 from tests.fuzz.guard import assert_reads_or_says
 from tests.identification.logs import chain, motion, table, write_csv
 
@@ -104,7 +104,7 @@ def test_columns_that_do_not_exist(tmp_path: Path):
         read_recording(path, ROBOT, ColumnMap(q=("q1",)))
     with pytest.raises(RecordingError, match="is not a template"):
         read_recording(path, ROBOT, ColumnMap(q="q{k}"))
-    with pytest.raises(MinertiaError, match="there is no unit of effort called 'Amps'"):
+    with pytest.raises(MinertiaError, match="effort_unit of ColumnMap must be .* not 'Amps'"):
         ColumnMap(effort_unit="Amps")
 
 

@@ -12,7 +12,7 @@ from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns import long_logs
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import prepare_campaign
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import iter_blocks, read_recording
 from tests.arm import recorded_arm
 from tests.identification.logs import chain, motion, table, write_csv
@@ -67,7 +67,7 @@ def test_without_pyarrow_the_sentence_is_the_same(torn, monkeypatch):
 @pytest.mark.parametrize("rows", [100, 200_000])
 @pytest.mark.parametrize("delay", [0.0, 0.02])
 def test_dropped_and_counted(torn, rows, delay):
-    from minertia.identification.logs.drive import Drive
+    from minertia.identification.logs.options import Drive
     from minertia.identification.logs.recording import joined
 
     whole = motion(2)

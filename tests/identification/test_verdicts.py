@@ -11,7 +11,7 @@ from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import Identification, identify
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.options import Filter
 from tests.identification.otherwise import OTHER_FAULTS, other_right, other_robots, other_wrong
 from tests.identification.simulated import (
     FAULTS,

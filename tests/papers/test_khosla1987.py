@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from minertia.base.derive import base_parameters
-from minertia.identification.signals.filtering import DERIVATIVES, Filter
+from minertia.identification.signals.filtering import DERIVATIVES
+from minertia.identification.signals.options import Filter
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot
 

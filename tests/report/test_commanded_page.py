@@ -10,7 +10,7 @@ import pytest
 
 import minertia
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.validate import predict_logs

@@ -17,8 +17,7 @@ import pytest
 import minertia
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.closed_loop.actuators import motor_name, to_isaac_lab, to_position_mjcf
 from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.model import IdentifiedModel

@@ -12,8 +12,7 @@ import minertia
 from minertia import Robot, read_robot
 from minertia.excitation.limits import motion_limits
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.simulate import simulated

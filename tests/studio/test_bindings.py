@@ -328,7 +328,7 @@ def test_a_proposal_keeps_what_is_stated(by_hand):
 def test_a_campaign_of_commands_is_checked_and_identified(tmp_path):
     """As the command line does, with the tables that the studio does not show."""
     from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.campaigns.command import Command
+    from minertia.identification.campaigns.options import Command
 
     for seed, name in enumerate(("run.csv", "other.csv")):
         log = recorded(Campaign(ARM, command=Command(**GAINS), links="physical"), seed=seed)

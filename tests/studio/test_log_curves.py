@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.options import Filter
 from minertia.report.numbers import POINTS
 from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves, part_of
 

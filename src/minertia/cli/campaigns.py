@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, Hold, complete_robot, finite, option, read_given, with_held
+from minertia.cli.options import Gravity, Hold, complete_robot, declared, finite, option, read_given, with_held
 from minertia.cli.terminal import say_notes
 from minertia.errors import InputError
+from minertia.identification.campaigns.options import CampaignOptions
+from minertia.identification.logs.options import ColumnMap
+from minertia.schema import option_of, options
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.prepare import PreparedLog
-    from minertia.identification.logs.columns import ColumnMap
     from minertia.identification.model import IdentifiedModel
 
 # options that take all values up to the next option
@@ -40,8 +42,8 @@ class GreedyCommand(typer.core.TyperCommand):
         for given in self.params:
             words = WORD_LISTS.get(given.name or "")
             text: str | None = getattr(given, "help", None)
-            if words is not None and text is not None and ": " not in text:
-                given.help = f"{text.removesuffix('.')}: {', '.join(words())}."  # type: ignore[attr-defined]
+            if words is not None and text is not None and (known := ", ".join(words())) not in text:
+                given.help = f"{text.removesuffix('.')}. Known: {known}."  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -105,20 +107,12 @@ Columns = Annotated[
 ]
 
 
-DropTorn = Annotated[
-    bool,
-    typer.Option("--drop-torn", help="Leave out rows of logs that are cut short or no numbers; counted."),
-]
-
-
-Topic = Annotated[
-    str | None,
-    option("topic", "TOPIC", "Topic of a bag's joint states; default: the one that has the robot's joints."),
-]
+DropTorn = declared(option_of(ColumnMap, "drop_torn"))
+Topic = declared(option_of(ColumnMap, "topic"))
 
 
 @dataclass(frozen=True)
-class CampaignOption:
+class CommandOption:
     """An option of the command line that stands over a campaign: its type, and how its value changes the campaign."""
 
     annotation: Any
@@ -166,84 +160,52 @@ def _prior(campaign: Campaign, name: str) -> Campaign:
     return replace(campaign, prior=name if name == "robot" else path)
 
 
-# in the order in which they change a campaign; each is one row here and one field of `Campaign` or of a value that it
-# has: `Filter`, `Repairs`, `Evaluation`, `ColumnMap`
-CAMPAIGN_OPTIONS: dict[str, CampaignOption] = {
-    "hold": CampaignOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
-    "validate": CampaignOption(
+def _rate(campaign: Campaign, hz: float) -> Campaign:
+    return replace(campaign, filter=replace(campaign.filter, rate_hz=hz, parallel_hz=None))
+
+
+# options whose text on a command line is no value yet, or which change more than their own
+CHANGES: dict[str, Callable[[Campaign, Any], Campaign]] = {
+    "estimator": _estimator, "effects": _effects, "prior": _prior, "fix": _fix, "joints": _joints, "rate": _rate,
+}  # fmt: skip
+
+
+def _declared_options() -> dict[str, CommandOption]:
+    """Every option of a campaign that is declared with a name on command lines."""
+    found = {}
+    for one in options(CampaignOptions):
+        record = one.kind.record
+        for inner in (one,) if record is None else options(record):
+            if inner.command:
+                change = CHANGES.get(inner.command, _setter(inner.name, one.name if record is not None else None))
+                default = False if inner.kind.scalars == {"flag"} else None
+                found[inner.command.replace("-", "_")] = CommandOption(declared(inner), change, default)
+    return found
+
+
+def _setter(name: str, part: str | None) -> Callable[[Campaign, Any], Campaign]:
+    """How a value changes a campaign, or a part of it."""
+
+    def change(campaign: Campaign, value: Any) -> Campaign:
+        if part is None:
+            return replace(campaign, **{name: value})
+        return replace(campaign, **{part: replace(getattr(campaign, part), **{name: value})})
+
+    return change
+
+
+# in the order in which they change a campaign
+CAMPAIGN_OPTIONS: dict[str, CommandOption] = {
+    "hold": CommandOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
+    "gravity": CommandOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
+    "validate": CommandOption(
         Annotated[list[str] | None, option("validate", "LOG...", "Logs that are only predicted.")],
         lambda campaign, logs: replace(campaign, validate=logs),
     ),
-    "estimator": CampaignOption(
-        Annotated[
-            str | None,
-            option("estimator", "E", "How the values are fitted (usually auto)."),
-        ],
-        _estimator,
+    "physical": CommandOption(
+        Annotated[bool, typer.Option("--physical", help="Only physically consistent values.")], _physical, False
     ),
-    "effects": CampaignOption(
-        Annotated[
-            str | None,
-            option(
-                "effects",
-                "A,B,...",
-                "Effects of the joints, chosen by cross-validation unless told; none, FC3 (on one joint), or words.",
-            ),
-        ],
-        _effects,
-    ),
-    "physical": CampaignOption(
-        Annotated[bool, typer.Option("--physical", help="Only values that a real robot can have.")], _physical, False
-    ),
-    "prior": CampaignOption(
-        Annotated[
-            str | None,
-            option(
-                "prior",
-                "FILE|robot",
-                "What ridge and physical are drawn to: the robot file's own parameters, or another robot or model.",
-            ),
-        ],
-        _prior,
-    ),
-    "fix": CampaignOption(
-        Annotated[list[str] | None, option("fix", "NAME=VALUE...", "Known parameters, not fitted.")], _fix
-    ),
-    "parameters": CampaignOption(
-        Annotated[
-            str | None,
-            option("parameters", "SET", "The set that is fitted: base (usual), or mlc, minimal linear combinations."),
-        ],
-        lambda campaign, name: replace(campaign, parameters=name),
-    ),
-    "joints": CampaignOption(
-        Annotated[list[str] | None, option("joints", "J...", "Joints to identify: names, or numbers from 1.")],
-        _joints,
-    ),
-    "gravity": CampaignOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
-    "cutoff": CampaignOption(
-        Annotated[float | None, option("cutoff", "HZ", "Low-pass on positions.", callback=finite)],
-        lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, cutoff_hz=hz)),
-    ),
-    "rate": CampaignOption(
-        Annotated[float | None, option("rate", "HZ", "Rate after decimation.", callback=finite)],
-        lambda campaign, hz: replace(campaign, filter=replace(campaign.filter, rate_hz=hz, parallel_hz=None)),
-    ),
-    "equations": CampaignOption(
-        Annotated[
-            str | None,
-            option(
-                "equations",
-                "KIND",
-                "Rows that are fitted: torque (usual), or momentum or power, without accelerations.",
-            ),
-        ],
-        lambda campaign, kind: replace(campaign, filter=replace(campaign.filter, equations=kind)),
-    ),
-    "drop_torn": CampaignOption(
-        DropTorn, lambda campaign, wanted: campaign.without_torn_rows() if wanted else campaign, False
-    ),
-    "topic": CampaignOption(Topic, lambda campaign, topic: campaign.on_topic(topic)),
+    **_declared_options(),
 }
 ESTIMATION = ("estimator", "physical", "prior")  # options that only a fit has a use for
 GIVEN = {"robot_and_logs": RobotAndLogs, "campaign": CampaignFile, "data": Data, "columns": Columns}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from minertia.schema import Option
+
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
 
@@ -56,6 +58,24 @@ def small_angle(value: float | None) -> float | None:
 def option(name: str, metavar: str, text: str, **more: Any) -> Any:
     """An option whose default, if it has one, its text tells."""
     return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
+
+
+def declared(one: Option) -> Any:
+    """The type of a command's option as it is declared, to be None (of a flag: False) where it is not given."""
+    flag = f"--{one.command or one.name.replace('_', '-')}"
+    kinds, name = one.kind.scalars, one.name.upper().replace("_", "-")
+    unit = f" [{one.unit}]" if one.unit else ""
+    otherwise = f"; default: {one.otherwise.replace('`', '')}" if one.otherwise else ""
+    text = f"{one.sentence.removesuffix('.').replace('`', '')}{unit}{otherwise}."
+    if kinds == {"flag"}:
+        return Annotated[bool, typer.Option(flag, help=text)]
+    if one.kind.is_mapping:
+        return Annotated[list[str] | None, option(flag[2:], "NAME=VALUE...", text)]
+    if one.kind.depths == {1}:
+        return Annotated[list[str] | None, option(flag[2:], f"{name}...", text)]
+    number = int if kinds == {"whole"} else float if "number" in kinds else str
+    metavar = "|".join(one.names) if one.choices else one.unit.upper() if number is float and one.unit else name
+    return Annotated[number | None, option(flag[2:], metavar, text)]
 
 
 RobotName = Annotated[

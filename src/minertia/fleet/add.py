@@ -25,7 +25,8 @@ from minertia.fleet.record import day_of, record_of
 from minertia.fleet.robot_type import RobotType
 from minertia.fleet.sources import LogContent, LogSource, opened
 from minertia.fleet.store import EVIDENCE, EvidenceStore, day_name
-from minertia.identification.logs.columns import MARKS, ColumnMap
+from minertia.identification.logs.columns import MARKS
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, iter_blocks
 from minertia.identification.logs.recording import Recording
 from minertia.memory import keep_freed_memory

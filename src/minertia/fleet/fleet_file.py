@@ -15,12 +15,13 @@ from minertia.files import is_file
 from minertia.fleet.columns import TEMPERATURE
 from minertia.fleet.places import is_remote
 from minertia.fleet.robot_type import REST, RobotType
-from minertia.identification.campaigns.read import parse_filter
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.signals.options import Filter
 from minertia.notebook import plural
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
+from minertia.schema import read
 from minertia.tables import load_toml, shown
 
 FORMAT = 1
@@ -114,7 +115,7 @@ class _FleetReader:
         warmth = table.number("temperature", TEMPERATURE)
         rest = table.number("rest", REST, at_least=0.0)
         zone = table.text("zone") or self.top.text("zone") or "UTC"
-        columns, plan = parse_columns(table.table("columns"), table.table("drive")), parse_filter(table.table("filter"))
+        columns, plan = parse_columns(table.table("columns"), table.table("drive")), read(table.table("filter"), Filter)
         try:
             return RobotType(name, robot, columns, plan, self._robot(table, "reference"), warmth, rest, zone)
         except MinertiaError as err:

@@ -22,7 +22,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.intervals import NORMAL
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel, linear_model
-from minertia.identification.problem.terms import Wanted
+from minertia.identification.problem.terms import Wanted, at_joints
 from minertia.identification.remembered import relation_of
 from minertia.robot.effects import BY_SYMBOL
 
@@ -68,11 +68,11 @@ def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedMode
 
 def _effects(stored: StoredType, fit: FleetFit) -> list[Wanted]:
     """The effects of a fit as models ask for them."""
-    numbers = [j + 1 for j in stored.type.robot.independent]
+    robot = stored.type.robot
     found: list[Wanted] = ["IA", *(symbol for symbol in DAY if symbol in fit.symbols)]
     for column in own_columns(stored.type.temperature):
         if column.symbol in fit.symbols and column.symbol not in DAY:
-            found.append({"kind": column.symbol, "joints": numbers, "tag": column.tag, **column.constants})
+            found.append(at_joints(robot, column.symbol, robot.independent, column.constants, column.tag))
     return found
 
 

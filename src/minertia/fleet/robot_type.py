@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from minertia.errors import MinertiaError
 from minertia.fleet.columns import TEMPERATURE, ColumnSet, column_set, digest_of, kinematics_text
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.signals.filtering import EDGE, OVERSAMPLING, Filter
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.signals.filtering import EDGE, OVERSAMPLING
+from minertia.identification.signals.options import Filter
 from minertia.notebook import clipped
 from minertia.robot.robot import Robot
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from minertia.errors import InputError, expected
-from minertia.identification.campaigns.campaign import Campaign, Effects, LogLike
+from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.kind import Problem
 from minertia.identification.kinds import kind_of
+from minertia.identification.problem.terms import Wanted
 from minertia.identification.result import Identification
 from minertia.robot.robot import Robot
 from minertia.threads import one_thread
@@ -58,7 +59,7 @@ def identify(
     logs: LogLike | Sequence[LogLike] = (),
     *,
     validate: LogLike | Sequence[LogLike] = (),
-    effects: Effects | Sequence[str] | None = None,
+    effects: str | Sequence[Wanted] | None = None,
     estimator: str | Estimator | None = None,
     fix: Mapping[str, float] | None = None,
     joints: Sequence[str | int] | None = None,

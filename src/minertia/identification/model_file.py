@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from minertia.errors import DescriptionError, expect_path, expected
 from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, model_text
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
+from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
 from minertia.made_of import read_made_of
 from minertia.robot.identified import check_format, nominal_robot
 from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
+from minertia.robot.robot import Robot
 
 KIND = MODEL
 ROUNDING = 1e-6  # of eigenvalues of correlations
@@ -65,7 +68,8 @@ def read_model(path: str | Path) -> IdentifiedModel:
 
 def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     robot = nominal_robot(document, str(path), ReadOptions())
-    effects = [*_without_twins(document["effects"]["own"]), *document["effects"]["terms"]]
+    terms = [_effect(robot, term) for term in document["effects"]["terms"]]
+    effects: list[Wanted] = [*_without_twins(document["effects"]["own"]), *terms]
     method = str(document.get("method", "closed-form"))
     linear = linear_model(robot, effects, joints=document["joints"], method=method)
     unknowns = document["unknowns"]
@@ -105,6 +109,13 @@ def _is_covariance(C: NDArray[np.float64]) -> bool:
     with np.errstate(over="ignore"):
         scaled = C / size[:, None] / size
     return bool(np.isfinite(scaled).all()) and float(np.linalg.eigvalsh(scaled).min(initial=0.0)) > -ROUNDING
+
+
+def _effect(robot: Robot, term: Mapping[str, Any]) -> EffectSpec:
+    """An effect as `term_table` wrote it: its joints are numbers of the robot's joints."""
+    constants = {key: value for key, value in term.items() if key not in ("kind", "joints", "known", "tag")}
+    found = at_joints(robot, term["kind"], [int(j) - 1 for j in term["joints"]], constants, term.get("tag", ""))
+    return replace(found, known=bool(term.get("known", False)))
 
 
 def _without_twins(own: Sequence[str]) -> list[str]:

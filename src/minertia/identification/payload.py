@@ -18,8 +18,8 @@ from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
 from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.drive import ASSUMED, Drive
+from minertia.identification.logs.drive import ASSUMED, gain_uncertainty
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
@@ -85,7 +85,7 @@ def _identified_load(
 
 def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
     """Relative deviations of the gains of the efforts that are fitted; what a floating base feels has no gain."""
-    found = drive.gain_uncertainty()
+    found = gain_uncertainty(drive)
     if found is None:
         return None
     return np.concatenate([np.zeros(6 * linear.robot.is_floating), found])[list(linear.rows)]

@@ -12,7 +12,7 @@ import numpy as np
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.evidence.parameters import ParameterEvidence
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel
 from minertia.robot.inertia import impossible

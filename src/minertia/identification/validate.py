@@ -10,7 +10,7 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading, PredictedLog
 from minertia.identification.kinds import kind_of_model
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
 

@@ -15,8 +15,9 @@ from minertia.errors import InputError, RecordingError, ShapeError
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.loads.payload import Payload, payload_of
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.drive import gain_uncertainty
 from minertia.identification.logs.even import check_finite, even_rate
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
@@ -164,7 +165,7 @@ def _gain_deviation(model: IdentifiedModel | Robot) -> float:
     """Part by which the gains of the drives may be off, where efforts come from gains."""
     if not isinstance(model, IdentifiedModel):
         return 0.0
-    found = campaign_like(model, ()).map.drive.gain_uncertainty()
+    found = gain_uncertainty(campaign_like(model, ()).map.drive)
     return 0.0 if found is None else float(np.sqrt(np.mean(np.square(found))))
 
 

@@ -15,6 +15,7 @@ from minertia.robot.references import referenced
 from minertia.robot.robot import Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
+BASES = ("fixed", "floating")
 LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
 
 
@@ -48,8 +49,8 @@ def read_robot(
     snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
     letters: whether lengths stay letters (their values are in `Robot.symbols`).
     """
-    if base not in (None, "fixed", "floating"):
-        raise UnknownName("kind of base", base, ("fixed", "floating"))
+    if base not in (None, *BASES):
+        raise UnknownName("kind of base", base, BASES)
     expect_path(name_or_path, "a robot")
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)

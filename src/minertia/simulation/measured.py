@@ -11,7 +11,8 @@ from scipy.signal import butter, sosfiltfilt
 from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import frozen
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.filtering import Filter, prepared
+from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.options import Filter
 from minertia.simulation.plant import PlantLog
 
 Array = NDArray[np.float64]

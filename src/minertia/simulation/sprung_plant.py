@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from minertia.dynamics.model import mass_matrix
 from minertia.errors import Infeasible
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, field_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from minertia.codegen.generate import TARGETS
 from minertia.codegen.programs import BUILDERS
 from minertia.excitation.options import CRITERIA
-from minertia.identification.campaigns.read import ESTIMATOR_KEYS, EVALUATION_KEYS, FILTER_KEYS
-from minertia.identification.logs.columns_file import COLUMN_KEYS, DRIVE_KEYS
+from minertia.identification.campaigns.read import TABLES, file_options
+from minertia.schema import UNKNOWN, Option
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 JobName = Annotated[str, Field(pattern=r"^[0-9]{4,6}-[a-z]{1,20}$")]
@@ -22,10 +22,15 @@ Revision = Annotated[str, Field(max_length=64)]  # of the project as the page kn
 Scalar = bool | int | FiniteFloat | Word
 Row = Annotated[list[Scalar], Field(max_length=2000)]
 Value = Scalar | Row | Annotated[list[Row], Field(max_length=100)] | None
-Table = Annotated[dict[Word, Value], Field(max_length=60)]
 Effect = Word | Annotated[dict[Word, Scalar | Row], Field(max_length=20)]
+Effects = Annotated[list[Effect], Field(max_length=60)]
+Named = Annotated[dict[Word, FiniteFloat | None], Field(max_length=500)]
+Table = Annotated[dict[Word, Value | Effects | Named], Field(max_length=60)]
 Positive = Annotated[FiniteFloat, Field(gt=0, le=1e6)]
 Keys = Annotated[list[Key], Field(max_length=200)]
+CHANGED = tuple(
+    name for name in TABLES if name not in ("", "logs")
+)  # tables of a campaign whose values requests change
 
 
 class Asked(BaseModel):
@@ -34,47 +39,45 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
 
-def _only(known: tuple[str, ...]) -> Any:
-    def check(table: dict[str, Any]) -> dict[str, Any]:
-        for name in table:
-            if name not in known:
-                raise ValueError(f"there is no '{name}' here; known: {', '.join(known)}")
-        return table
-
-    return check
-
-
-class ModelTable(Asked):
-    """Which effects are fitted, and which set of parameters; None takes a key away."""
-
-    effects: Annotated[list[Effect], Field(max_length=60)] | None = None
-    parameters: Literal["base", "mlc"] | None = None
-    prior: Literal["robot"] | None = None
-    fix: Annotated[dict[Word, FiniteFloat | None], Field(max_length=500)] | None = None
-
-
 class CampaignAsked(Asked):
     """Changes of a campaign: logs by key, and values of its tables with the file's own names.
 
     None takes a value away; what is not named stays as it is.
     """
 
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False, populate_by_name=True)
+    __pydantic_extra__: dict[str, Table] = Field(init=False)
+
     revision: Revision | None = None
     train: Keys = []
     unseen: Annotated[Keys, Field(alias="validate")] = []
     gravity: Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)] | None = None
-    columns: Table = {}
-    drive: Table = {}
-    filter: Table = {}
-    model: ModelTable = ModelTable()
-    estimator: Table = {}
-    evaluation: Table = {}
 
-    _columns = field_validator("columns")(_only(COLUMN_KEYS))
-    _drive = field_validator("drive")(_only(DRIVE_KEYS))
-    _filter = field_validator("filter")(_only(FILTER_KEYS))
-    _estimator = field_validator("estimator")(_only(ESTIMATOR_KEYS))
-    _evaluation = field_validator("evaluation")(_only(EVALUATION_KEYS))
+    @model_validator(mode="after")
+    def _declared(self) -> CampaignAsked:
+        """Refuse what no option of a campaign file is, or can be."""
+        for name, table in (self.__pydantic_extra__ or {}).items():
+            if name not in CHANGED:
+                raise ValueError(f"there is no table '{name}' here; known: {', '.join(CHANGED)}")
+            known = file_options()[name]
+            keys = {key: one for one in known.values() for key in one.keys}
+            for key, value in table.items():
+                if key not in keys:
+                    raise ValueError(f"there is no '{key}' here; known: {', '.join(keys)}")
+                if not _can_be(keys[key], value):
+                    raise ValueError(f"{name}.{key} must be {keys[key].must}")
+        return self
+
+
+def _can_be(one: Option, value: Any) -> bool:
+    """Whether a request may give an option a value: none, one that is not known yet, or one that it can have."""
+    if value is None or UNKNOWN in (value if isinstance(value, list) else [value]):
+        return True
+    if one.name == "prior":  # else the name of a file
+        return bool(value == "robot")
+    if one.kind.is_mapping:  # None takes a name away
+        return isinstance(value, dict) and one.fits({k: v for k, v in value.items() if v is not None})
+    return one.fits(value)
 
 
 class CampaignOf(Asked):

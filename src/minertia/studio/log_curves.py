@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from minertia.errors import MinertiaError
 from minertia.files import new_file
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.filtering import Filter, low_pass
+from minertia.identification.signals.filtering import low_pass, resolved
+from minertia.identification.signals.options import Filter
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 
 Array = NDArray[np.float64]
@@ -24,7 +25,7 @@ LARGEST = 200_000_000  # bytes of one log that are kept; of a longer one the pag
 def filtered_signals(recording: Recording, plan: Filter) -> tuple[float | None, dict[str, Array]]:
     """Cut-off [Hz] of the low-pass, stated or chosen, and positions and efforts through it; none where it fails."""
     try:
-        cutoff, rate = plan.resolved(recording).cutoff_hz, recording.rate_hz
+        cutoff, rate = resolved(plan, recording).cutoff_hz, recording.rate_hz
         if cutoff is None or not 0 < cutoff < 0.5 * rate:
             return None, {}
         found = {"q_filtered": low_pass(np.asarray(recording.q, float), cutoff, rate, plan.order)}

@@ -42,7 +42,6 @@ USES = ("train", "validate")
 # keys of [columns] that headers tell; the others say how a file is to be read, which its headers cannot
 MAPPED = ("t", "rate_hz", "time_unit", "q", "qd", "qdd", "effort", "command", "command_velocity", "motor", "angle",
           "length", "effort_unit")  # fmt: skip
-TABLES = ("columns", "drive", "filter", "model", "estimator", "evaluation")  # of a campaign that requests change
 ROBOT_ENDINGS = (".urdf", ".xml", ".mjcf", ".par", ".toml")
 LOG_ENDINGS = tuple(FORMATS)  # of all logs that a command reads
 MESH_ENDINGS = (".stl", ".obj", ".dae")  # what can be read of them; with a description that was dropped
@@ -265,9 +264,7 @@ class Project:
         """
         with self._changing(revision):
             before = self._before()
-            changes: dict[str, Any] = {name: asked[name] for name in TABLES if asked.get(name)}
-            if "gravity" in asked:
-                changes["gravity"] = asked["gravity"]
+            changes = {name: value for name, value in asked.items() if name not in USES and value != {}}
             logs = {use: self._entries(before, use, asked[use]) for use in USES if use in asked}
             self._edit({**self._start(before), **({"logs": logs} if logs else {}), **changes})
 

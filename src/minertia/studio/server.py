@@ -24,8 +24,8 @@ from starlette.requests import ClientDisconnect
 
 from minertia.documents import DocumentError, json_document
 from minertia.errors import InputError, MinertiaError, one_line
-from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
 from minertia.identification.estimators import ESTIMATORS
+from minertia.identification.problem.ladder import START
 from minertia.report.shapes import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.read import bundled_robots, read_robot
@@ -218,7 +218,7 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
         "check": standing.passed_check(),
         "jobs": standing.views(),
         "log_endings": list(LOG_ENDINGS),
-        "choices": {"estimators": list(ESTIMATORS), "effects": list(WORDS), "usual_effects": list(DEFAULT_EFFECTS)},
+        "choices": {"estimators": list(ESTIMATORS), "effects": list(WORDS), "usual_effects": list(START)},
     }
 
 

@@ -16,7 +16,7 @@ from minertia.studio.project import CAMPAIGN, ProjectFile
 
 if TYPE_CHECKING:
     from minertia.identification.identify import Identification
-    from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.options import ColumnMap
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
 READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn")  # keys of [columns]

@@ -7,46 +7,56 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from minertia.errors import CampaignError, InputError, MinertiaError, UnknownName
-from minertia.identification.campaigns.command import LINKS, Command
-from minertia.identification.campaigns.effects import EffectSpec
-from minertia.identification.campaigns.elastic import ElasticJoints
-from minertia.identification.campaigns.floor import Floor
+from minertia.errors import CampaignError, InputError, UnknownName
+from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.estimators import table_name
-from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.loads.load import Load
-from minertia.identification.logs.columns import ColumnMap
 from minertia.identification.logs.columns_file import columns_beside, read_columns
+from minertia.identification.logs.drive import check_drive
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, read_recording
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 from minertia.identification.problem.rows import LogMotion
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.problem.terms import read_effect, read_joints
 from minertia.notebook import clipped
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
+from minertia.schema import Declared, Given, check, option
 
 PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
-Effects: TypeAlias = "tuple[EffectSpec | str | Mapping[str, Any], ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """One log of a campaign, or the part of it between two times of its own clock [s].
+class Log(Declared):
+    """One log of a campaign, or the part of it between two times.
 
-    source: a file, a recording in memory, or a motion whose velocities and accelerations are known and which is fitted
-    as it is.  load: what the robot is known to carry in it.
+    title: its name where it is no file.
     """
 
-    source: Path | Recording | LogMotion
-    start: float | None = None
-    stop: float | None = None
-    load: Load | None = None
+    source: Path | Recording | LogMotion = option(
+        help="The log: a file, in Python also a recording, or a motion whose velocities and accelerations are known.",
+        key="file",
+    )
+    start: float | None = option(
+        None,
+        'Use only the part from this time of the log\'s clock on: `{ file = "run.csv", to = 5.0 }`, on the command '
+        "line `'run.csv[:5.0]'`.",
+        unit="s",
+        key="from",
+    )
+    stop: float | None = option(None, "Use only the part up to this time of the log's clock.", unit="s", key="to")
+    load: Load | None = option(
+        None,
+        "Known payload in this log. What it asks of the joints is taken off the efforts, so empty and loaded logs are "
+        "fitted together and the model is that of the empty robot; predictions of the log have it added. `minertia "
+        "payload` finds what is not known.",
+        otherwise="none",
+    )
     title: str = ""
 
     @property
@@ -65,86 +75,30 @@ class Log:
         )
 
 
-SETS = {"base": "closed-form", "mlc": "mlc"}  # sets that are fitted, with the method that derives each
 LogLike: TypeAlias = "str | Path | Recording | LogMotion | Log"
 
 
-@dataclass(frozen=True, slots=True)
-class Repairs:
-    """What may be repaired in a log; standstill, where friction is not defined, goes for fitting and judging alike."""
-
-    stamps: bool = True
-    resample: bool = True
-    standstill: bool = True
-
-
 @dataclass(frozen=True, repr=False)
-class Campaign:
+class Campaign(CampaignOptions):
     """A campaign: the robot, its logs, and every choice.
 
-    robot: also the name of a bundled one or a path.  train, validate: logs that are fitted, and logs that are only
-    predicted: paths, recordings, motions or `Log` objects; a single one needs no list.  columns: where signals stand
-    in the logs (None: in a file beside the first log, else by name); also the path of such a file.
-    effects: besides the links' inertia, by words of docs/campaign.md (None: chosen by cross-validation).  joints: whose
-    efforts are used, by name or number from 1 (none: all).  estimator: a name with its options, or an object.
-    fix: full names of parameters that are known, with their values.  prior: what estimators may be drawn to: "robot",
-    a robot, values by full name, or the path of a robot or model file.  parameters: the set that is fitted, "base"
-    (regrouped parameters) or "mlc" (minimal linear combinations of composite bodies); both have the same efforts.
-    evaluation: how residuals are judged (None: from the first log).  command: the law of the joints' position loops,
-    for logs of commands without efforts; links: whether these keep the links of the robot's file ("robot") or fit them,
-    as bodies that can exist ("physical"); elastic: joints whose motors turn their links through springs; floor:
-    what the robot may touch.  places: folders in which files are looked up.
+    source: the file that it was read from.  places: folders in which files are looked up.
     """
 
-    robot: Robot
-    train: tuple[Log, ...] = ()
-    validate: tuple[Log, ...] = ()
-    name: str = ""
-    columns: ColumnMap | None = None
-    repairs: Repairs = field(default_factory=Repairs)
-    filter: Filter = field(default_factory=Filter)
-    effects: Effects | None = None
-    joints: tuple[str, ...] = ()
-    estimator: str | Estimator = "auto"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    fix: Mapping[str, float] = field(default_factory=dict)
-    parameters: str = "base"
-    prior: str | Path | Robot | Mapping[str, float] | None = None
-    evaluation: Evaluation | None = None
-    command: Command = field(default_factory=Command)
-    elastic: ElasticJoints = field(default_factory=ElasticJoints)
-    floor: Floor = field(default_factory=Floor)
-    links: str = "robot"
-    source: str = ""
-    places: tuple[Path, ...] = ()
-
-    if TYPE_CHECKING:  # what may be given; the fields above say what becomes of it
-
-        def __init__(
-            self,
-            robot: Robot | str | Path,
-            train: LogLike | Sequence[LogLike] = (),
-            validate: LogLike | Sequence[LogLike] = (),
-            *,
-            name: str = "",
-            columns: ColumnMap | str | Path | None = None,
-            repairs: Repairs = ...,
-            filter: Filter = ...,
-            effects: str | Sequence[EffectSpec | str | Mapping[str, Any]] | None = None,
-            joints: str | int | Sequence[str | int] = (),
-            estimator: str | Estimator = "auto",
-            options: Mapping[str, Any] = ...,
-            fix: Mapping[str, float] = ...,
-            parameters: str = "base",
-            prior: str | Path | Robot | Mapping[str, float] | None = None,
-            evaluation: Evaluation | None = None,
-            command: Command = ...,
-            elastic: ElasticJoints = ...,
-            floor: Floor = ...,
-            links: str = "robot",
-            source: str = "",
-            places: Sequence[Path] = (),
-        ) -> None: ...
+    robot: Given[Robot, Robot | str | Path] = option(
+        help="The robot, its file, or the name of a bundled one (`minertia robots`)."
+    )
+    train: Given[tuple[Log, ...], LogLike | Sequence[LogLike]] = option(
+        (),
+        "Logs that are fitted: paths, recordings, motions or `Log` objects; a single one needs no list.",
+        table="logs",
+        otherwise="required",
+    )
+    validate: Given[tuple[Log, ...], LogLike | Sequence[LogLike]] = option(
+        (), "Logs that are only predicted.", table="logs", otherwise="none"
+    )
+    source: str = field(default="", kw_only=True)
+    places: tuple[Path, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -157,16 +111,14 @@ class Campaign:
         put("robot", self._coupled())
         if isinstance(self.estimator, str):
             put("estimator", table_name(self.estimator))
-        if self.parameters not in SETS:
-            raise UnknownName("set of parameters", self.parameters, tuple(SETS))
-        if self.links not in LINKS:
-            raise UnknownName("way with the links", self.links, LINKS)
         put("name", self.name or self.robot.name)
         put("joints", joint_names(self.robot, self.joints))
         if self.effects is not None:
-            put("effects", (self.effects,) if isinstance(self.effects, str) else tuple(_many(self.effects, "effects")))
+            stated = [self.effects] if isinstance(self.effects, str) else _many(self.effects, "effects")
+            put("effects", tuple(read_effect(self.robot, one) for one in stated))
         for key in ("options", "fix"):
             put(key, MappingProxyType(dict(_named(getattr(self, key) or {}, key))))
+        check(self)
 
     def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
         """Logs of whatever was given; recordings without a name get this word and a number."""
@@ -210,7 +162,7 @@ class Campaign:
         drive = self.map.drive
         if drive.coupling is None:
             return self.robot
-        drive.checked(self.robot.n, self.source or self.robot.source)
+        check_drive(drive, self.robot.n, self.source or self.robot.source)
         return replace(self.robot, coupling=drive.coupling)
 
     @property
@@ -293,19 +245,13 @@ def _named(given: Any, what: str) -> Any:
 
 def joint_names(robot: Robot, joints: Any) -> tuple[str, ...]:
     """Names of coordinates given by name, or by number from 1, in the robot's order."""
-    items = [joints] if isinstance(joints, str | int) else list(_many(() if joints is None else joints, "joints"))
-    names = robot.coordinate_names
-    found = set()
-    for item in items:
-        if isinstance(item, int) and not isinstance(item, bool) and 1 <= item <= robot.n:
-            found.add(names[item - 1])
-        elif item in names:
-            found.add(item)
-        else:
-            raise UnknownName("joint", item, names)
-    if len(found) < len(items):
-        raise MinertiaError(f"a joint is named twice in {', '.join(map(str, items))}")
-    return tuple(name for name in names if name in found)
+    given = joints if isinstance(joints, str | int) else _many(() if joints is None else joints, "joints")
+    items = [given] if isinstance(given, str | int) else list(given)
+    names = read_joints(robot, items) if items else ()
+    for name in names:
+        if name not in robot.coordinate_names:
+            raise UnknownName("coordinate of the robot", name, robot.coordinate_names)
+    return names
 
 
 def _robot(given: Any) -> Robot:

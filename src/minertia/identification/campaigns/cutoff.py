@@ -25,7 +25,8 @@ from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
-from minertia.identification.signals.filtering import Filter, prepared
+from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import CYCLES, HIGHEST
 from minertia.threads import one_thread
 

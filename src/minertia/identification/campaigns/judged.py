@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from minertia.identification.loads.carried import Carried
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.evaluation import Evaluation, evaluated_at, evaluation_times
+from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import Motion
+from minertia.identification.signals.options import Evaluation
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.audits.findings import Finding
-from minertia.identification.campaigns.command import Command
+from minertia.identification.campaigns.options import Command
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.signals.filtering import low_pass, rate_of_change
 from minertia.identification.signals.spectrum import chosen_cutoff

@@ -30,8 +30,9 @@ from minertia.identification.logs.repair import (
 )
 from minertia.identification.logs.stamps import bursts_of
 from minertia.identification.logs.streaming import even_blocks, later_blocks
-from minertia.identification.signals.evaluation import Evaluation, evaluation_times
-from minertia.identification.signals.filtering import SETTLED, Filter, Motion, half_length, thinning
+from minertia.identification.signals.evaluation import evaluation_times
+from minertia.identification.signals.filtering import SETTLED, Motion, half_length, thinning
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.streaming import prepared_blocks
 from minertia.memory import room, too_large
 from minertia.notebook import plural

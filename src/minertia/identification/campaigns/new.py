@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from minertia.errors import CampaignError, MinertiaError, RecordingError
-from minertia.identification.campaigns.effects import DEFAULT_EFFECTS
-from minertia.identification.logs.columns import TIME_NAMES, Chosen, ColumnMap, choose, likely, template_of, time_column
+from minertia.identification.logs.columns import TIME_NAMES, Chosen, choose, likely, template_of, time_column
 from minertia.identification.logs.columns_file import columns_beside
 from minertia.identification.logs.csv import CsvLog
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import iter_blocks, open_log
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.problem.ladder import START
+from minertia.identification.signals.filtering import resolved
+from minertia.identification.signals.options import Filter
 from minertia.robot.lock import locked
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
@@ -278,13 +280,13 @@ class _CampaignWriter:
         return ["[filter]", "# cutoff_hz is chosen by the residual it leaves when it is not given"]
 
     def _rest(self) -> list[str]:
-        effects = ", ".join(_quoted(word) for word in DEFAULT_EFFECTS)
+        effects = ", ".join(_quoted(word) for word in START)
         stated = f"# effects = [{effects}]  # chosen by cross-validation when not stated"
         lines = ["[model]", stated, "", "[estimator]", 'name = "auto"']
         if self.sample is None:
             return lines
         try:
-            plan = Filter().resolved(self.sample)
+            plan = resolved(Filter(), self.sample)
         except MinertiaError:
             return lines
         return [*lines, "", "[evaluation]", f"cutoff_hz = {plan.cutoff_hz:.3g}", f"rate_hz = {plan.rate_hz:.4g}",

@@ -24,7 +24,7 @@ from minertia.identification.loads.carried import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.signals.filtering import prepared_with_edges
+from minertia.identification.signals.filtering import prepared_with_edges, resolved
 from minertia.notebook import clipped, plural
 
 Array = NDArray[np.float64]
@@ -177,7 +177,7 @@ def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
     rows = chosen_rows(campaign.robot, campaign.joints or None)
     recording, long = read.recording, read.long
     if long is not None:
-        plan = campaign.filter.resolved(recording)
+        plan = resolved(campaign.filter, recording)
         blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
         return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks, read.prints)
     motion, edged = prepared_with_edges(recording, campaign.filter)

@@ -2,41 +2,82 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import CampaignError, FilterError, MinertiaError, expect_path
+from minertia.errors import CampaignError, MinertiaError, UnknownName, expect_path
 from minertia.files import reading
-from minertia.identification.campaigns.campaign import SETS, Campaign, Log, Repairs
-from minertia.identification.campaigns.command import LINKS, parse_command
-from minertia.identification.campaigns.effects import joint_list, parse_effects
-from minertia.identification.campaigns.elastic import parse_elastic
-from minertia.identification.campaigns.floor import parse_floor
-from minertia.identification.estimators.options import RANGES
-from minertia.identification.loads.load import LARGEST, Load
+from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, log_files
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.problem.terms import EffectSpec, read_effect, read_joints
+from minertia.identification.signals.options import Evaluation
 from minertia.robot.lock import locked
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.read import BASES, bundled_robots, read_robot
 from minertia.robot.robot import Robot
+from minertia.schema import Declared, Option, OptionError, keys_of, option, options, read, tables
 from minertia.tables import load_toml, shown
 
 FORMAT = 1
-TOP_KEYS = ("format", "name", "robot", "base", "gravity", "joints", "hold", "logs", "columns", "drive", "filter",
-            "model", "estimator", "evaluation", "command", "elastic", "floor")  # fmt: skip
-LOG_KEYS = ("train", "validate", "stamps", "resample", "standstill")
-ENTRY_KEYS = ("file", "from", "to", "load")
-LOAD_KEYS = ("mass", "com", "inertia", "at")
-MODEL_KEYS = ("effects", "fix", "parameters", "prior", "links")
-FILTER_KEYS = (
-    *("cutoff_hz", "order", "derivative", "window", "degree", "rate_hz", "parallel_hz", "on", "trim_s", "equations"),
-)
-ESTIMATOR_KEYS = ("name", *RANGES, "kind")  # which of them an estimator takes, it says itself
-EVALUATION_KEYS = ("cutoff_hz", "rate_hz", "trim_s", "log_unit")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RobotEntries(Declared):
+    """What the top level of a file says of its format and robot."""
+
+    format: int = option(FORMAT, f"Format of the file, always {FORMAT}.", range=(FORMAT, FORMAT), otherwise="required")
+    robot: str = option(
+        "",
+        "A robot file (TOML, URDF, MJCF, `.par`; see [formats.md](formats.md)), or the name of a bundled robot "
+        "(`minertia robots`).",
+        otherwise="required",
+    )
+    base: str | None = option(
+        None,
+        "Whether the base is fixed. `fixed` holds a robot whose file lets its base move (a quadruped on a stand).",
+        choices=BASES,
+        otherwise="the file's",
+    )
+    gravity: tuple[float, ...] | None = option(
+        None,
+        "Gravity in the robot's base frame; `[0, 0, 0]` for none.",
+        unit="m/s2",
+        range=(-1e3, 1e3),
+        length=3,
+        otherwise="the robot's",
+    )
+    hold: Mapping[str, float] = option(
+        factory=dict,
+        help="Joints the log has no columns for, with the positions [rad or m] in which they are locked "
+        "(`hold = { panda_finger_joint1 = 0.02 }`). What they carry belongs to the link before. `campaign new` asks "
+        "for them, and where columns go by numbers also which they are.",
+        otherwise="none",
+    )
+
+
+ENTRIES = options(RobotEntries)
+TABLES = tables(Campaign)
+
+
+def file_options() -> dict[str, dict[str, Option]]:
+    """Every option of a campaign file, by its table ("" for the top level) and key."""
+    found: dict[str, dict[str, Option]] = {"": {one.key: one for one in ENTRIES}}
+    for name, own in TABLES.items():
+        table = found.setdefault(name, {})
+        for one in own:
+            inner = [] if one.kind.record is None else [o for o in options(one.kind.record) if o.table is None]
+            table |= {o.key: o for o in (inner or [one])}
+    of_estimators = found["estimator"]
+    del of_estimators["options"]
+    for name in ESTIMATORS:
+        for one in estimator_options(name):
+            of_estimators.setdefault(one.key, one)
+    return found
 
 
 def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
@@ -59,28 +100,14 @@ def is_campaign_file(path: str | Path) -> bool:
     return isinstance(top.entries.get("robot"), str) and "logs" in top
 
 
-def parse_filter(table: CampaignTable) -> Filter:
-    """The filter of a table [filter]."""
-    table.only(FILTER_KEYS)
-    given: dict[str, Any] = {
-        **{key: table.positive(key) for key in ("cutoff_hz", "rate_hz", "parallel_hz")},
-        **{key: table.whole(key) for key in ("order", "window", "degree")},
-        **{key: table.text(key) for key in ("derivative", "on", "equations")},
-        "trim_s": table.number("trim_s"),
-    }
-    try:
-        return Filter(**{key: value for key, value in given.items() if value is not None})
-    except MinertiaError as err:
-        raise CampaignError(str(err), file=table.source, field=table.where) from None
-
-
 class _CampaignReader:
     """One campaign file being read."""
 
     def __init__(self, path: Path, data: Path | None) -> None:
         self.path, self.data = path, data
         self.top = load_toml(path, CampaignTable)
-        self.top.only(TOP_KEYS)
+        own = [name for name in TABLES if name]
+        self.top.only((*(one.key for one in (*ENTRIES, *TABLES[""])), *own))
         if self.top.get("format") != FORMAT:
             raise self.top.fail(f"the file must say format = {FORMAT}", "format")
         if data is not None and not data.is_dir():
@@ -88,40 +115,49 @@ class _CampaignReader:
 
     def campaign(self) -> Campaign:
         """The checked campaign."""
-        top = self.top
-        columns = parse_columns(top.table("columns"), top.table("drive"))
         robot = self._robot()
-        logs, model, estimator = (top.table(name) for name in ("logs", "model", "estimator"))
-        logs.only(LOG_KEYS)
-        model.only(MODEL_KEYS)
-        train = self._logs(logs, "train")
-        if not train:
-            raise logs.fail("name at least one log to fit", "train")
-        estimator.only(ESTIMATOR_KEYS)
-        options = {key: estimator.get(key) for key in estimator if key != "name"}
-        return Campaign(
-            robot,
-            train,
-            self._logs(logs, "validate"),
-            name=top.text("name") or self.path.stem,
-            columns=columns,
-            repairs=Repairs(*(logs.flag(key, True) for key in ("stamps", "resample", "standstill"))),
-            filter=self._filter(),
-            effects=parse_effects(model, "effects", robot) if "effects" in model else None,
-            joints=self._joints(robot),
-            estimator=estimator.text("name") or "auto",
-            options=options,
-            prior=self._prior(model),
-            fix=self._numbers(model.table("fix")),
-            parameters=self._set(model),
-            evaluation=self._evaluation(),
-            command=parse_command(top.table("command")),
-            elastic=parse_elastic(top.table("elastic")),
-            floor=parse_floor(top.table("floor")),
-            links=model.choice("links", LINKS, "robot"),
-            source=str(self.path),
-            places=tuple(self._places(robots=False)),
-        )
+        self.robot = robot
+        found = {name: value for name, value in self._options().items() if value is not None}
+        found["name"] = found.get("name") or self.path.stem
+        if not found.get("train"):
+            raise self.top.table("logs").fail("name at least one log to fit", "train")
+        try:
+            return Campaign(robot, **found, source=str(self.path), places=tuple(self._places(robots=False)))
+        except OptionError as err:
+            raise CampaignError(str(err), file=self.path) from None
+
+    def _options(self) -> dict[str, Any]:
+        """Every option that the file states, by the name of its field."""
+        forms: dict[str, Callable[[CampaignTable, Option], Any]] = {
+            **dict.fromkeys(("train", "validate"), self._logs),
+            **{"columns": self._columns, "effects": self._effects, "joints": self._joints, "prior": self._prior},
+            **{"options": self._estimator_options, "evaluation": self._evaluation},
+            "drive": lambda table, one: None,  # read with the columns
+        }
+        found: dict[str, Any] = {}
+        for name, own in TABLES.items():
+            table = self.top if not name else self.top.table(name)
+            self._only(table, name, own)
+            for one in own:
+                if one.name in forms:
+                    found[one.name] = forms[one.name](table, one)
+                elif one.kind.record is not None:
+                    found[one.name] = self._record(table, one)
+                elif one.key in table:
+                    found[one.name] = one.read(table)
+        return found
+
+    def _only(self, table: CampaignTable, name: str, own: Sequence[Option]) -> None:
+        """Refuse keys that no option of a table has; the top level and estimators have checks of their own."""
+        if name and not any(one.name == "options" for one in own):
+            records = [one.kind.record for one in own if one.kind.record is not None]
+            known = [key for one in own if one.kind.record is None for key in one.keys]
+            table.only((*known, *(key for record in records for key in keys_of(record))))
+
+    def _record(self, table: CampaignTable, one: Option) -> Any:
+        """The object of a table, or of the keys of a table that are its own."""
+        kind: Any = one.kind.record
+        return read(replace(table, entries={k: v for k, v in table.entries.items() if k in keys_of(kind)}), kind)
 
     # ------------------------------------------------------------------ files
 
@@ -145,76 +181,64 @@ class _CampaignReader:
 
     def _robot(self) -> Robot:
         top = self.top
-        name = top.text("robot")
-        if not name:
+        own = {key: value for key, value in top.entries.items() if any(key in one.keys for one in ENTRIES)}
+        given = read(replace(top, entries=own), RobotEntries)
+        if not given.robot:
             raise top.fail("name the robot: a file, or a bundled one", "robot")
-        found = name if name in bundled_robots() else str(self._find(name, "robot", robots=True))
-        gravity = top.numbers("gravity", 3)
-        base = top.text("base")
-        return locked(read_robot(found, gravity=gravity, base=base), self._numbers(top.table("hold")))
+        is_bundled = given.robot in bundled_robots()
+        found = given.robot if is_bundled else str(self._find(given.robot, "robot", robots=True))
+        return locked(read_robot(found, gravity=given.gravity, base=given.base), dict(given.hold))
 
     # ------------------------------------------------------------------ tables
 
-    def _joints(self, robot: Robot) -> tuple[str, ...]:
-        if "joints" not in self.top:
-            return ()
-        return tuple(robot.coordinate_names[c] for c in joint_list(self.top, "joints", robot))
+    def _columns(self, table: CampaignTable, one: Option) -> ColumnMap:
+        return parse_columns(table, self.top.table("drive"))
 
-    def _logs(self, logs: CampaignTable, key: str) -> tuple[Log, ...]:
-        value = logs.get(key)
+    def _joints(self, table: CampaignTable, one: Option) -> tuple[str, ...]:
+        return () if one.key not in table else read_joints(self.robot, table.get(one.key), table)
+
+    def _effects(self, table: CampaignTable, one: Option) -> tuple[EffectSpec, ...] | None:
+        if one.key not in table:
+            return None
+        value = table.get(one.key)
+        if not isinstance(value, list):
+            raise table.fail("this must be a list of effects", one.key)
+        return tuple(read_effect(self.robot, item, table) for item in value)
+
+    def _estimator_options(self, table: CampaignTable, one: Option) -> dict[str, Any]:
+        """Options of the estimator that the table names."""
+        name = table.text("name") or "auto"
+        try:
+            known = estimator_options(OLD_NAMES.get(name, name))  # the campaign warns of an old one
+        except UnknownName as err:
+            raise table.fail(str(err), "name") from None
+        table.only(("name", *(option.key for option in known)))
+        return {option.name: option.read(table) for option in known if option.key in table}
+
+    def _evaluation(self, table: CampaignTable, one: Option) -> Evaluation | None:
+        given = [key for key in ("cutoff_hz", "rate_hz") if key in table]
+        if len(given) == 1:
+            raise table.fail("the evaluation filter needs both cutoff_hz and rate_hz")
+        if not given:
+            table.only(keys_of(Evaluation))
+            return None
+        return read(table, Evaluation)
+
+    def _logs(self, table: CampaignTable, one: Option) -> tuple[Log, ...]:
+        value = table.get(one.key)
         items = [] if value is None else value if isinstance(value, list) else [value]
-        return tuple(self._log(logs, key, item) for item in items)
+        return tuple(self._log(table, one.key, item) for item in items)
 
     def _log(self, logs: CampaignTable, key: str, item: Any) -> Log:
         if not isinstance(item, (str, dict)):
             raise logs.fail(f"a log is the name of a file or a table, not {shown(item)}", key)
         table = replace(logs, entries={"file": item} if isinstance(item, str) else item, where=f"logs.{key}")
-        table.only(ENTRY_KEYS)
         name = table.text("file")
         if not name:
             raise table.fail("name the file of the log", "file")
-        start, stop = table.number("from"), table.number("to")
-        return Log(self._find(name, f"logs.{key}"), start, stop, self._load(table))
+        rest = replace(table, entries={k: v for k, v in table.entries.items() if k != "file"})
+        return read(rest, Log, source=self._find(name, f"logs.{key}"))
 
-    def _load(self, table: CampaignTable) -> Load | None:
-        if "load" not in table:
-            return None
-        load = table.table("load")
-        load.only(LOAD_KEYS)
-        mass, com = load.positive("mass"), load.numbers("com", 3)
-        if mass is None:
-            raise load.fail("a load needs its mass [kg]", "mass")
-        for key, values in (("mass", (mass,)), ("com", com or ()), ("inertia", load.numbers("inertia", 6) or ())):
-            if any(abs(v) > LARGEST for v in values):
-                raise load.fail(f"no load has a number above {LARGEST:g} [kg, m, kg m2]", key)
-        centre = None if com is None else (com[0], com[1], com[2])
-        return Load(mass, centre, load.numbers("inertia", 6), load.text("at"))
-
-    def _filter(self) -> Filter:
-        return parse_filter(self.top.table("filter"))
-
-    def _evaluation(self) -> Evaluation | None:
-        table = self.top.table("evaluation")
-        table.only(EVALUATION_KEYS)
-        cutoff, rate = table.positive("cutoff_hz"), table.positive("rate_hz")
-        if cutoff is None and rate is None:
-            return None
-        if cutoff is None or rate is None:
-            raise table.fail("the evaluation filter needs both cutoff_hz and rate_hz")
-        try:
-            return Evaluation(cutoff, rate, table.number("trim_s") or 0.0, table.flag("log_unit", False))
-        except FilterError as err:
-            raise table.fail(str(err)) from None
-
-    def _set(self, model: CampaignTable) -> str:
-        name = model.text("parameters") or "base"
-        if name not in SETS:
-            raise model.fail(f"parameters are {' or '.join(SETS)}, not {shown(name)}", "parameters")
-        return name
-
-    def _prior(self, model: CampaignTable) -> str | Path | None:
-        name = model.text("prior")
+    def _prior(self, table: CampaignTable, one: Option) -> str | Path | None:
+        name = table.text(one.key)
         return name if name in (None, "robot") else self._find(name, "model.prior", robots=True)
-
-    def _numbers(self, table: CampaignTable) -> dict[str, float]:
-        return {key: value for key in table if (value := table.number(key)) is not None}

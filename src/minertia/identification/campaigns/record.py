@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, fields, is_dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 from minertia.errors import MinertiaError
-from minertia.identification.campaigns.campaign import Campaign, Repairs
-from minertia.identification.campaigns.effects import EffectSpec
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import Repairs
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.logs.columns import ColumnMap
-from minertia.identification.logs.drive import Drive
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.logs.options import ColumnMap, Drive
+from minertia.identification.problem.terms import Wanted, read_effect
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.robot.robot import Robot
+from minertia.schema import Option, options, plain, stated
 
 APART = ("robot", "source", "places", "options")  # kept elsewhere, or where files are, or recorded with the estimator
 # fields whose record has a form of its own
@@ -25,8 +24,8 @@ FORMED = ("train", "validate", "name", "columns", "repairs", "filter", "effects"
 
 def campaign_record(campaign: Campaign) -> dict[str, Any]:
     """A campaign as plain data, without its robot."""
-    drive = _stated(campaign.map.drive)
-    columns = {key: value for key, value in _stated(campaign.map).items() if key not in ("drive", "found")}
+    columns = stated(campaign.map)
+    drive = columns.pop("drive", {})
     return {
         "name": campaign.name,
         "train": [log.name for log in campaign.train],
@@ -39,7 +38,7 @@ def campaign_record(campaign: Campaign) -> dict[str, Any]:
         "repairs": asdict(campaign.repairs),
         "columns": columns,
         "drive": drive,
-        "filter": _stated(campaign.filter),
+        "filter": stated(campaign.filter),
         "evaluation": None if campaign.evaluation is None else asdict(campaign.evaluation),
         **further_fields(campaign),
     }
@@ -47,52 +46,35 @@ def campaign_record(campaign: Campaign) -> dict[str, Any]:
 
 def further_fields(campaign: Campaign) -> dict[str, Any]:
     """The fields of a campaign whose record is their value, where that is not the usual one: every new field."""
-    values = {f.name: (getattr(campaign, f.name), _usual(f)) for f in _further(type(campaign))}
-    return {name: _plain(value) for name, (value, usual) in values.items() if value != usual}
+    values = {one.name: (getattr(campaign, one.name), one.default) for one in _further()}
+    return {name: plain(value) for name, (value, usual) in values.items() if value != usual}
 
 
 def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
     """The campaign of a record, without logs: how others are to be read, filtered and judged."""
     try:
-        drive = Drive(**_tuples(record.get("drive", {})))
         evaluation = record.get("evaluation")
         return Campaign(
             name=str(record.get("name", robot.name)),
             robot=robot,
             train=(),
-            columns=ColumnMap(**_tuples(record.get("columns", {})), drive=drive),
+            columns=ColumnMap(**record.get("columns", {}), drive=Drive(**record.get("drive", {}))),
             repairs=Repairs(**record.get("repairs", {})),
             filter=Filter(**record.get("filter", {})),
             evaluation=None if evaluation is None else Evaluation(**evaluation),
-            **{f.name: _as_usual(_usual(f), record[f.name]) for f in _further(Campaign) if f.name in record},
+            **{one.name: _held(one, record[one.name]) for one in _further() if one.name in record},
         )
     except (TypeError, ValueError, AttributeError) as err:
         raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
 
 
-def _further(kind: type[Campaign]) -> list[Field[Any]]:
-    return [f for f in fields(kind) if f.name not in (*APART, *FORMED)]
+def _held(one: Option, value: Any) -> Any:
+    """A recorded value as the field holds it."""
+    return one.kind.record(**value) if one.kind.record is not None else one.held(value)
 
 
-def _usual(given: Field[Any]) -> Any:
-    return given.default_factory() if given.default_factory is not MISSING else given.default
-
-
-def _plain(value: Any) -> Any:
-    """A value of a field as JSON and TOML hold it."""
-    if is_dataclass(value):
-        return {key: _plain(v) for key, v in _stated(value).items()}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return str(value) if isinstance(value, Path) else value
-
-
-def _as_usual(usual: Any, value: Any) -> Any:
-    """A recorded value as the field holds it, which its usual value tells."""
-    kind: Any = type(usual)
-    return kind(**_tuples(value)) if is_dataclass(usual) else _tuples({"": value})[""]
+def _further() -> list[Option]:
+    return [one for one in options(Campaign) if one.name not in (*APART, *FORMED)]
 
 
 def _name(estimator: str | Estimator) -> str:
@@ -105,25 +87,10 @@ def _prior(prior: Any) -> str | None:
     return "values" if isinstance(prior, Mapping) else None if prior is None else str(prior)
 
 
-def _stated(value: Any) -> dict[str, Any]:
-    """Fields that do not have their default."""
-    usual = type(value)()
-    return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(usual, f.name)}
-
-
-def _effect(robot: Robot, effect: EffectSpec | str | Mapping[str, Any]) -> Any:
-    if not isinstance(effect, EffectSpec):
-        return effect
-    if len(effect.joints) == robot.n and not effect.options and not effect.known:
+def _effect(robot: Robot, given: Wanted) -> Any:
+    """An effect as a file states it."""
+    effect = read_effect(robot, given)
+    if effect.joints == robot.coordinate_names and not effect.options and not effect.known and not effect.tag:
         return effect.kind
-    names = [robot.coordinate_names[j] for j in effect.joints]
-    return {"kind": effect.kind, "joints": names, **effect.options, **({"known": True} if effect.known else {})}
-
-
-def _tuples(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as tuples, as frozen data hold them."""
-
-    def frozen(value: Any) -> Any:
-        return tuple(map(frozen, value)) if isinstance(value, list) else value
-
-    return {key: frozen(value) for key, value in table.items()}
+    more = {**({"known": True} if effect.known else {}), **({"tag": effect.tag} if effect.tag else {})}
+    return {"kind": effect.kind, "joints": list(effect.joints), **effect.options, **more}

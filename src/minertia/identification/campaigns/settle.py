@@ -8,8 +8,8 @@ from dataclasses import replace
 from minertia.errors import CampaignError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.evaluation import Evaluation
-from minertia.identification.signals.filtering import Filter
+from minertia.identification.signals.filtering import resolved
+from minertia.identification.signals.options import Evaluation, Filter
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
 FINER = 10.0  # rate at which efforts are judged over that of the logs, at most
@@ -24,7 +24,7 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
     """
     filter_, evaluation = campaign.filter, campaign.evaluation
     if filter_.cutoff_hz is None:
-        filter_ = replace(filter_, cutoff_hz=max(filter_.resolved(r).cutoff_hz or 0.0 for r in recordings))
+        filter_ = replace(filter_, cutoff_hz=max(resolved(filter_, r).cutoff_hz or 0.0 for r in recordings))
     if evaluation is None:
         evaluation = usual_evaluation(recordings[0])
     fastest = max(r.rate_hz for r in recordings)
@@ -40,6 +40,6 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
 
 def usual_evaluation(recording: Recording) -> Evaluation:
     """The evaluation filter where none is given."""
-    plan = Filter().resolved(recording)
+    plan = resolved(Filter(), recording)
     assert plan.cutoff_hz is not None and plan.rate_hz is not None
     return Evaluation(plan.cutoff_hz, plan.rate_hz, min(TRIM_S, TRIM_PART * recording.duration))

@@ -12,12 +12,13 @@ import tomli_w
 from minertia.errors import CampaignError, MinertiaError
 from minertia.files import check_file, folder_at_once, write_file
 from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.campaigns.read import FORMAT, LOG_KEYS, MODEL_KEYS
+from minertia.identification.campaigns.read import FORMAT
 from minertia.identification.campaigns.record import campaign_record, further_fields
 from minertia.identification.logs.readers import log_files
 from minertia.robot.dh.write import toml_text
 from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
+from minertia.schema import option_of, stated
 
 
 def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
@@ -62,10 +63,13 @@ def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
         "estimator": record["estimator"],
         "evaluation": record["evaluation"],
     }
-    for key, value in further_fields(campaign).items():  # where the reader looks for it
-        table = document["logs"] if key in LOG_KEYS else document["model"] if key in MODEL_KEYS else document
-        table[key] = value
-    return tomli_w.dumps(_stated(document))
+    for name, value in further_fields(campaign).items():  # where the reader looks for it
+        one = option_of(Campaign, name)
+        if one.kind.record is not None:
+            document[str(one.table)] = value
+        else:
+            (document[one.table] if one.table else document)[one.key] = value
+    return tomli_w.dumps(_without_none(document))
 
 
 def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
@@ -86,9 +90,8 @@ def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
 def _log(log: Log, folder: Path) -> Any:
     if log.file is None:
         raise CampaignError(f"{log.name} is a recording in memory; save it to a file and name that in the campaign")
-    load = None if log.load is None else {key: getattr(log.load, key) for key in ("mass", "com", "inertia", "at")}
-    table = {"file": _from(log.file, folder), "from": log.start, "to": log.stop, "load": load}
-    return table["file"] if all(table[key] is None for key in ("from", "to", "load")) else table
+    own = {**stated(log), "file": _from(log.file, folder)}
+    return own if len(own) > 1 else own["file"]
 
 
 def _prior(prior: str | None, folder: Path) -> str | None:
@@ -103,9 +106,9 @@ def _from(path: Path, folder: Path) -> str:
         return path.resolve().as_posix()
 
 
-def _stated(value: Any) -> Any:
+def _without_none(value: Any) -> Any:
     """Data that TOML can hold: without what is not stated."""
     if isinstance(value, Mapping):
-        kept = {str(key): _stated(v) for key, v in value.items() if v is not None}
+        kept = {str(key): _without_none(v) for key, v in value.items() if v is not None}
         return {key: v for key, v in kept.items() if v != {}}
-    return [_stated(v) for v in value] if isinstance(value, list | tuple) else value
+    return [_without_none(v) for v in value] if isinstance(value, list | tuple) else value

@@ -15,14 +15,12 @@ from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.dynamics.frame import frame_named
 from minertia.errors import CampaignError, MinertiaError
-from minertia.identification.campaigns.campaign import SETS, Campaign, Effects
-from minertia.identification.campaigns.command import SAME, UNKNOWN, Command
-from minertia.identification.campaigns.elastic import STIFFNESS
-from minertia.identification.campaigns.floor import RANGES, Floor
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import FLOORS, SAME, SETS, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.ground import tied_by_floor
 from minertia.identification.closed_loop.groups import require_simple, shown_at, tied_groups
 from minertia.identification.closed_loop.layout import SprungLayout
-from minertia.identification.closed_loop.logs import layout_of
+from minertia.identification.closed_loop.logs import elastic_joints, layout_of
 from minertia.identification.closed_loop.model import (
     FARTHEST_ZERO,
     Atom,
@@ -32,11 +30,12 @@ from minertia.identification.closed_loop.model import (
 )
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
-from minertia.identification.problem.terms import Term
+from minertia.identification.problem.terms import Term, everywhere
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
+from minertia.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
@@ -48,7 +47,7 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
     require_simple(robot)
     if campaign.joints and len(campaign.joints) < robot.n:
         raise CampaignError("commands move all joints: joints cannot be chosen here; lock the others with hold")
-    usual: Effects = (*START, *springs(robot))
+    usual = (*(everywhere(robot, word) for word in START), *springs(robot))
     effects = usual if campaign.effects is None else campaign.effects
     linear = linear_model(robot, effects, method=SETS[campaign.parameters])
     for name in (*linear.choice.own, *(t.name for t in linear.choice.terms)):
@@ -239,7 +238,7 @@ class _ServoBuilder:
         Behind a spring the rotor moves by itself, so that its inertia is an unknown even where a rigid joint's is one
         with that of its link.
         """
-        self.begin, self.layout = campaign.elastic.of(self.robot), layout_of(campaign)
+        self.begin, self.layout = elastic_joints(campaign.elastic, self.robot), layout_of(campaign)
         for j in self.layout.elastic:
             for term in self.linear.choice.terms:
                 if term.joint == j and "load" in term.effect.inputs:
@@ -264,7 +263,7 @@ class _ServoBuilder:
         for k, what in enumerate(FLOOR):
             value = getattr(floor, what)
             if isinstance(value, str):
-                self.add(floor_name(what), {Atom("floor", k): 1.0}, RANGES[what][0])
+                self.add(floor_name(what), {Atom("floor", k): 1.0}, FLOORS[what][0])
             else:
                 self.constant[self.where[Atom("floor", k)]] = float(value)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.elastic import ElasticJoints
+from minertia.identification.campaigns.options import ElasticJoints
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.fit import probed
 from minertia.identification.closed_loop.found import LoopFit

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from minertia.codegen.rollout.floor import against_gravity
 from minertia.dynamics.frame import frame_named, frame_pose
-from minertia.identification.campaigns.floor import Floor
+from minertia.identification.campaigns.options import Floor
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel, floor_name
 from minertia.robot.robot import Robot

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.task import LoopCommand
 from minertia.errors import CampaignError, RecordingError
 from minertia.identification.audits.findings import Finding
-from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
+from minertia.identification.campaigns.options import ElasticJoints
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
+from minertia.robot.joint import Elastic
+from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SKIPPED = 0.3  # s at the start that are simulated and not counted: where it starts is only estimated
@@ -167,10 +170,34 @@ def made_log(campaign: Campaign, name: str, logged: Recording) -> LoopLog:
     return LoopLog(name, whole, period, q, np.asarray(u), ud, q0, v0, lead, first, layout=layout)
 
 
+def elastic_joints(given: ElasticJoints, robot: Robot) -> dict[int, Elastic]:
+    """The elastic coordinates of a robot (from 0), with values to start from."""
+    known = robot.elastic
+    if given.joints:
+        names = joint_names(robot, given.joints)
+        known = {c: known.get(c, Elastic()) for c in map(robot.coordinate_names.index, names)}
+    starts = []
+    for name in ("stiffness", "damping"):
+        value = getattr(given, name)
+        if isinstance(value, tuple) and len(value) != len(known):
+            raise CampaignError(f"elastic.{name} has {len(value)} values where {len(known)} joints are elastic")
+        starts.append(value if isinstance(value, tuple) else (value,) * len(known))
+    return {
+        c: Elastic(_start(k, own.stiffness), _start(d, own.damping))
+        for (c, own), k, d in zip(known.items(), *starts, strict=True)
+    }
+
+
+def _start(given: float | str | None, own: float | None) -> float | None:
+    if given is None:
+        return own
+    return None if isinstance(given, str) else float(given)
+
+
 def layout_of(campaign: Campaign) -> SprungLayout:
     """Coordinates of a campaign's robot; refused where it is not said on which side elastic joints were measured."""
     robot, given = campaign.robot, campaign.elastic
-    elastic = tuple(given.of(robot))
+    elastic = tuple(elastic_joints(given, robot))
     if elastic and given.encoder is None:
         raise CampaignError(
             "some joints are elastic and the logs hold one position each: say on which side it was measured, encoder = "
@@ -182,7 +209,7 @@ def layout_of(campaign: Campaign) -> SprungLayout:
 def with_encoder(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
     """A campaign that says on which side its elastic joints were measured: both where the logs have two encoders."""
     given = campaign.elastic
-    if given.encoder is not None or not given.of(campaign.robot):
+    if given.encoder is not None or not elastic_joints(given, campaign.robot):
         return campaign
     both = all("motor" in recording.channels for recording in recordings)
     return replace(campaign, elastic=replace(given, encoder="both")) if both else campaign

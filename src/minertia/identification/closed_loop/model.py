@@ -19,9 +19,7 @@ from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import AT_JOINTS, OF_SPRINGS, LoopValues, Springs
-from minertia.identification.campaigns.command import Command
-from minertia.identification.campaigns.elastic import STIFFNESS
-from minertia.identification.campaigns.floor import RANGES, Floor
+from minertia.identification.campaigns.options import FLOORS, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
 from minertia.robot.effects import BY_SYMBOL, EFFECTS, JointState
@@ -238,5 +236,5 @@ class ServoModel:
         """Upper bounds of the unknowns."""
         most = {e.name: MOST_LOADED for e in EFFECTS if "load" in e.inputs}
         most |= {"ZERO": FARTHEST_ZERO, "CJ": 1 / STIFFNESS[0]}
-        most |= {floor_name(what): RANGES[what][1] for what in FLOOR}
+        most |= {floor_name(what): FLOORS[what][1] for what in FLOOR}
         return np.array([most.get(name.rstrip("0123456789"), np.inf) for name in self.names])

@@ -22,6 +22,7 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.problem.ladder import START, springs
+from minertia.identification.problem.terms import at_joints, everywhere
 
 Array = NDArray[np.float64]
 
@@ -52,8 +53,9 @@ def with_placed_friction(
 def _with(campaign: Campaign, logs: Sequence[LoopLog], joints: Any) -> Campaign:
     """The campaign with such friction at some joints, told from the middle of their motion."""
     middle = np.median(np.concatenate([log.q[:, : campaign.robot.n] for log in logs]), axis=0)
-    more = [{"kind": "position_coulomb", "joints": [j + 1], "middle": round(float(middle[j]), 3)} for j in joints]
-    return replace(campaign, effects=(*START, *springs(campaign.robot), *more))  # type: ignore[arg-type]
+    robot = campaign.robot
+    more = [at_joints(robot, "position_coulomb", [j], {"middle": round(float(middle[j]), 3)}) for j in joints]
+    return replace(campaign, effects=(*(everywhere(robot, word) for word in START), *springs(robot), *more))
 
 
 def _model(campaign: Campaign, logs: Sequence[LoopLog]) -> ServoModel:

@@ -14,8 +14,7 @@ from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.errors import SolverFailed
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import UNKNOWN, Command
-from minertia.identification.campaigns.floor import Floor
+from minertia.identification.campaigns.options import Command, Floor
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.found import LoopFit
 from minertia.identification.closed_loop.judge import ratios
@@ -25,10 +24,12 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.physical.fit import nearest_with_base
 from minertia.identification.problem.ladder import START
+from minertia.identification.problem.terms import at_joints
 from minertia.identification.remembered import is_possible
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
+from minertia.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 LOOP = "loop"  # key of a model's evidence that holds its position loops
@@ -90,7 +91,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
 def _own_effects(robot: Robot) -> tuple[Any, ...]:
     """The usual effects, and all others that a robot has and a loop simulates."""
     more = [
-        {"kind": symbol, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        at_joints(robot, symbol, [j], robot.constants[j].get(symbol, {}))
         for j, own in enumerate(robot.effects)
         for symbol, value in own.items()
         if value and symbol in SIMULATED and not BY_SYMBOL[symbol].is_standard

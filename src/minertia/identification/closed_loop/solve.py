@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.command import SAME, UNKNOWN
+from minertia.identification.campaigns.options import SAME
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.elasticity import elasticity_notes
@@ -26,6 +26,7 @@ from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.solve import inverse
+from minertia.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 NOTE = "the logs hold commands and no efforts: fitted through the joints' position loops"

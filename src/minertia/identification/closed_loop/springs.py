@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function, regressor_program, torque_program
-from minertia.identification.campaigns.elastic import STIFFNESS
+from minertia.identification.campaigns.options import STIFFNESS
 from minertia.identification.closed_loop.law import filtered_signals
 from minertia.identification.closed_loop.logs import SKIPPED, LoopLog
 from minertia.identification.closed_loop.model import JointGroup, ServoModel

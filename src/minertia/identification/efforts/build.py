@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import MinertiaError
-from minertia.identification.campaigns.campaign import SETS, Campaign
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import SETS
 from minertia.identification.campaigns.prepare import (
     PreparedCampaign,
     PreparedLog,
@@ -35,6 +35,7 @@ from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion, states
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.terms import everywhere
 from minertia.notebook import clipped, plural
 from minertia.threads import one_thread
 
@@ -120,7 +121,7 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
 
 def linear_of(campaign: Campaign) -> LinearModel:
     """The unknowns of a campaign."""
-    usual: tuple[Any, ...] = (*START, *springs(campaign.robot))
+    usual = (*(everywhere(campaign.robot, word) for word in START), *springs(campaign.robot))
     effects = usual if campaign.effects is None else campaign.effects
     return linear_model(campaign.robot, effects, joints=campaign.joints or None, method=SETS[campaign.parameters])
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from minertia.errors import OldName, UnknownName
-from minertia.identification.estimators.options import check_options
+from minertia.schema import Option, options
 
 if TYPE_CHECKING:
     from minertia.identification.estimators.estimator import Estimator
@@ -40,24 +40,29 @@ def table_name(name: str) -> str:
     return known
 
 
-def _class(name: str) -> type[Estimator]:
+def estimator_class(name: str) -> type[Estimator]:
+    """The class of an estimator of the table."""
     module, kind = ESTIMATORS[table_name(name)].split(":")
     found: type[Estimator] = getattr(importlib.import_module(module), kind)
     return found
 
 
-def named_estimator(name: str, **options: Any) -> Estimator:
+def estimator_options(name: str) -> tuple[Option, ...]:
+    """The options of an estimator of the table."""
+    return options(estimator_class(name))
+
+
+def named_estimator(name: str, **given: Any) -> Estimator:
     """An estimator of the table with its options."""
-    make = _class(name)
+    make = estimator_class(name)
     known = [field.name for field in fields(make) if field.init]  # type: ignore[arg-type]
-    for option in options:
+    for option in given:
         if option not in known:
             raise UnknownName(f"option of the estimator '{name}'", option, known or ("none",))
-    check_options(name, options)
-    made: Estimator = make(**options)
+    made: Estimator = make(**given)
     return made
 
 
 def takes_prior(name: str) -> bool:
     """Whether an estimator can be drawn to prior values."""
-    return _class(name).takes_prior
+    return estimator_class(name).takes_prior

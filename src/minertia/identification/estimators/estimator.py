@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
+from minertia.schema import Declared
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Known:
     fixed: Mapping[str, float] = field(default_factory=dict)
 
 
-class Estimator(abc.ABC):
+class Estimator(Declared, abc.ABC):
     """A way to solve Y beta = tau.
 
     fills_gaps: whether it gives a value to what the motion does not excite (from a prior); other estimators are given

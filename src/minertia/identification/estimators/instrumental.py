@@ -20,6 +20,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.solve import inverse, weighted_solution
+from minertia.schema import option
 
 Array = NDArray[np.float64]
 LOST = 100.0  # travels of the joint that moves most; a simulation farther off is that of no robot
@@ -39,16 +40,21 @@ class SimulatedMotion:
 @final
 @dataclass(frozen=True)
 class InstrumentalVariable(Estimator):
-    """Refined instruments: simulate with the last values, solve, repeat.
+    """Refined instruments: simulate with the last values, solve, repeat."""
 
-    bandwidth: of the loop that holds the simulation near the measured motion [rad/s]; segments: pieces of a recording
-    that are simulated side by side, each from its measured start.
-    """
-
-    bandwidth: float = 20.0
-    segments: int = 32
-    iterations: int = 3
-    tolerance: float = 1e-3  # of a deviation
+    bandwidth: float = option(
+        20.0,
+        "Bandwidth of the loop that holds the simulation near the measured motion.",
+        unit="rad/s",
+        range=(0.1, 1e4),
+    )
+    segments: int = option(
+        32,
+        "Pieces of a recording that are simulated side by side, each from its measured start.",
+        range=(1, 1_000_000),
+    )
+    iterations: int = option(3, "Most iterations.", range=(1, 10_000))
+    tolerance: float = option(1e-3, "Step that ends the iteration, in deviations.", range=(1e-12, 1))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         if len(problem.row_names) < problem.model.robot.n_velocity:

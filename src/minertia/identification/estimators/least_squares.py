@@ -11,6 +11,7 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
+from minertia.schema import option
 
 
 @final
@@ -36,7 +37,7 @@ class OrdinaryLeastSquares(Estimator):
 class WeightedLeastSquares(Estimator):
     """Each effort is divided by the deviation of its residual, until the two agree (theory, eq. 25; Izaguirre 1992)."""
 
-    iterations: int = 30
+    iterations: int = option(30, "Most iterations of the weights.", range=(1, 10_000))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         beta, R, sigma = weighted_solution(problem, self.iterations)

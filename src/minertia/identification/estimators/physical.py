@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from minertia.errors import SolverFailed
 from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
-from minertia.identification.physical.consistency import GAPS_ONLY, MARGIN, PhysicalSpace, feasibility, physical_space
+from minertia.identification.physical.consistency import (
+    GAPS_ONLY,
+    MARGIN,
+    PRIORS,
+    PhysicalSpace,
+    feasibility,
+    physical_space,
+)
 from minertia.identification.physical.fit import NOT_FOUND, PhysicalFit, nearest_with_base, physical_fit
 from minertia.identification.physical.places import misplaced, unplaced
 from minertia.identification.physical.scaling import trusted_levels, unshifted, unshifted_fold
@@ -23,6 +30,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.schema import option
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))
@@ -37,15 +45,20 @@ CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 class Physical(Estimator):
     """Semidefinite fit on the triangle, efforts weighted by joint.
 
-    prior: standard parameters by name (None: the robot's own).  weight: of the prior against the data, each per number
-    fitted; the default only fills what the data leave open, None is chosen by cross-validation.
-    kind: "euclidean" or "entropic".  fixed: known parameters.
+    prior: standard parameters by name (None: the robot's own).  fixed: known parameters.
     """
 
     prior: Mapping[str, float] | None = None
-    weight: float | None = GAPS_ONLY
-    kind: str = "euclidean"
-    margin: float = MARGIN
+    weight: float | None = option(
+        GAPS_ONLY,
+        "Weight of the prior against the data, each per number fitted.",
+        range=(1e-20, 1e20),
+        otherwise="fills gaps; chosen by cross-validation when a prior is given",
+    )
+    kind: str = option("euclidean", "Distance to the prior.", choices=PRIORS)
+    margin: float = option(
+        MARGIN, "Least eigenvalue of a pseudo-inertia, as a part of its trace.", range=(1e-12, 0.1), zero=True
+    )
     fixed: Mapping[str, float] = field(default_factory=dict)
     fills_gaps: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True

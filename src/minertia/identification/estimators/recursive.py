@@ -14,6 +14,7 @@ from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.schema import option
 
 Array = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ class OnlineState:
 class Recursive(Estimator):
     """The on-line estimator run over the logs in order."""
 
-    forgetting: float = 1.0
+    forgetting: float = option(1.0, "Forgetting factor per sample.", range=(0.5, 1))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, _, sigma = weighted_solution(problem)

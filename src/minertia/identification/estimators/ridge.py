@@ -17,6 +17,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_floor, noise_levels, solution
 from minertia.identification.problem.triangles import triangle
+from minertia.schema import option
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-8, 2))
@@ -27,12 +28,17 @@ WEIGHTS = tuple(10.0**k for k in range(-8, 2))
 class Ridge(Estimator):
     """Each unknown is drawn to its prior value by what it does to the efforts, so units do not matter.
 
-    prior: values of all the model's unknowns (None: zero).  weight: of the prior; 1 counts as much as all data, None is
-    chosen by cross-validation.
+    prior: values of all the model's unknowns (None: zero).
+
     """
 
     prior: Array | None = None
-    weight: float | None = None
+    weight: float | None = option(
+        None,
+        "Weight of the prior; 1 counts as much as all data.",
+        range=(1e-20, 1e20),
+        otherwise="chosen by cross-validation",
+    )
     fills_gaps: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
 

@@ -12,8 +12,10 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation, Rows
 from minertia.identification.problem.solve import inverse, noise_floor, solution, streamed_triangle, weighted_solution
+from minertia.schema import option
 
 Array = NDArray[np.float64]
+LEAST = 0.1, 1e6  # thresholds; below, too few residuals count in full to tell their spread
 SAMPLE = 50_000  # residuals per effort from which the scale is taken
 MAD = 0.6745  # median absolute deviation of a unit normal
 
@@ -23,9 +25,11 @@ MAD = 0.6745  # median absolute deviation of a unit normal
 class Robust(Estimator):
     """Huber's M-estimator, scale per effort from the median absolute residual."""
 
-    threshold: float = 1.345  # of the scale; 95 % efficient on clean data
-    iterations: int = 30
-    tolerance: float = 1e-4  # of a deviation
+    threshold: float = option(
+        1.345, "Residual over the scale from which it counts less; 1.345 is 95 % efficient on clean data.", range=LEAST
+    )
+    iterations: int = option(30, "Most iterations.", range=(1, 10_000))
+    tolerance: float = option(1e-4, "Step that ends the iteration, in deviations.", range=(1e-12, 1))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         beta, R, sigma = weighted_solution(problem)

@@ -15,6 +15,7 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
 from minertia.robot.effects import BY_SYMBOL
+from minertia.schema import option
 
 # Constants and signs carry no measurement noise; a bounded shape of the speed alone that has no constant to measure it
 # by can only depend on its sign.
@@ -28,12 +29,14 @@ EXACT = tuple(
 @final
 @dataclass(frozen=True)
 class TotalLeastSquares(Estimator):
-    """Mixed total least squares on rows weighted by joint (Van Huffel & Vandewalle 1991, section 3.5).
+    """Mixed total least squares on rows weighted by joint (Van Huffel & Vandewalle 1991, section 3.5)."""
 
-    ratio: relative noise of the columns over that of the efforts; 1 is the classical problem, 0 is least squares.
-    """
-
-    ratio: float = 0.1
+    ratio: float = option(
+        0.1,
+        "Relative noise of the columns over that of the efforts; 1 is the classical problem, 0 is least squares.",
+        range=(1e-6, 1e6),
+        zero=True,
+    )
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, R, sigma = weighted_solution(problem)

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minertia.schema import Declared, option
+
 LARGEST = 1e6  # kg, m or kg m2 of a load that can be meant
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What the robot carries in a log: mass [kg], and centre [m] and inertia [kg m2] in a frame where known."""
+class Load(Declared):
+    """Known payload of a log."""
 
-    mass: float
-    com: tuple[float, float, float] | None = None
-    inertia: tuple[float, ...] | None = None
-    at: str | None = None
+    mass: float = option(help="Mass.", unit="kg", above=0, range=(0, LARGEST))
+    com: tuple[float, ...] | None = option(
+        None,
+        "Centre of mass in the frame.",
+        unit="m",
+        range=(-LARGEST, LARGEST),
+        length=3,
+        otherwise="a point at the frame's origin",
+    )
+    inertia: tuple[float, ...] | None = option(
+        None,
+        "Inertia [Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the centre of mass.",
+        unit="kg m2",
+        range=(-LARGEST, LARGEST),
+        length=6,
+        otherwise="a point",
+    )
+    at: str | None = option(None, "Name of the frame of `com` and `inertia`.", otherwise="the last link")

@@ -7,93 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from minertia.errors import EffortUnitUnknown, RecordingError, UnknownName
+from minertia.errors import EffortUnitUnknown, RecordingError
 from minertia.files import is_file
-from minertia.identification.logs.drive import Drive
-from minertia.notebook import stated
+from minertia.identification.logs.options import ColumnMap, Names
 from minertia.robot.robot import Robot
 
-Names = str | tuple[str, ...]
-EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
-ANGLES = ("rad", "deg")
-LENGTHS = ("m", "mm")
 # signals that hardly anything needs: positions are differentiated
 OPTIONAL = ("qd", "qdd", "temperature", "command", "command_velocity", "motor")
 MARKS = ("program", "load")  # what is logged once for each sample
-DELIMITERS = (",", ";", "\t", "|", " ")
-RATES = 0.01, 1e7  # samples per second that a log can have
-TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnMap:
-    """Where the signals stand in a log, and in which units.
-
-    t: name of the time column in `time_unit`, or rate_hz when time is not logged.
-    q, qd, qdd, effort: a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
-    name per coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.
-    temperature [degC]: of the joints, named in the same way; so are command and command_velocity, what the joints were
-    told, in the units of positions.  command_when: whether a row's positions were read "before" or "after" its command.
-    motor: positions of the motors of elastic joints, a second encoder beside q, divided by the drive's ratios where it
-    has any; in a list of names "" stands for a joint without one.
-    program (a number), load [kg]: names of columns that say what the robot runs and carries.
-    angle, length: of revolute and prismatic positions.  effort_unit: one of `EFFORT_UNITS`, None: from the names.
-    header: names of all columns where the file has no header line.  delimiter: None to find it.  topic: of a bag;
-    command_topic: of what its joints were told.  episode: of a table of LeRobot that holds several.
-    drop_torn: leave out rows with too few or many values, or values that are not numbers, and count them.
-    found: the file it stands in, where nobody named that file.
-    """
-
-    t: str | None = None
-    rate_hz: float | None = None
-    time_unit: str = "s"
-    q: Names | None = None
-    qd: Names | None = None
-    qdd: Names | None = None
-    effort: Names | None = None
-    temperature: Names | None = None
-    command: Names | None = None
-    command_velocity: Names | None = None
-    command_when: str | None = None
-    motor: Names | None = None
-    program: str | None = None
-    load: str | None = None
-    angle: str = "rad"
-    length: str = "m"
-    effort_unit: str | None = None
-    header: tuple[str, ...] = ()
-    delimiter: str | None = None
-    decimal: str = "."
-    topic: str | None = None
-    command_topic: str | None = None
-    episode: int | None = None
-    drop_torn: bool = False
-    drive: Drive = field(default_factory=Drive)
-    found: str = field(default="", compare=False)
-
-    def __repr__(self) -> str:
-        return stated(self)
-
-    def __post_init__(self) -> None:
-        for what, value, known in (
-            ("unit of time", self.time_unit, tuple(TIMES)),
-            ("unit of angles", self.angle, ANGLES),
-            ("unit of lengths", self.length, LENGTHS),
-            ("decimal sign", self.decimal, (".", ",")),
-            ("unit of effort", self.effort_unit or "Nm", EFFORT_UNITS),
-            ("time of a command", self.command_when or "before", ("before", "after")),
-        ):
-            if value not in known:
-                raise UnknownName(what, value, known)
-        if self.delimiter is not None and self.delimiter not in DELIMITERS:
-            raise UnknownName("delimiter", self.delimiter, (repr(d) for d in DELIMITERS))
-        if self.rate_hz is not None and not RATES[0] <= self.rate_hz <= RATES[1]:
-            raise RecordingError(
-                f"rate_hz is {self.rate_hz:g}; samples per second of a log lie between {RATES[0]:g} and {RATES[1]:g}"
-            )
 
 
 @dataclass(frozen=True, slots=True)

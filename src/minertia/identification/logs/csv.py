@@ -22,13 +22,14 @@ import numpy as np
 from minertia.errors import RecordingError
 from minertia.extras import load
 from minertia.identification.logs.arrow_columns import float_column
-from minertia.identification.logs.columns import DELIMITERS, beside
+from minertia.identification.logs.columns import beside
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, torn_rows
+from minertia.identification.logs.options import DELIMITERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.options import ColumnMap
 
     Array = NDArray[np.float64]
 

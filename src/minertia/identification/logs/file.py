@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 
 Array = NDArray[np.float64]
 MAX_COLUMNS = 10_000

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from minertia.errors import RecordingError, expect_path
 from minertia.files import is_file, reading, why_no_file
-from minertia.identification.logs.columns import TIMES, Chosen, ColumnMap, choose, has_positions
+from minertia.identification.logs.columns import Chosen, choose, has_positions
 from minertia.identification.logs.columns_file import columns_beside, read_columns
-from minertia.identification.logs.drive import Conversion, conversion
+from minertia.identification.logs.drive import Conversion, conversion, drive_matrix
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
+from minertia.identification.logs.options import TIMES, ColumnMap
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
@@ -192,7 +193,7 @@ class _Reading:
         if drive.ratios is None and drive.coupling is None and robot.coupling is not None:
             drive = replace(drive, coupling=robot.coupling)
         self.convert: Conversion = conversion(drive, sides, chosen.effort_unit, scale, str(log.path))
-        side = "joint" if drive.matrix(robot.n) is None else "motor"
+        side = "joint" if drive_matrix(drive) is None else "motor"
         turns = position_scale(columns, robot, side)
         self.motor: Conversion = conversion(drive, (side, "joint"), chosen.effort_unit, turns, str(log.path))
         self.channels = {

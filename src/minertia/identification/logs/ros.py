@@ -23,7 +23,7 @@ from minertia.identification.logs.joint_state import Layout, layout_of, stamp_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from minertia.identification.logs.columns import ColumnMap
+    from minertia.identification.logs.options import ColumnMap
 
     Array = NDArray[np.float64]
 

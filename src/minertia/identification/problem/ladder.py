@@ -30,6 +30,7 @@ from minertia.identification.problem.folds import Fold, block_folds, log_folds
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.solve import noise_floor, weighted_solution
+from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion
 from minertia.notebook import clipped, plural
@@ -112,25 +113,24 @@ class Ladder:
         return f"<Ladder of '{clipped(self.robot.name, 40)}': {clipped(taken, 120)}>"
 
     @property
-    def effects(self) -> tuple[Any, ...]:
-        """Words and tables for `chosen_effects`."""
-        every = [j + 1 for j in self.robot.driven]
-        smooth = {j + 1 for taken in self.steps if taken.step.replaces for j in taken.joints}
-        chosen: list[Any] = []
+    def effects(self) -> tuple[EffectSpec, ...]:
+        """What `chosen_effects` takes."""
+        smooth = {j for taken in self.steps if taken.step.replaces for j in taken.joints}
+        chosen = []
         for word in self.start:
-            joints = [j for j in every if word != "coulomb" or j not in smooth]
+            joints = [j for j in self.robot.driven if word != "coulomb" or j not in smooth]
             if joints:
-                chosen.append(word if joints == every else {"kind": word, "joints": joints})
+                chosen.append(at_joints(self.robot, word, joints))
         for taken in self.steps:
             for j, value in zip(taken.joints, taken.values, strict=True):
                 constants = {} if value is None else {taken.step.constant: value}
-                chosen.append({"kind": taken.step.word, "joints": [j + 1], **constants})
+                chosen.append(at_joints(self.robot, taken.step.word, [j], constants))
         return (*chosen, *springs(self.robot))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was taken and what each step gained, in a sentence."""
-        own = sorted({str(spring["kind"]) for spring in springs(self.robot)})
+        own = sorted({spring.kind for spring in springs(self.robot)})
         start = f"effects chosen by cross-validation: {', '.join((*self.start, *own))}"
         dropped = "" if DROPPED in self.start else f" ({DROPPED} left out: the logs do not show it)"
         if not self.steps:
@@ -157,25 +157,25 @@ class Ladder:
         }
 
 
-def springs(robot: Robot) -> tuple[dict[str, Any], ...]:
+def springs(robot: Robot) -> tuple[EffectSpec, ...]:
     """Springs and counterbalances of the robot's file, for `chosen_effects`: no motion tells which kind there is."""
     return tuple(
-        {"kind": BY_SYMBOL[symbol].word, "joints": [j + 1], **robot.constants[j].get(symbol, {})}
+        at_joints(robot, BY_SYMBOL[symbol].word, [j], robot.constants[j].get(symbol, {}))
         for j, own in enumerate(robot.effects)
         for symbol, value in own.items()
         if value and BY_SYMBOL[symbol].inputs == ("q",)
     )
 
 
-def candidates(robot: Robot, speeds: Array) -> tuple[Any, ...]:
+def candidates(robot: Robot, speeds: Array) -> tuple[EffectSpec, ...]:
     """All effects of the ladder on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
-    found: list[Any] = [*START, *springs(robot)]
+    found = [*(everywhere(robot, word) for word in START), *springs(robot)]
     for j in robot.driven:
         fastest = joint_speed(robot, j, speeds)
         for step in LADDER:
             for value in _values(step, fastest):
                 constants = {} if value is None else {step.constant: value}
-                found.append({"kind": step.word, "joints": [j + 1], "tag": _tag(value), **constants})
+                found.append(at_joints(robot, step.word, [j], constants, _tag(value)))
     return tuple(found)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from minertia.errors import MinertiaError, UnknownName
+from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -19,26 +21,49 @@ from minertia.robot.effects import (
     Effect,
 )
 from minertia.robot.robot import Robot
+from minertia.schema import Option, OptionKind
+from minertia.tables import shown
 
 Settings = Mapping[str, float]
 DEFAULT_EFFECTS = STANDARD_SYMBOLS
 STANDARD = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
+KNOWN = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)
+_FULL_NAME = re.compile(rf"({'|'.join(sorted(KNOWN, key=len, reverse=True))})(\d{{1,6}})")
+_NONE: Settings = MappingProxyType({})
+ONE_NUMBER = OptionKind(frozenset({"number"}), frozenset({0}))
+POSITIVE, SIGNED = (1e-12, 1e12), (-1e12, 1e12)
+# smallest and largest constant that can be meant, in SI units, where that is known closer
+NUMBERS = {
+    "width": (1e-6, 1e3),
+    "velocity": (1e-6, 1e3),
+    "rest": (-1e6, 1e6),
+    "angle": (-1e3, 1e3),
+    **dict.fromkeys(("outer", "inner", "closed"), (1e-6, 1e3)),
+    **dict.fromkeys(("volume", "area"), (1e-12, 1e3)),
+    "energy": (1e-6, 1e12),
+    "reference": (-300.0, 1e4),
+    "scale": (1e-3, 1e4),
+}
 
 
-class EffectLike(Protocol):
-    """One effect of a campaign: a word, the coordinates (from 0) that have it, its numbers; known: its scale is 1."""
+@dataclass(frozen=True, slots=True)
+class EffectSpec:
+    """One effect of a model: a word or symbol, the names of the joints that have it, and its stated constants.
 
-    @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def joints(self) -> tuple[int, ...]: ...  # noqa: D102
-    @property
-    def options(self) -> Mapping[str, float]: ...  # noqa: D102
-    @property
-    def known(self) -> bool: ...  # noqa: D102
+    known: the effect has no parameter to fit; its scale is 1.  tag: tells scanned ones apart.
+    """
+
+    kind: str
+    joints: tuple[str, ...]
+    options: Mapping[str, float] = field(default_factory=dict)
+    known: bool = False
+    tag: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", MappingProxyType({k: float(v) for k, v in self.options.items()}))
 
 
-Wanted: TypeAlias = str | Mapping[str, object] | EffectLike
+Wanted: TypeAlias = str | Mapping[str, object] | EffectSpec
 
 
 @dataclass(frozen=True)
@@ -91,17 +116,20 @@ class EffectChoice:
 
 
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
-    """Effects by name: "FC" or "coulomb" on every joint but the passive ones of loops, "KS2" on joint 2, or a table.
+    """The columns of effects: of "FC" or "coulomb" on every joint but the passive ones of loops, or as `read_effect`.
 
-    A table: {kind = "gas_spring", joints = [2], outer = 0.8, ...}, known = true where its scale is 1.  Where a motor
-    turns with several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other twins are asked for.
+    Where a motor turns with several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other twins are
+    asked for.
     """
     own: list[str] = []
     terms: list[Term] = []
     for item in wanted:
-        for symbol, joints, settings, is_known, tag in _parsed(robot, item):
+        is_plain = isinstance(item, str) and item in (*WORDS, *KNOWN)
+        spec = everywhere(robot, item) if is_plain else read_effect(robot, item)
+        joints = [_names(robot).index(name) for name in spec.joints]
+        for symbol in WORDS.get(spec.kind, (spec.kind,)):
             if symbol not in STANDARD:
-                terms += [t for j in joints for t in _terms(symbol, j, settings, is_known, tag)]
+                terms += [t for j in joints for t in _terms(symbol, j, spec.options, spec.known, spec.tag)]
                 continue
             for j in joints:
                 twin = f"{symbol}M" if symbol in STANDARD_SYMBOLS and j in robot.coupled_motors else None
@@ -110,51 +138,103 @@ def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> 
     return EffectChoice(tuple(own), tuple(terms))
 
 
-_Part: TypeAlias = tuple[str, list[int], dict[str, float], bool, str]  # symbol, joints, constants, known, tag
+def everywhere(robot: Robot, kind: Any) -> EffectSpec:
+    """An effect on every joint that has a motor or follows one, or on every motor that turns with several joints."""
+    return at_joints(robot, kind, sorted(robot.coupled_motors) if kind in MOTOR_SYMBOLS else robot.driven)
 
 
-def _parsed(robot: Robot, item: Wanted) -> list[_Part]:
+def at_joints(robot: Robot, kind: str, joints: Iterable[int], options: Settings = _NONE, tag: str = "") -> EffectSpec:
+    """An effect on joints by index (from 0)."""
+    return EffectSpec(kind, tuple(robot.joints[j].name for j in joints), options, tag=tag)
+
+
+# ---------------------------------------------------------------------- reading, from Python and from files alike
+
+
+def read_effect(robot: Robot, item: Wanted, table: CampaignTable | None = None) -> EffectSpec:
+    """An effect as users state it, in Python and in files: "coulomb" or "FC" on all coordinates, "FC4" on one joint.
+
+    A table chooses joints, by name or by the number of a coordinate (from 1), and states constants: {kind =
+    "gas_spring", joints = [2], outer = 0.8, ...}; known = true where its scale is 1.  table: the one of the file that
+    has it, for sentences.
+    """
+    if isinstance(item, EffectSpec):
+        return item
+    at = CampaignTable({}) if table is None else table
     if isinstance(item, str):
-        return _from_text(robot, item)
-    if isinstance(item, Mapping):
-        return _from_table(robot, dict(item))
-    joints = [robot.independent[c] for c in item.joints]
-    given = {k: float(v) for k, v in item.options.items()}
-    return [(s, joints, given, item.known, "") for s in WORDS[item.kind]]
+        return _from_text(robot, item, at)
+    if not isinstance(item, Mapping):
+        raise at.fail(f"an effect is a word or a table, not {shown(item)}", "effects")
+    entries = {key: list(value) if isinstance(value, tuple) else value for key, value in item.items()}
+    return _from_table(robot, replace(at, entries=entries, where="effects"))
 
 
-def _from_text(robot: Robot, item: str) -> list[_Part]:
-    every = list(robot.driven)
-    if item in WORDS:
-        return [(symbol, every, {}, False, "") for symbol in WORDS[item]]
-    known = (*EFFECT_SYMBOLS, *MOTOR_SYMBOLS)
-    if item in known:
-        return [(item, sorted(robot.coupled_motors) if item in MOTOR_SYMBOLS else every, {}, False, "")]
-    match = re.fullmatch(rf"({'|'.join(sorted(known, key=len, reverse=True))})(\d+)", item)
-    if match is None:
-        raise UnknownName("effect", item, (*known, *WORDS))
-    return [(match[1], [_joint(robot, int(match[2]), item)], {}, False, "")]
+def read_joints(robot: Robot, given: Any, at: CampaignTable | None = None) -> tuple[str, ...]:
+    """Joints by name, or coordinates by number (from 1), in the robot's order."""
+    names, found = _names(robot), set()
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    for item in items:
+        if isinstance(item, int) and not isinstance(item, bool) and 1 <= item <= robot.n:
+            found.add(robot.independent[item - 1])
+        elif isinstance(item, str) and item in names:
+            found.add(names.index(item))
+        else:
+            raise UnknownName("joint", item, names)
+    if len(found) < len(items) or not items:
+        table = CampaignTable({}) if at is None else at
+        raise table.fail("this must name joints, each one once", "joints")
+    return tuple(names[j] for j in sorted(found))
 
 
-def _from_table(robot: Robot, table: dict[str, object]) -> list[_Part]:
-    kind = str(table.pop("kind", ""))
-    symbols = WORDS.get(kind, (kind,))
-    if not all(s in BY_SYMBOL for s in symbols):
-        raise UnknownName("effect", kind, (*WORDS, *EFFECT_SYMBOLS))
-    numbers = table.pop("joints", None)
-    listed = numbers if isinstance(numbers, Sequence) else [numbers]
-    joints = list(robot.driven) if numbers is None else [_joint(robot, int(str(n)), kind) for n in listed]
-    is_known, tag = bool(table.pop("known", False)), str(table.pop("tag", ""))
-    given = {k: float(str(v)) for k, v in table.items()}
-    return [(s, joints, given, is_known, tag) for s in symbols]
+def _names(robot: Robot) -> list[str]:
+    return [joint.name for joint in robot.joints]
 
 
-def _joint(robot: Robot, number: int, item: str) -> int:
-    if not 1 <= number <= robot.n_joints:
-        raise MinertiaError(
-            f"the effect '{item}' names joint {number}; '{robot.name}' has joints 1 to {robot.n_joints}"
-        )
-    return number - 1
+def _from_text(robot: Robot, item: str, table: CampaignTable) -> EffectSpec:
+    match = _FULL_NAME.fullmatch(item)
+    if match is not None:
+        number = int(match[2])
+        if not 1 <= number <= robot.n_joints:
+            raise MinertiaError(
+                f"the effect '{item}' names joint {number}; '{robot.name}' has joints 1 to {robot.n_joints}"
+            )
+        return at_joints(robot, _word(match[1]), [number - 1])
+    return _from_table(robot, replace(table, entries={"kind": item}, where="effects"))
+
+
+def _from_table(robot: Robot, table: CampaignTable) -> EffectSpec:
+    word = _word(table.text("kind") or "")
+    if word not in (*WORDS, *KNOWN):
+        raise UnknownName("effect", word, (*WORDS, *KNOWN))
+    effect = BY_SYMBOL[WORDS.get(word, (word,))[0]]
+    constants = [_constant(effect, name) for name in effect.constants]
+    table.only(("kind", "joints", "known", *(key for one in constants for key in one.keys)))
+    numbers = {one.name: float(one.read(table)) for one in constants if any(key in table for key in one.keys)}
+    numbers = {name: value for name, value in numbers.items() if value or not effect.scan}  # 0 asks for the scan, too
+    missing = effect.filled(numbers)[1]
+    if missing and not (effect.scan and len(missing) == 1):
+        raise table.fail(f"the effect '{word}' needs {', '.join(missing)}", missing[0])
+    every = sorted(robot.coupled_motors) if word in MOTOR_SYMBOLS else robot.independent
+    joints = tuple(robot.joints[j].name for j in every)
+    if "joints" in table:
+        joints = read_joints(robot, table.get("joints"), table)
+    if effect.acts_alone and len(joints) != 1:
+        raise table.fail(f"the effect '{word}' acts on one joint; name it with joints", "joints")
+    return EffectSpec(word, joints, numbers, table.flag("known", False))
+
+
+def _word(kind: str) -> str:
+    """The word of a symbol that is alone in having it."""
+    word = BY_SYMBOL[kind].word if kind in EFFECT_SYMBOLS else kind
+    return word if WORDS.get(word) == (kind,) else kind
+
+
+def _constant(effect: Effect, name: str) -> Option:
+    """A constant of an effect as an option."""
+    low, high = NUMBERS.get(name, SIGNED if name in effect.signed else POSITIVE)
+    degrees = {"angle_deg": math.pi / 180} if name == "angle" else {}
+    zero = bool(effect.scan)
+    return Option("", low=low, high=high, zero=zero, name=name, key=name, also=degrees, kind=ONE_NUMBER)
 
 
 def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -> list[Term]:
@@ -173,13 +253,13 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -
     return [Term(symbol, joint, values, tag, is_known)]
 
 
-def robot_effects(robot: Robot) -> list[str | Mapping[str, object]]:
+def robot_effects(robot: Robot) -> list[EffectSpec]:
     """The standard effects of every joint and all others that a robot has, with its constants."""
-    wanted: list[str | Mapping[str, object]] = list(DEFAULT_EFFECTS)
+    found = [everywhere(robot, symbol) for symbol in DEFAULT_EFFECTS]
     for name in robot.other_effects:
         symbol, joint = re.sub(r"\d+$", "", name), int(re.sub(r"^\D+", "", name))
-        wanted.append({"kind": symbol, "joints": [joint], **robot.effect_constants(joint - 1, symbol)})
-    return wanted
+        found.append(at_joints(robot, symbol, [joint - 1], robot.effect_constants(joint - 1, symbol)))
+    return found
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

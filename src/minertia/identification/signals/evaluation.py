@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import FilterError, expect_kinds
-from minertia.identification.signals.filtering import HERTZ, low_pass
+from minertia.errors import FilterError
+from minertia.identification.signals.filtering import low_pass
+from minertia.identification.signals.options import Evaluation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,29 +16,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ORDER = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """The evaluation filter.
-
-    Efforts pass a zero-phase 4th-order Butterworth at cutoff_hz, are taken at rate_hz, without the first and last
-    trim_s seconds of the log.  log_unit: judge in the log's unit (amperes) and side instead of joint efforts.
-    """
-
-    cutoff_hz: float
-    rate_hz: float
-    trim_s: float = 0.0
-    log_unit: bool = False
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        for name in ("cutoff_hz", "rate_hz"):
-            value = getattr(self, name)
-            if not HERTZ[0] <= value <= HERTZ[1]:
-                raise FilterError(f"{name} is {value:g}; it must lie between {HERTZ[0]:g} and {HERTZ[1]:g} Hz")
-        if not self.trim_s >= 0:
-            raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
 
 
 def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) -> Array:

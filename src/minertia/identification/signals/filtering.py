@@ -18,11 +18,12 @@ import numpy as np
 from scipy import signal
 
 from minertia.codegen.kernels import build
-from minertia.errors import FilterError, RecordingError, UnknownName, expect_kinds
+from minertia.errors import FilterError, RecordingError
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array
+from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.notebook import clipped, plural, stated
+from minertia.notebook import clipped, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,84 +35,23 @@ EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
 PADDING = 3.0  # periods of the cut-off by which signals are continued beyond their ends
 OVERSAMPLING = 5.0  # rate after decimation, in cut-offs, when none is given
 STOPBAND = 7.0  # Kaiser window: 70 dB
-ON = ("equation", "signals")
-EQUATIONS = ("torque", "momentum", "power")
-HERTZ = 1e-3, 1e7  # frequencies that a filter of a log can have
 LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out of digits
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """All choices between a recording and the linear problem.
-
-    cutoff_hz: of the low-pass on positions (and logged velocities); None: chosen from the signal (`chosen_cutoff`).
-    order: of the Butterworth, run forwards and backwards.
-    derivative: "central" (differences over 3 points, twice), "central5" (over 5 points), "parabola" (least-squares
-    parabola on five points, Khosla), "savgol" (`window` points, `degree`), "logged" (the log's velocities,
-    differentiated once).
-    rate_hz: rate after decimation, None: five times the cut-off.  parallel_hz: cut-off of the filter on both sides
-    before decimation, None: 0.4 rate_hz.
-    on: "equation": regressor and efforts are decimated (`decimated`); "signals": positions and efforts are, with the
-    same low-pass, before the regressor is built (cheaper on long logs).
-    trim_s: seconds dropped at each end, None: 1.5 periods of the cut-off.
-    equations: what the rows of the linear problem state: "torque" (efforts, with accelerations), "momentum" (efforts as
-    the rate of the momentum of each joint and the rest) or "power" (of all joints together, as the rate of the energy
-    and what friction takes); the last two need no accelerations (theory, eqs. 34 and 35).
-    """
-
-    cutoff_hz: float | None = None
-    order: int = 4
-    derivative: str = "central"
-    window: int = 9
-    degree: int = 3
-    rate_hz: float | None = None
-    parallel_hz: float | None = None
-    on: str = "equation"
-    trim_s: float | None = None
-    equations: str = "torque"
-
-    def __repr__(self) -> str:
-        return stated(self)
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        if self.derivative not in DERIVATIVES and self.derivative != "logged":
-            raise UnknownName("derivative", self.derivative, (*DERIVATIVES, "logged"))
-        for what, value, names in (("side to decimate", self.on, ON), ("kind of equations", self.equations, EQUATIONS)):
-            if value not in names:
-                raise UnknownName(what, value, names)
-        for name in ("cutoff_hz", "rate_hz", "parallel_hz"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise FilterError(f"{name} is {value}; it must be greater than 0")
-            if value is not None and not HERTZ[0] <= value <= HERTZ[1]:
-                raise FilterError(f"{name} is {value:g}; it must lie between {HERTZ[0]:g} and {HERTZ[1]:g} Hz")
-        if not 1 <= self.order <= 12:
-            raise FilterError(f"the order of the filter is {self.order}; it must be from 1 to 12")
-        if self.window % 2 == 0 or not 1 <= self.degree < self.window:
-            raise FilterError(
-                f"a Savitzky-Golay window of {self.window} points and degree {self.degree} does not work: the window "
-                "must be odd and longer than the degree"
-            )
-        if self.trim_s is not None and not (math.isfinite(self.trim_s) and self.trim_s >= 0):
-            raise FilterError(f"trim_s is {self.trim_s:g}; the time dropped at each end must not be negative")
-
-    def resolved(self, recording: Recording) -> Filter:
-        """The same filter with every number chosen for this recording, checked against its rate."""
-        if self.equations != "torque" and self.on == "signals":
-            raise FilterError(
-                f'{self.equations} is differentiated at the rate of the log; take on = "equation", or torque'
-            )
-        rate = even_rate(recording)
-        cutoff = self.cutoff_hz
-        if cutoff is None:
-            cutoff = chosen_cutoff(recording.q, rate)
-        _below_nyquist(cutoff, rate, "the cut-off")
-        out = min(self.rate_hz or OVERSAMPLING * cutoff, rate)
-        parallel = self.parallel_hz or 0.4 * rate / max(1, round(rate / out))
-        _below_nyquist(parallel, rate, "the cut-off of the parallel filter")
-        trim = EDGE / cutoff if self.trim_s is None else self.trim_s
-        return replace(self, cutoff_hz=cutoff, rate_hz=out, parallel_hz=parallel, trim_s=trim)
+def resolved(plan: Filter, recording: Recording) -> Filter:
+    """The same filter with every number chosen for this recording, checked against its rate."""
+    if plan.equations != "torque" and plan.on == "signals":
+        raise FilterError(f'{plan.equations} is differentiated at the rate of the log; take on = "equation", or torque')
+    rate = even_rate(recording)
+    cutoff = plan.cutoff_hz
+    if cutoff is None:
+        cutoff = chosen_cutoff(recording.q, rate)
+    _below_nyquist(cutoff, rate, "the cut-off")
+    out = min(plan.rate_hz or OVERSAMPLING * cutoff, rate)
+    parallel = plan.parallel_hz or 0.4 * rate / max(1, round(rate / out))
+    _below_nyquist(parallel, rate, "the cut-off of the parallel filter")
+    trim = EDGE / cutoff if plan.trim_s is None else plan.trim_s
+    return replace(plan, cutoff_hz=cutoff, rate_hz=out, parallel_hz=parallel, trim_s=trim)
 
 
 @dataclass(frozen=True)
@@ -161,7 +101,7 @@ class Motion:
 def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool = False) -> Motion:
     """The recording filtered and differentiated; `edges` keeps the ends, which the filter distorts."""
     expect_recording(recording)
-    plan = (filter or Filter()).resolved(recording)
+    plan = resolved(filter or Filter(), recording)
     check_finite(recording)
     rate = even_rate(recording)
     return _cut(recording, plan, rate, signals(recording, plan, rate), edges)
@@ -170,7 +110,7 @@ def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool 
 def prepared_with_edges(recording: Recording, filter: Filter | None = None) -> tuple[Motion, Motion]:
     """`prepared` without and with its edges, on the same filtered samples."""
     expect_recording(recording)
-    plan = (filter or Filter()).resolved(recording)
+    plan = resolved(filter or Filter(), recording)
     check_finite(recording)
     rate = even_rate(recording)
     filtered = signals(recording, plan, rate)

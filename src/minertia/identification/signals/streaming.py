@@ -14,14 +14,15 @@ from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.signals.filtering import (
     SETTLED,
-    Filter,
     Motion,
     channel_signals,
     half_length,
     low_pass,
+    resolved,
     signals,
     thinning,
 )
+from minertia.identification.signals.options import Filter
 
 Array = NDArray[np.float64]
 
@@ -68,7 +69,7 @@ class _FilterPass:
 
     @classmethod
     def started(cls, first: Recording, filter: Filter, edges: bool, rate_hz: float | None) -> _FilterPass:
-        plan, rate = (filter.resolved(first), even_rate(first)) if rate_hz is None else (filter, rate_hz)
+        plan, rate = (resolved(filter, first), even_rate(first)) if rate_hz is None else (filter, rate_hz)
         assert plan.cutoff_hz is not None
         halo = math.ceil(SETTLED * rate / plan.cutoff_hz) + plan.window
         if edges:

@@ -1,0 +1,246 @@
+"""The options of a campaign that are plain values: repairs, position loops, elastic joints, a floor, and its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minertia.errors import CampaignError, InputError
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.signals.options import Evaluation, Filter
+from minertia.schema import UNKNOWN, Declared, check, option
+
+if TYPE_CHECKING:
+    from minertia.identification.estimators.estimator import Estimator
+    from minertia.identification.problem.terms import Wanted
+    from minertia.robot.robot import Robot
+
+SAME = "same"  # one value for all joints, fitted; UNKNOWN: one of its own for each
+FITTED = (UNKNOWN, SAME)
+LARGEST = 1e12
+STIFFNESS = 1.0, 1e9  # N m/rad or N/m between which a joint is elastic
+FLOORS = {"height": (-100.0, 100.0), "stiffness": (100.0, 1e7), "friction": (0.0, 5.0)}
+SETS = {"base": "closed-form", "mlc": "mlc"}  # sets that are fitted, with the method that derives each
+Gain = float | str
+Gains = Gain | tuple[Gain, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Repairs(Declared):
+    """What may be repaired in a log; standstill, where friction is not defined, goes for fitting and judging alike."""
+
+    stamps: bool = option(True, "Drop samples whose stamp repeats or goes back.")
+    resample: bool = option(
+        True,
+        "Bring uneven stamps to an even rate. Positions go by a cubic spline, the rest linearly; gaps over 0.25 s are "
+        "refused.",
+    )
+    standstill: bool = option(
+        True,
+        "Cut off standstill at both ends, and short moves apart from the rest such as the approach to the first point. "
+        "Friction is not defined at rest.",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Command(Declared):
+    """The law of the joints' position loops, tau = kp (u - q) + ki int(u - q) + kd (ud - qd), within limits.
+
+    A gain is a number for all joints or one each; "?" an unknown each, "same" one unknown for all.
+    """
+
+    law: str = option(
+        "pd",
+        'Control law of the position loops. `"voltage"` is for servos driven by their duty cycle: `KD` is back-EMF, '
+        "which no limit bounds.",
+        choices=("p", "pd", "pid", "voltage"),
+    )
+    kp: Gains = option(UNKNOWN, "Proportional gain.", unit="N m/rad or N/m", above=0, range=(0, LARGEST), words=FITTED)
+    kd: Gains = option(UNKNOWN, "Derivative gain.", unit="N m s/rad or N s/m", range=(0, LARGEST), words=FITTED)
+    ki: Gains = option(0.0, "Integral gain.", unit="N m/(rad s) or N/(m s)", range=(0, LARGEST), words=FITTED)
+    velocity_reference: bool = option(
+        False,
+        "Damping acts on the commanded less the measured velocity. The former is that of columns `qd_cmd1`, else the "
+        "slope of the command; quadrupeds and MuJoCo's `kv` have none.",
+    )
+    hold: str = option("zero", "The command between rows: held, or linear.", choices=("zero", "linear"))
+    delay: Gain = option(UNKNOWN, "Delay.", unit="s", range=(-1.0, 1.0), words=(UNKNOWN,))
+    delay_of: str = option(
+        "command",
+        "What is late. The `command`: the servo closes its own loop; the whole `effort`: a host does, over a bus.",
+        choices=("command", "effort"),
+    )
+    limit: float | tuple[float, ...] | None = option(
+        None, "Limit of the effort, one or a list.", unit="N m or N", above=0, range=(0, LARGEST)
+    )
+    reference: str | None = option(
+        None,
+        "What fixes the scale. `gains`, `links` (masses of the robot's file), `load` (a load that is known in some of "
+        "the fitted logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp are told).",
+        choices=("gains", "links", "load", "none"),
+        otherwise="gains where they are known, else the links where these are kept",
+    )
+    method: str = option(
+        "output-error",
+        "Method of the fit. Besides simulated positions, quickly and roughly: `law` (least squares on the law's "
+        "efforts) and `didim` (the same on simulated states).",
+        choices=("output-error", "didim", "law"),
+    )
+    integrator: str = option(
+        "midpoint",
+        "Integrator of the simulated motion. `midpoint`: its step is halved as needed; `euler`: that of MuJoCo at "
+        "MuJoCo's `step`, for values that are meant for it.",
+        choices=("midpoint", "euler"),
+    )
+    step: float | None = option(None, "Step of the simulator, with the integrator euler.", unit="s", range=(1e-5, 0.02))
+    zeros: Gains = option(
+        0.0,
+        'Zeros of the robot\'s file less those of the log (links are at q + zeros). `"?"` where encoders were not '
+        "calibrated to the file; they show in gravity alone.",
+        unit="rad or m",
+        range=(-LARGEST, LARGEST),
+        words=(UNKNOWN,),
+    )
+    leave_out_contact: bool = option(
+        True,
+        "Stretches that nothing in the loop explains, as where the robot touches something, take no part in the fit "
+        "([below](#where-the-robot-is-pushed)).",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.law == "p" and self.kd == UNKNOWN:
+            object.__setattr__(self, "kd", 0.0)
+        if self.law == "p" and self.kd != 0:
+            raise InputError('the law "p" has no kd; state law = "pd"')
+        if self.law != "pid" and self.ki != 0:
+            raise InputError(f'the law "{self.law}" has no ki; state law = "pid"')
+        if self.integrator == "euler" and self.step is None:
+            raise InputError("the integrator euler needs the simulator's own step, such as step = 0.001")
+        if self.delay_of == "effort" and self.delay != UNKNOWN and float(self.delay) < 0:
+            raise InputError("an effort cannot act before it is asked for: its delay is at least 0")
+
+    def each(self, name: str, n: int) -> tuple[Gain, ...]:
+        """A gain or limit for each of n joints."""
+        value = getattr(self, name)
+        if not isinstance(value, tuple):
+            return (value,) * n
+        if len(value) != n:
+            raise CampaignError(f"command.{name} has {len(value)} values where the robot has {n} coordinates")
+        return value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ElasticJoints(Declared):
+    """Which joints are elastic, where their fit starts, and on which side they are measured."""
+
+    joints: tuple[str | int, ...] = option(
+        (), "Elastic joints, by name or number from 1.", range=(1, math.inf), otherwise="those of the robot's file"
+    )
+    stiffness: Gains | None = option(
+        None,
+        'Where the fit of the stiffness on the link side starts: a number for all of them or one each, or `"?"`.',
+        unit="N m/rad or N/m",
+        range=STIFFNESS,
+        words=(UNKNOWN,),
+        otherwise='what the robot\'s file says, else `"?"`',
+    )
+    damping: Gains | None = option(
+        None,
+        'Where the fit of the damping on the link side starts: a number for all of them or one each, or `"?"`.',
+        unit="N m s/rad or N s/m",
+        range=(0, STIFFNESS[1]),
+        words=(UNKNOWN,),
+        otherwise='what the robot\'s file says, else `"?"`',
+    )
+    encoder: str | None = option(
+        None,
+        "Side on which positions were measured.",
+        choices=("both", "motor", "link"),
+        otherwise='`"both"` where the log has a second encoder; else it must be said',
+    )
+    feedback: str = option("motor", "Side that the joints' own position loops read.", choices=("motor", "link"))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Floor(Declared):
+    """A plane that frames of the robot cannot pass, level with gravity; none where nothing touches it."""
+
+    touches: tuple[str, ...] = option(
+        (), "Links or frames of the robot's file whose origins touch the floor.", otherwise="none: no floor"
+    )
+    height: Gain = option(
+        UNKNOWN,
+        "Height along the direction up, from the base's origin.",
+        unit="m",
+        range=FLOORS["height"],
+        words=(UNKNOWN,),
+    )
+    friction: Gain = option(0.0, "Coefficient of friction.", range=FLOORS["friction"], words=(UNKNOWN,))
+    stiffness: Gain = option(
+        1e4, "Stiffness of the floor and what touches it.", unit="N/m", range=FLOORS["stiffness"], words=(UNKNOWN,)
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CampaignOptions(Declared):
+    """The options of a campaign that are plain values, or tables of them."""
+
+    name: str = option("", "Title of reports.", table="", otherwise="name of the file")
+    repairs: Repairs = option(factory=Repairs, table="logs")
+    filter: Filter = option(factory=Filter, table="filter")
+    columns: ColumnMap | str | Path | None = option(
+        None,
+        "Where signals stand in the logs; also the path of a file that says so.",
+        table="columns",
+        otherwise="in a file beside the first log, else by name",
+    )
+    effects: Sequence[Wanted] | None = option(
+        None,
+        "Effects of the joints besides the links' inertia, by word or symbol (FC, on one joint FC3), or none. In files "
+        "also tables.",
+        table="model",
+        command="effects",
+        otherwise="chosen by cross-validation",
+    )
+    joints: Sequence[str | int] = option(
+        (), "Joints to identify: names, or numbers from 1.", table="", command="joints", otherwise="all"
+    )
+    estimator: str | Estimator = option("auto", "Estimator.", table="estimator", key="name", command="estimator")
+    options: Mapping[str, Any] = option(factory=dict, help="Options of the estimator.", table="estimator")
+    fix: Mapping[str, float] = option(
+        factory=dict,
+        help="Known parameters, not fitted, by their full names. In files a table: `fix = { M6 = 2.8, FC1 = 0 }`.",
+        table="model",
+        command="fix",
+        otherwise="none",
+    )
+    parameters: str = option(
+        "base",
+        "Set of parameters that is fitted: base parameters, or minimal linear combinations of composite bodies (mlc). "
+        "Efforts and residuals are the same (Lin 1995).",
+        choices=tuple(SETS),
+        table="model",
+        command="parameters",
+    )
+    links: str = option(
+        "robot",
+        "For logs of commands: keep the links of the robot's file, or fit physically consistent ones.",
+        choices=("robot", "physical"),
+        table="model",
+    )
+    prior: str | Path | Robot | Mapping[str, float] | None = option(
+        None,
+        "Values towards which ridge and physical are regularised: those of the robot's file (robot), or of another "
+        "robot or model file.",
+        table="model",
+        command="prior",
+        otherwise="none",
+    )
+    evaluation: Evaluation | None = option(None, table="evaluation")
+    command: Command = option(factory=Command, table="command")
+    elastic: ElasticJoints = option(factory=ElasticJoints, table="elastic")
+    floor: Floor = option(factory=Floor, table="floor")

@@ -1,0 +1,102 @@
+"""`Filter` and `Evaluation`: from a recording to the linear problem, and how its residuals are judged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from minertia.errors import FilterError
+from minertia.schema import Declared, check, option
+
+HERTZ = 1e-3, 1e7  # frequencies that a filter of a log can have
+TIMES = 0.0, math.inf
+DERIVATIVES = ("central", "central5", "parabola", "savgol", "logged")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Filter(Declared):
+    """All choices between a recording and the linear problem."""
+
+    cutoff_hz: float | None = option(
+        None,
+        "Cut-off of the zero-phase Butterworth low-pass on positions and logged velocities. The default takes the "
+        "cut-off with the smallest residual in short weighted fits, judged as `[evaluation]` says, going up or down in "
+        "steps from what the spectrum asks for: ten times the frequency below which 99 % of the velocity's power lies, "
+        "but less than lets noise make up 1 % of the accelerations' power; never below twenty cycles in the shortest "
+        "log. Best left out.",
+        unit="Hz",
+        range=HERTZ,
+        command="cutoff",
+        otherwise="chosen by the residual it leaves",
+    )
+    order: int = option(4, "Order of the Butterworth filter, which runs forwards and backwards.", range=(1, 12))
+    derivative: str = option(
+        "central",
+        "Differentiation. `central`: differences over 3 points, twice; `central5`: over 5 points, for low rates; "
+        "`parabola`: least-squares parabola on five points (Khosla); `savgol`: with `window` and `degree`; `logged`: "
+        "the log's velocities, differentiated once.",
+        choices=DERIVATIVES,
+    )
+    window: int = option(9, "Points of a Savitzky-Golay window, an odd number.", range=(3, 100_001))
+    degree: int = option(3, "Degree of a Savitzky-Golay polynomial, below the window's points.", range=(1, 100))
+    rate_hz: float | None = option(
+        None, "Rate after decimation.", unit="Hz", range=HERTZ, command="rate", otherwise="five times the cut-off"
+    )
+    parallel_hz: float | None = option(
+        None,
+        "Cut-off of the filter that regressor and efforts both pass before decimation.",
+        unit="Hz",
+        range=HERTZ,
+        otherwise="0.4 `rate_hz`",
+    )
+    on: str = option(
+        "equation",
+        "What is decimated. `equation`: regressor and efforts; `signals`: positions and efforts, with the same "
+        "low-pass, before the regressor is built (cheaper, for very long logs; efforts then pass the low-pass and "
+        "signs of velocities do not, so that Coulomb friction comes out too small at low cut-offs).",
+        choices=("equation", "signals"),
+    )
+    trim_s: float | None = option(
+        None, "Time dropped at each end.", unit="s", range=TIMES, otherwise="1.5 periods of the cut-off"
+    )
+    equations: str = option(
+        "torque",
+        "Rows of the linear problem: torque, or momentum or power, without accelerations. `torque`: efforts; "
+        "`momentum`: efforts as the rate of each joint's momentum and the rest; `power`: of all joints together "
+        "([which](identification.md#equations-without-accelerations); theory, eqs. 34 and 35).",
+        choices=("torque", "momentum", "power"),
+        command="equations",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.window % 2 == 0 or self.degree >= self.window:
+            raise FilterError(
+                f"a Savitzky-Golay window of {self.window} points and degree {self.degree} does not work: the window "
+                "must be odd and longer than the degree"
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(Declared):
+    """The evaluation filter: how predicted and measured efforts are compared, whatever filter a fit used.
+
+    Efforts pass a zero-phase 4th-order Butterworth low-pass, are taken at a rate, without the log's ends.
+    """
+
+    cutoff_hz: float = option(
+        help="Cut-off of the zero-phase 4th-order Butterworth on predicted and measured efforts.",
+        unit="Hz",
+        range=HERTZ,
+        otherwise="what the first log's spectrum asks for, whatever the fit uses",
+    )
+    rate_hz: float = option(
+        help="Rate at which efforts are compared; it stands beside `cutoff_hz`.",
+        unit="Hz",
+        range=HERTZ,
+        otherwise="five times that cut-off",
+    )
+    trim_s: float = option(0.0, "Time left out at both ends of a log.", unit="s", range=TIMES)
+    log_unit: bool = option(
+        False, "Judge in the log's unit and on its side (amperes of motors) instead of joint efforts."
+    )
