@@ -28,7 +28,7 @@ LAYERS = (
     *("version", "lazy", "renamed", "arrays", "errors", "documents", "memory", "extras"),
     *("digests", "seals", "drafts", "files", "made_of"),
     *("notebook", "tables", "schema", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
-    *("excitation|identification", "simulation|fleet", "running", "report", "studio", "cli"),
+    *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli"),
     *("options", "watch", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
@@ -221,7 +221,7 @@ def test_printing_is_light() -> None:
 
 
 SPACES = ("", "base", "codegen", "dynamics", "excitation", "fleet", "identification", "options", "report", "simulation",
-          "watch")  # fmt: skip
+          "calibration", "watch")  # fmt: skip
 
 
 def public(space: str) -> dict[str, object]:
@@ -262,10 +262,17 @@ def test_what_was_renamed_works_and_says_so() -> None:
 
 
 def test_classes_are_nouns_and_functions_verbs_or_the_quantity_that_they_return() -> None:
-    quantities = {"base_parameters", "inverse_dynamics", "forward_dynamics", "motion_limits", "significance"}
-    verbs = {"audit", "build", "check", "compare", "compile", "draft", "excite", "generate", "identify", "judge",
-             "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn", "watch",
-             "filter", "repair"}  # fmt: skip
+    quantities = {
+        "base_parameters",
+        "geometric_base_parameters",
+        "inverse_dynamics",
+        "forward_dynamics",
+        "motion_limits",
+        "significance",
+    }
+    verbs = {"audit", "build", "calibrate", "check", "compare", "compile", "draft", "excite", "generate", "identify",
+             "judge", "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn",
+             "watch", "filter", "repair", "save"}  # fmt: skip
     for space in SPACES:
         for name, value in public(space).items():
             if inspect.isclass(value):

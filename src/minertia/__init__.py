@@ -8,15 +8,14 @@ Three steps, with `import minertia as mi`:
 
 Verbs take a robot, a path or a bundled name. help(mi.identify) explains one of them, dir(mi) lists all names:
 
-    robots        read_robot write_robot check_robot list_robots Robot to_mujoco to_pinocchio
+    robots        read_robot write_robot check_robot list_robots Robot to_mujoco to_pinocchio calibrate
     models        base_parameters BaseParameters inverse_dynamics forward_dynamics generate compile
     motions       excite motion_limits rehearse Excitation Trajectory
     logs          read_recording audit Recording Campaign Log read_campaign write_campaign draft_campaign
     identify      identify (= build_problem solve judge) validate compare significance identify_payload identify_gains
     results       Problem Identification IdentifiedModel read_model write_model show; errors: MinertiaError
 
-    mi.dynamics mi.base mi.codegen mi.excitation mi.identification mi.simulation mi.watch mi.fleet mi.report
-    mi.options    option values of the verbs
+    as mi.PART    dynamics base codegen excitation identification simulation calibration watch fleet report options
 """
 
 from minertia.lazy import lazy_names

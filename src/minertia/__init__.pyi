@@ -1,8 +1,21 @@
 """The public names: this stub is the one list of them, for type checkers and for `lazy.py`."""
 
-from minertia import base, codegen, dynamics, excitation, fleet, identification, options, report, simulation, watch
+from minertia import (
+    base,
+    calibration,
+    codegen,
+    dynamics,
+    excitation,
+    fleet,
+    identification,
+    options,
+    report,
+    simulation,
+    watch,
+)
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
+from minertia.calibration.calibrate import calibrate
 from minertia.codegen.compiled import compile
 from minertia.codegen.generate import generate
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics
@@ -54,6 +67,8 @@ __all__ = [
     "base",
     "base_parameters",
     "build_problem",
+    "calibrate",
+    "calibration",
     "check_robot",
     "codegen",
     "compare",

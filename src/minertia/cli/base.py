@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.options import AsJson, Floating, Force, Gravity, Numbers, RobotName, Snap, complete_method, read_given
+from minertia.cli.options import (
+    AsJson,
+    Floating,
+    Force,
+    Gravity,
+    Numbers,
+    RobotName,
+    Snap,
+    complete_method,
+    option,
+    read_given,
+)
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json
 
 if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
+    from minertia.robot.robot import Robot
 
 FRAMES = ("joint", "file")
 
@@ -47,6 +59,9 @@ Frames = Annotated[
 ]
 
 
+Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --geometry: what is measured.")]
+
+
 def base(
     robot: RobotName,
     method: Method = "closed-form",
@@ -63,11 +78,19 @@ def base(
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
+    geometry: Annotated[bool, typer.Option("--geometry", help="Corrections of frames instead of inertia.")] = False,
+    measure: Annotated[
+        str, typer.Option("--measure", metavar="KIND", help="With --geometry: what is measured.")
+    ] = "pose",
+    tip: Annotated[str | None, option("tip", "FRAME", "With --geometry: link or frame that is measured.")] = None,
 ) -> None:
     """Find what of a robot's inertia its joint efforts can show, in letters, with a certificate."""
     from minertia.base.derive import base_parameters
 
     given = read_given(robot, floating, snap, numbers=numbers)
+    if geometry:
+        _geometry(given, measure, tip, as_json=as_json)
+        return
     check_pages(html, pdf, force=force)
     found = base_parameters(
         given,
@@ -91,6 +114,16 @@ def base(
         say(_class_line(found, frames))
         if found.method != method:
             diagnose(f"minertia: the rules of '{method}' do not hold for this robot, so the numerical set is shown")
+
+
+def _geometry(robot: Robot, measure: str, tip: str | None, *, as_json: bool) -> None:
+    from minertia.calibration.base import geometric_base_parameters
+
+    found = geometric_base_parameters(robot, measure, tip=tip)
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        say(found)
 
 
 def _class_line(found: BaseParameters, frames: str) -> str:

@@ -13,6 +13,7 @@ import typer.core
 import typer.main
 
 from minertia.cli.base import base
+from minertia.cli.calibrate import calibrate
 from minertia.cli.campaigns import GreedyCommand
 from minertia.cli.compare import compare
 from minertia.cli.demo import demo
@@ -38,7 +39,7 @@ from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, compare, payload, watch, significance),
+    *(identify, validate, compare, payload, watch, significance, calibrate),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))

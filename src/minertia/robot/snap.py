@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.polynomial import Number, turn
-from minertia.algebra.vec3 import IDENTITY, Mat, Vec, matmul, turn_x, turn_y, turn_z
+from minertia.algebra.vec3 import IDENTITY, Mat, Pose, Vec, matmul, turn_x, turn_y, turn_z
 
 ANGLE_TOLERANCE = 2e-3  # rad: 3.14 for pi is 1.6e-3 away
 OTHER_ANGLES = 0.25  # part of the tolerance that multiples of 15 degrees get
@@ -185,3 +185,12 @@ __all__ = [
     "snap_rotation",
     "snap_vector",
 ]
+
+
+def is_changed_by_snapping(pose: Pose) -> bool:
+    """Whether a reader with the usual tolerance would put a pose right that is meant as it is."""
+    R, p = pose
+    rows = tuple(tuple(float(s) for s in row) for row in R)
+    turned = rotation_angle(rows, snap_rotation(np.array(rows), ANGLE_TOLERANCE))  # type: ignore[arg-type]
+    place = np.array([float(s) for s in p])
+    return turned > EXACT or bool(np.abs(place - np.array(snap_vector(place.tolist()), float)).max() > EXACT)

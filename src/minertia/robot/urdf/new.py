@@ -14,6 +14,7 @@ from minertia.robot.inertia import Ten, from_com, to_com
 from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Note, Robot
+from minertia.robot.snap import is_changed_by_snapping
 from minertia.robot.urdf.read import EFFECTS, UNLIMITED
 from minertia.robot.xml_input import Element
 from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
@@ -49,7 +50,7 @@ class _NewFile:
 
     def _content(self) -> list[Element]:
         robot, n = self.robot, self.robot.n_joints
-        content: list[Element] = []
+        content: list[Element] = exact_mark(robot)
         if robot.is_floating:
             content.append(new_element("link", {"name": self.links[-1]}))
             content.append(self._joint(self.joints[-1], "floating", self.links[-1], 0, []))
@@ -168,6 +169,14 @@ def inertial(ten: Ten | None, link: str) -> tuple[list[Element], list[Note]]:
         )
         notes.append(Note("warning", f"link '{link}'", text))
     return [new_element("inertial", {}, inside)], notes
+
+
+def exact_mark(robot: Robot) -> list[Element]:
+    """The element that says that angles are meant as written, for a robot that reading would put right; else none."""
+    values = robot.symbol_values
+    poses = [(joint.R, joint.p) for joint in robot.joints] + [frame.pose for frame in robot.frames.values()]
+    needs = any(is_changed_by_snapping(numeric_pose(pose, values)) for pose in poses)
+    return [new_element("minertia", {"exact": "true"})] if needs else []
 
 
 def origin(pose: Pose) -> list[Element]:

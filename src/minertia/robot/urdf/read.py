@@ -39,6 +39,7 @@ EFFECTS = {"dynamics": {"damping": "FV", "friction": "FC"}, "minertia": {"rotor_
 def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
     """The robot of a URDF text; source: the name of the file, for messages."""
     tree = parse_xml(text, source)
+    options = replace(options, snap=0.0) if is_exact(tree) else options
     notes = _check_is_urdf(tree) + _repeated(tree)
     check_count(len(tree.all("joint")), "joints", source)  # before any is looked at
     bodies = read_bodies(tree)
@@ -70,6 +71,12 @@ def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
     )
     robot = assemble(with_side_file(description, options))
     return replace(robot, notes=(*notes, *more, *robot.notes, *missing_masses(robot)))
+
+
+def is_exact(tree: Element) -> bool:
+    """Whether a URDF says that its angles are meant as written: our own <minertia exact="true"/> in <robot>."""
+    own = tree.first("minertia")
+    return own is not None and own.attributes.get("exact") == "true"
 
 
 def _with_loops(tree: Element, joints: list[JointSpec], has_loops: bool) -> list[JointSpec]:

@@ -6,19 +6,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from minertia.algebra.vec3 import HERE, invert
+from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.errors import DescriptionError
 from minertia.robot.description import BodySpec
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf.new import inertial
-from minertia.robot.urdf.read import EFFECTS, parse_urdf, read_bodies, read_effects
+from minertia.robot.urdf.new import exact_mark, inertial, origin
+from minertia.robot.urdf.pose import written_origin
+from minertia.robot.urdf.read import EFFECTS, is_exact, parse_urdf, read_bodies, read_effects
 from minertia.robot.xml_input import Element, parse_xml, shown, start_tag_end
 from minertia.robot.xml_output import INDENT, edited, element_lines, new_element, start_tag, written
 
 UNCHANGED = 1e-13  # relative difference of parameters that counts as none
+PLACED = 1e-12  # m, rad: difference of poses that counts as none
 
 
 def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
@@ -32,7 +34,8 @@ class _UrdfEdit:
     def __init__(self, robot: Robot, text: str, source: str) -> None:
         self.robot, self.text, self.source = robot, text, source
         self.tree = parse_xml(text, source)
-        self.held = self._held(parse_urdf(text, source, ReadOptions(letters=False)))
+        self.reference = parse_urdf(text, source, ReadOptions(letters=False))
+        self.held = self._held(self.reference)
         self.links = {e.attributes["name"]: e for e in self.tree.all("link")}
         self.joints = {e.attributes["name"]: e for e in self.tree.all("joint")}
         self.newline = next((nl for nl in ("\r\n", "\n", "\r") if nl in text), "\n")
@@ -46,6 +49,8 @@ class _UrdfEdit:
             self._link(j, now, bodies.get(j, []))
         for joint, effects in zip(robot.joints, robot.effects, strict=True):
             self._effects(self.joints[joint.name], effects)
+        if self._is_moved():
+            self._geometry()
         return edited(self.text, self.edits), self.notes
 
     def _held(self, reference: Robot) -> frozenset[str]:
@@ -137,6 +142,67 @@ class _UrdfEdit:
         end = start_tag_end(self.text, old)
         self.edits.append((old.start, end, start_tag(old.tag, attributes, empty=self.text[end - 2] == "/")))
 
+    # ------------------------------------------------------------------ geometry
+
+    def _is_moved(self) -> bool:
+        """Whether joints stand elsewhere than the file says."""
+        before = {joint.name: joint for joint in self.reference.joints}
+        values = self.robot.symbol_values
+        pairs = ((joint, before.get(joint.name)) for joint in self.robot.joints)
+        return any(
+            old is not None and _apart(numeric_pose((now.R, now.p), values), (old.R, old.p)) > PLACED
+            for now, old in pairs
+        )
+
+    def _geometry(self) -> None:
+        """Every <origin> that does not place its link where the robot has it, links for new frames, and the mark."""
+        for element in self.joints.values():
+            if element.attributes.get("type") != "floating":
+                self._origin(element)
+        for name in self.robot.frames:
+            if name not in self.links:
+                self._frame(name)
+        mark = exact_mark(self.robot)
+        if mark and not is_exact(self.tree):
+            self._insert(self.tree, mark[0])
+
+    def _origin(self, element: Element) -> None:
+        ends = [element.first(end) for end in ("parent", "child")]
+        names = [end.attributes.get("link", "") for end in ends if end is not None]
+        if any(name not in self.robot.frames for name in names):
+            return
+        meant = self._placed(names[0], names[1])
+        if meant is None or _apart(meant, written_origin(element, "joint")) <= PLACED:
+            return
+        (new,) = origin(meant) or [new_element("origin", {"xyz": "0 0 0", "rpy": "0 0 0"})]
+        old = element.first("origin")
+        if old is None:
+            self._insert(element, new)
+        else:
+            self._new_start_tag(old, new.attributes)
+
+    def _placed(self, parent: str, child: str) -> Pose | None:
+        """Pose of a link in the one before it, at position 0 of the joint between; None for joints held still."""
+        robot, values = self.robot, self.robot.symbol_values
+        a, b = robot.frames[parent], robot.frames[child]
+        before, after = (numeric_pose(frame.pose, values) for frame in (a, b))
+        if a.joint == b.joint:
+            return compose(invert(before), after) if child not in self.held else None
+        if b.joint is None or robot.joints[b.joint].parent != a.joint:
+            return None
+        joint = robot.joints[b.joint]
+        return compose(invert(before), numeric_pose((joint.R, joint.p), values), after)
+
+    def _frame(self, name: str) -> None:
+        """A link without mass, fixed to the link that carries the frame."""
+        frame = self.robot.frames[name]
+        owner = self._owner(frame.joint)
+        values = self.robot.symbol_values
+        pose = compose(invert(numeric_pose(self.robot.frames[owner].pose, values)), numeric_pose(frame.pose, values))
+        inside = [*origin(pose), new_element("parent", {"link": owner}), new_element("child", {"link": name})]
+        self._insert(self.tree, new_element("link", {"name": name}), last=True)
+        self._insert(self.tree, new_element("joint", {"name": f"{name}_fixed", "type": "fixed"}, inside), last=True)
+
     # ------------------------------------------------------------------ text
 
     def _insert(self, parent: Element, child: Element, last: bool = False) -> None:
@@ -180,3 +246,9 @@ class _UrdfEdit:
 
     def _fail(self, what: str) -> None:
         raise DescriptionError(f"{what}; the template must be the file the robot was read from", file=self.source)
+
+
+def _apart(a: Pose, b: tuple[object, object]) -> float:
+    """Largest difference of the numbers of two poses."""
+    pairs = ((a[0], b[0]), (a[1], b[1]))
+    return max(float(np.abs(np.array(x, float) - np.array(y, float)).max()) for x, y in pairs)

@@ -1,0 +1,17 @@
+"""Geometric calibration: corrections of lengths, angles and zeros."""
+
+from minertia.calibration.base import GeometricBase, geometric_base_parameters
+from minertia.calibration.calibrate import CalibrationOptions
+from minertia.calibration.readings import MeasureColumns, MeasurementColumns
+from minertia.calibration.result import Calibration
+from minertia.calibration.save import save_calibration
+
+__all__ = [
+    "Calibration",
+    "CalibrationOptions",
+    "GeometricBase",
+    "MeasureColumns",
+    "MeasurementColumns",
+    "geometric_base_parameters",
+    "save_calibration",
+]

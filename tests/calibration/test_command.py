@@ -1,0 +1,187 @@
+"""The whole way: files in, corrected robot out, read by other engines; bad input; public measurements."""
+
+import json
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.calibration.calibrate import CalibrationOptions, calibrate
+from minertia.calibration.chain import chain_of, moved
+from minertia.calibration.readings import MeasureColumns, MeasurementColumns
+from minertia.calibration.save import save_calibration
+from minertia.cli.root import run
+from minertia.errors import MinertiaError
+from tests.calibration.planted import arm, planted, write_csv
+from tests.shared import SHARED
+from tests.test_docs import json_table
+
+UNITS = MeasurementColumns(angle="rad", length="m")
+DATA = SHARED / "data"
+needs_shared = pytest.mark.skipif(not (DATA / "irb120_tracker").is_dir(), reason="the shared data are not here")
+
+
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory):
+    """(folder with fitted.csv and unseen.csv of a planted UR10e, true values)."""
+    folder = tmp_path_factory.mktemp("readings")
+    chain = arm("ur10e")
+    postures, truth, state = planted(chain, 90, 2)
+    names = tuple(f"q{j}" for j in range(1, 7))
+    write_csv(folder / "fitted.csv", postures.take(np.arange(60)), names)
+    write_csv(folder / "unseen.csv", postures.take(np.arange(60, 90)), names)
+    return folder, truth, state
+
+
+def test_from_files_to_a_corrected_robot(readings, tmp_path, capsys):
+    folder, _, state = readings
+    out = tmp_path / "out"
+    given = ["calibrate", "ur10e", str(folder / "fitted.csv"), "--validate", str(folder / "unseen.csv")]
+    code = run([*given, "--angle", "rad", "--length", "m", "--effects", "zeros,geometry", "--out", str(out), "--json"])
+    assert code == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == json_table()["calibrate"] | {"format"}
+    assert found["verdict"]["good"] and found["count"] == found["shown_here"] == 33
+    assert found["validation"][0]["rms"] < 4e-5 < 1e-3 < found["validation"][0]["nominal_rms"]
+    # the corrected robot places the tool where the planted one does, up to where it stands
+    chain = chain_of(mi.read_robot(str(out / "robot.toml")))
+    q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, 6))
+    true = moved(state.placements, chain.is_hinge, chain.positions(q)).tool[:, :3, 3]
+    made = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool[:, :3, 3]
+    spread = lambda x: np.linalg.norm(x[:, None] - x[None], axis=2)  # noqa: E731
+    assert np.abs(spread(true) - spread(made)).max() < 2e-4
+
+
+def test_pinocchio_and_mujoco_place_the_tool_where_we_do(tmp_path):
+    pinocchio = pytest.importorskip("pinocchio")
+    mujoco = pytest.importorskip("mujoco")
+    source = tmp_path / "arm.urdf"
+    mi.write_robot(mi.read_robot("ur10e"), source)
+    robot = mi.read_robot(str(source))
+    chain = chain_of(robot)
+    postures, _, _ = planted(chain, 60, 5)
+    write_csv(tmp_path / "r.csv", postures, tuple(f"q{j}" for j in range(1, 7)))
+    found = calibrate(robot, tmp_path / "r.csv", columns=UNITS, options=CalibrationOptions(("zeros", "geometry")))
+    save_calibration(found, tmp_path / "out")
+    text = (tmp_path / "out" / "robot.urdf").read_text()
+    assert '<minertia exact="true"/>' in text
+    own = chain_of(found.robot, "calibrated_point_1")
+    q = np.random.default_rng(1).uniform(-1.5, 1.5, (10, 6))
+    ours = moved(own.nominal, own.is_hinge, own.positions(q)).tool
+    again = chain_of(mi.read_robot(str(tmp_path / "out" / "robot.urdf")), "calibrated_point_1")
+    assert np.abs(moved(again.nominal, again.is_hinge, again.positions(q)).tool - ours).max() < 1e-12
+    model = pinocchio.buildModelFromUrdf(str(tmp_path / "out" / "robot.urdf"))
+    data = model.createData()
+    place = model.getFrameId("calibrated_point_1")
+    for k in range(10):
+        pinocchio.framesForwardKinematics(model, data, q[k])
+        assert np.abs(data.oMf[place].homogeneous - ours[k]).max() < 1e-9
+    mjcf = tmp_path / "out" / "robot.xml"
+    mi.write_robot(found.robot, mjcf)
+    physics = mujoco.MjModel.from_xml_path(str(mjcf))
+    state = mujoco.MjData(physics)
+    last = chain_of(found.robot)
+    there = moved(last.nominal, last.is_hinge, last.positions(q)).tool
+    for k in range(10):
+        state.qpos[:] = q[k]
+        mujoco.mj_kinematics(physics, state)
+        assert np.abs(state.body(found.robot.joints[-1].link).xpos - there[k, :3, 3]).max() < 1e-9
+
+
+def test_zeros_for_the_controller_are_the_same_robot(readings):
+    folder, _, _ = readings
+    made = [
+        calibrate("ur10e", folder / "fitted.csv", columns=UNITS, options=CalibrationOptions(("zeros",), zeros=place))
+        for place in ("file", "controller")
+    ]
+    q = np.random.default_rng(3).uniform(-1, 1, (5, 6))
+    one, other = (chain_of(m.robot) for m in made)
+    shift = np.array([made[1].corrected.zeros.get(name, 0.0) for name in one.names])
+    a = moved(one.nominal, one.is_hinge, one.positions(q)).tool
+    b = moved(other.nominal, other.is_hinge, other.positions(q + shift)).tool
+    assert np.abs(a - b).max() < 1e-12
+    assert np.abs(shift).max() > 1e-4
+
+
+BAD = {
+    "unit": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0,0,0,0,0,1,1,1\n", MeasurementColumns(), "the unit of the joints"),
+    "joints": ("a,x1,y1,z1\n0,1,1,1\n", UNITS, "names neither the joints"),
+    "points": ("q1,q2,q3,q4,q5,q6,u\n0,0,0,0,0,0,1\n", UNITS, "names no measured places"),
+    "empty": ("", UNITS, "the file is empty"),
+    "header": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n", UNITS, "a header and no rows"),
+    "cells": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0\n", UNITS, "the row has 2 cells"),
+    "word": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0,0,0,0,no,1,1,1\n", UNITS, "'no' is not a number"),
+    "missing": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0,0,0,0,0,0,0,0\n", UNITS, "no posture has a reading"),
+    "few": ("q1,q2,q3,q4,q5,q6,x1,y1,z1\n0,0,0,0,0,0,1,1,1\n", UNITS, "too few"),
+    "camera": (
+        "q1,q2,q3,q4,q5,q6,u,v\n0,0,0,0,0,0,1,1\n",
+        MeasurementColumns(angle="rad", measures=(MeasureColumns("pixel", "1", ("u", "v")),)),
+        "needs camera",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_bad_input_gets_one_sentence(case, tmp_path):
+    text, columns, sentence = BAD[case]
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    with pytest.raises(MinertiaError) as caught:
+        calibrate("ur10e", path, columns=columns)
+    assert sentence in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_blank_readings_are_counted(readings, tmp_path):
+    folder, _, _ = readings
+    rows = (folder / "fitted.csv").read_text().splitlines()
+    cells = rows[3].split(",")
+    rows[3] = ",".join([*cells[:6], "0", "0", "0", *cells[9:]])
+    rows[4] = ",".join([*rows[4].split(",")[:6], "", "", "", *rows[4].split(",")[9:]])
+    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n")
+    found = calibrate("ur10e", tmp_path / "m.csv", columns=UNITS, options=CalibrationOptions(("zeros",)))
+    assert "2 of 60 readings are missing" in found.notes[0]
+
+
+def points(count):
+    return tuple(MeasureColumns("point", str(k), (f"x{k}", f"y{k}", f"z{k}")) for k in range(1, count + 1))
+
+
+@needs_shared
+@pytest.mark.slow
+def test_tracker_of_an_irb_120():
+    columns = MeasurementColumns("q_cmd{j}", "deg", "mm", points(3))
+    found = calibrate(
+        SHARED / "robots" / "irb120.urdf",
+        DATA / "irb120_tracker" / "postures.csv",
+        columns=columns,
+        options=CalibrationOptions(tip="tool0"),
+    )
+    assert found.shown.count == found.shown.here == 33
+    assert found.verdict.is_good and "sag" in found.choice.levels
+    assert found.training.rms < 9e-5 and dict(found.choice.tried)[found.choice.levels].rms < 1.5e-4
+
+
+@needs_shared
+def test_sockets_of_a_panda():
+    ball = MeasureColumns("same_point", "ball", groups=("place", "socket"), of="socket", within=("place",), apart=0.05)
+    found = calibrate(
+        SHARED / "robots" / "panda_ball.urdf",
+        DATA / "mukca_panda" / "panda_3.csv",
+        columns=MeasurementColumns("q{j}", "rad", "m", (ball,)),
+        options=CalibrationOptions(tip="ball_link"),
+    )
+    assert found.shown.count == 25 and found.shown.here == 25
+    assert found.verdict.is_good
+    assert dict(found.choice.tried)[found.choice.levels].rms < 2.2e-4 < 2e-3 < found.training.nominal_rms
+
+
+@needs_shared
+def test_no_correction_is_supported_where_that_is_so():
+    found = calibrate(
+        SHARED / "robots" / "tiago_no_hand.urdf",
+        DATA / "figaroh_calibration" / "tiago.csv",
+        columns=UNITS,
+        options=CalibrationOptions(tip="arm_7_link"),
+    )
+    assert not found.verdict.is_good and found.choice.levels == ()
+    assert any("no correction is supported" in reason for reason in found.verdict.reasons)

@@ -1,0 +1,88 @@
+"""Which corrections each kind of measurement shows: counts, relations, the twelve laws of the table."""
+
+import numpy as np
+import pytest
+
+from minertia.calibration.base import MEASURES, geometric_base_parameters, relation_error
+from minertia.calibration.chain import chain_of
+from minertia.calibration.hidden import ROTATIONS, hidden_relations
+from minertia.robot.read import read_robot
+from tests.calibration.planted import random_robot
+
+ARMS = ("puma560", "panda", "stanford", "ur10e", "iiwa14", "tx40", "rx90", "scara", "gantry", "puma260")
+STYLES = ("general", "right", "mixed")
+# counts by r joints that turn and p that slide, where nothing makes them fewer
+CLOSED = {
+    "pose": lambda r, p: 4 * r + 2 * p + 6,
+    "points": lambda r, p: 4 * r + 2 * p + 9,
+    "orientation": lambda r, p: 2 * r + 3,
+    "direction": lambda r, p: 2 * r + 2,
+}
+GENERAL = {
+    "point": lambda r, p: 4 * r + 2 * p + 3,
+    "pixel": lambda r, p: 4 * r + 2 * p + 3 - (p == 0),
+    "pixel_tool": lambda r, p: 4 * r + 2 * p + 12 - (p == 0),
+    "distance": lambda r, p: 4 * r + 2 * p - 3 + 12,
+    "distance_between": lambda r, p: 4 * r + 2 * p - 3,
+}
+
+
+def turning_and_sliding(robot):
+    r = sum(joint.kind == "revolute" for joint in robot.joints)
+    return r, robot.n_joints - r
+
+
+@pytest.mark.parametrize("measure", list(CLOSED))
+@pytest.mark.parametrize("amount", [12, pytest.param(600, marks=pytest.mark.slow)])
+def test_counts_that_hold_for_any_geometry(measure, amount):
+    rng = np.random.default_rng(5)
+    for k in range(amount):
+        robot = random_robot(rng, int(rng.integers(3, 8)), STYLES[k % 3])
+        found = geometric_base_parameters(robot, measure)
+        assert found.count == CLOSED[measure](*turning_and_sliding(robot)), k
+        assert found.rank == found.count and not found.is_numeric
+
+
+@pytest.mark.parametrize("measure", list(GENERAL))
+@pytest.mark.parametrize("amount", [8, pytest.param(300, marks=pytest.mark.slow)])
+def test_counts_of_general_geometry(measure, amount):
+    rng = np.random.default_rng(6)
+    for _ in range(amount):
+        robot = random_robot(rng, int(rng.integers(4, 8)), "general")
+        found = geometric_base_parameters(robot, measure, tip="tool")
+        assert found.count == GENERAL[measure](*turning_and_sliding(robot))
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_every_relation_holds_at_other_postures(name):
+    chain = chain_of(read_robot(name))
+    found = geometric_base_parameters(chain.robot, "pose")
+    for relation in hidden_relations(chain):
+        assert relation_error(found, relation) < 1e-12
+
+
+def test_relations_of_a_point_hold_too():
+    for name in ARMS[:4]:
+        chain = chain_of(read_robot(name))
+        found = geometric_base_parameters(chain.robot, "point")
+        for relation in hidden_relations(chain, ROTATIONS):
+            assert relation_error(found, relation) < 1e-12
+
+
+def test_the_pumas_relations_are_in_its_letters():
+    texts = geometric_base_parameters(read_robot("puma560"), "pose").relation_texts()
+    assert texts["RZ2"] == "RZ2 + 1/D3*DY3"
+    assert texts["DZ1"] == "DZ1 + DY2"
+
+
+def test_a_point_on_the_last_axis_hides_its_direction_and_one_in_a_wrist_six():
+    assert geometric_base_parameters(read_robot("panda"), "point").count == 4 * 7 + 3 - 2
+    assert geometric_base_parameters(read_robot("puma560"), "point").count == 4 * 6 + 3 - 6
+
+
+def test_every_kind_has_a_certificate():
+    robot = read_robot("ur10e")
+    for measure in MEASURES:
+        found = geometric_base_parameters(robot, measure)
+        assert found.gap > 1e3
+        assert found.rank >= len(found.names)
