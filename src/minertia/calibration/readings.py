@@ -30,7 +30,7 @@ from minertia.calibration.measures import (
 )
 from minertia.errors import RecordingError
 from minertia.files import is_file, reading, why_no_file
-from minertia.identification.logs.columns import ColumnMap
+from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import open_log
 from minertia.robot.robot import Robot
 from minertia.tables import CheckedTable
