@@ -1,9 +1,11 @@
 """The whole way: files in, corrected robot out, read by other engines; bad input; public measurements."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import minertia as mi
 from minertia.calibration.calibrate import CalibrationOptions, calibrate
@@ -185,3 +187,35 @@ def test_no_correction_is_supported_where_that_is_so():
     )
     assert not found.verdict.is_good and found.choice.levels == ()
     assert any("no correction is supported" in reason for reason in found.verdict.reasons)
+
+
+@needs_shared
+def test_a_universal_robot_gets_the_file_of_its_driver(tmp_path):
+    """Placements read back from kinematics.yaml move the tool as the corrected robot does."""
+    source = SHARED / "robots" / "ur10_figaroh.urdf"
+    chain = chain_of(mi.read_robot(str(source)), "wrist_3_link")
+    postures, _, _ = planted(chain, 60, 4)
+    write_csv(tmp_path / "r.csv", postures, tuple(f"q{j}" for j in range(1, 7)))
+    options = CalibrationOptions(("zeros", "geometry"), tip="wrist_3_link")
+    found = calibrate(str(source), tmp_path / "r.csv", columns=UNITS, options=options)
+    save_calibration(found, tmp_path / "out")
+    text = (tmp_path / "out" / "kinematics.yaml").read_text()
+    assert re.search(r"^  hash: calib_\d+$", text, re.M)
+    numbers = [float(value) for value in re.findall(r"^    \w+: (\S+)$", text, re.M)]
+    assert len(numbers) == 36
+    placements = [_placed(numbers[6 * k : 6 * k + 6]) for k in range(6)]
+    corrected = chain_of(found.robot, "wrist_3_link")
+    q = np.random.default_rng(8).uniform(-1.5, 1.5, (10, 6))
+    inner = corrected.nominal.copy()
+    inner[1:6] = placements[1:]  # the first is where the robot stands
+    given = moved(inner, corrected.is_hinge, corrected.positions(q)).tool
+    own = moved(corrected.nominal, corrected.is_hinge, corrected.positions(q)).tool
+    assert np.abs(given - own).max() < 1e-12
+    assert np.abs(own - moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool).max() > 1e-4
+
+
+def _placed(numbers):
+    T = np.eye(4)
+    T[:3, 3] = numbers[:3]
+    T[:3, :3] = Rotation.from_euler("xyz", numbers[3:]).as_matrix()
+    return T
