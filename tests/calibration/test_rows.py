@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minertia.calibration.base import _made
+from minertia.calibration.base import exact_readings
 from minertia.calibration.chain import chain_of, exponential, logarithm, moved, rotation_vector
 from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.measures import KINDS
@@ -39,7 +39,7 @@ def test_rows_are_the_derivative_of_residuals(measure):
     rng = np.random.default_rng(2)
     q = rng.uniform(-1.5, 1.5, (12, 6))
     tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
-    made, own = _made(measure, tool, rng)
+    made, own = exact_readings(measure, tool, rng)
     layout = GeometryLayout(chain, Postures(q, made))
     shift = np.array([0.0, 0.0, 3.0]) if "pixel" in measure else np.zeros(3)
     placements = chain.nominal.copy()

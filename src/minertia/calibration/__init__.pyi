@@ -2,6 +2,7 @@
 
 from minertia.calibration.base import GeometricBase, geometric_base_parameters
 from minertia.calibration.calibrate import CalibrationOptions
+from minertia.calibration.plan import PosturePlan, plan_postures
 from minertia.calibration.readings import MeasureColumns, MeasurementColumns
 from minertia.calibration.result import Calibration
 from minertia.calibration.save import save_calibration
@@ -12,6 +13,8 @@ __all__ = [
     "GeometricBase",
     "MeasureColumns",
     "MeasurementColumns",
+    "PosturePlan",
     "geometric_base_parameters",
+    "plan_postures",
     "save_calibration",
 ]

@@ -34,7 +34,7 @@ from minertia.calibration.measures import (
 )
 from minertia.errors import RankError, UnknownName
 from minertia.notebook import clipped, plural
-from minertia.robot.robot import Robot
+from minertia.robot.given import RobotLike, as_robot
 
 MEASURES = ("point", "points", *(kind for kind in KINDS if kind != "point"))
 POINTS = 3  # of the kind "points"
@@ -119,7 +119,7 @@ class GeometricBase:
 
 
 def geometric_base_parameters(
-    robot: Robot, measure: str = "pose", *, tip: str | None = None, root: str | None = None, seed: int = 0
+    robot: RobotLike, measure: str = "pose", *, tip: str | None = None, root: str | None = None, seed: int = 0
 ) -> GeometricBase:
     """Which corrections of the frames between root and tip a kind of measurement shows.
 
@@ -127,7 +127,7 @@ def geometric_base_parameters(
     """
     if measure not in MEASURES:
         raise UnknownName("kind of measurement", measure, MEASURES)
-    chain = chain_of(robot, tip, root)
+    chain = chain_of(as_robot(robot), tip, root)
     kept, targets = rules_of(chain, measure)
     rng = np.random.default_rng(seed)
     names, forms = list(kept.columns), list(kept.forms)
@@ -138,7 +138,7 @@ def geometric_base_parameters(
     is_kept = [k in chosen for k in range(len(names))]
     if gap < CLEAR_GAP:
         raise RankError(
-            f"what measurements of kind '{measure}' show of '{robot.name}' cannot be certified: its gap is {gap:.1e}, "
+            f"what measurements of kind '{measure}' show of '{chain.robot.name}' cannot be certified (gap {gap:.1e}), "
             "since some axes are nearly but not quite aligned; write those angles exactly, or give --snap"
         )
     return GeometricBase(
@@ -211,7 +211,7 @@ def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.ra
     placements = chain.nominal.copy()
     placements[0, :3, 3] += AHEAD if measure == "pixel" else 0.0
     at = moved(placements, chain.is_hinge, chain.positions(q))
-    made, own = _made(measure, at.tool, rng)
+    made, own = exact_readings(measure, at.tool, rng)
     J = at.jacobian()[:, :, [chain.columns.index(name) for name in names]]
     A, B = [], []
     for m, values in zip(made, own, strict=True):
@@ -278,7 +278,7 @@ def _groups(tool: Array) -> NDArray[np.intp]:
 Made = tuple[tuple[ToolReadings, ...], list[Array]]
 
 
-def _made(measure: str, tool: Array, rng: np.random.Generator) -> Made:
+def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> Made:
     """Exact readings of a kind at tool poses, and its own unknowns; the measured point is the tip's origin."""
     return _EXACT[measure](tool, rng)
 

@@ -20,8 +20,7 @@ from minertia.calibration.result import Calibration, ReadingErrors, ShownGeometr
 from minertia.calibration.setups import other_readings
 from minertia.calibration.spread import spread_of
 from minertia.errors import InputError, UnknownName
-from minertia.robot.read import read_robot
-from minertia.robot.robot import Robot
+from minertia.robot.given import RobotLike, as_robot
 from minertia.tables import CheckedTable, load_toml
 from minertia.threads import one_thread
 
@@ -54,7 +53,7 @@ class CalibrationOptions:
 
 
 def calibrate(
-    robot: Robot | str | Path,
+    robot: RobotLike,
     measurements: Sequence[str | Path] | str | Path,
     validate: Sequence[str | Path] | str | Path = (),
     columns: MeasurementColumns | str | Path | None = None,
@@ -68,7 +67,7 @@ def calibrate(
     columns mean, as a value or a TOML file; None to look in the header.  tell: is given a line at each step.
     """
     options = options or CalibrationOptions()
-    chain = chain_of(robot if isinstance(robot, Robot) else read_robot(robot), options.tip, options.root)
+    chain = chain_of(as_robot(robot), options.tip, options.root)
     meaning = _meaning(columns)
     train = read_measurements(_several(measurements), chain, meaning)
     unseen = [read_measurements([path], chain, meaning) for path in _several(validate)]

@@ -15,11 +15,15 @@ from minertia.errors import InputError
 if TYPE_CHECKING:
     from minertia.calibration.readings import MeasurementColumns
     from minertia.calibration.result import Calibration
+    from minertia.robot.robot import Robot
 
 STEPS = 3  # of which it tells
 Files = Annotated[
-    list[str], typer.Argument(metavar="MEASUREMENTS...", help="Files of readings, a row for each posture.")
+    list[str] | None,
+    typer.Argument(metavar="MEASUREMENTS...", help="Files of readings, a row for each posture.", show_default=False),
 ]
+Plan = Annotated[int | None, option("plan", "N", "Choose N postures to measure instead, free of collisions.")]
+Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --plan: what will be measured.")]
 Unseen = Annotated[
     list[str] | None,
     typer.Option("--validate", metavar="FILE", help="Readings to judge on, never fitted.", show_default=False),
@@ -43,7 +47,7 @@ Out = Annotated[Path | None, option("out", "DIR", "Folder for calibration.json a
 
 def calibrate(
     robot: RobotName,
-    measurements: Files,
+    measurements: Files = None,
     validate: Unseen = None,
     tip: Tip = None,
     root: Root = None,
@@ -52,6 +56,8 @@ def calibrate(
     length: Length = None,
     effects: Effects = None,
     zeros: Zeros = "file",
+    plan: Plan = None,
+    measure: Measured = "points",
     gravity: Gravity = None,
     out: Out = None,
     force: Force = False,
@@ -64,6 +70,11 @@ def calibrate(
     given = read_given(robot)
     given = given if gravity is None else given.with_gravity(gravity)
     levels = None if effects is None else tuple(name.strip() for name in effects.split(",") if name.strip())
+    if plan is not None:
+        _plan(given, plan, measure, levels, tip, out, force=force, as_json=as_json)
+        return
+    if not measurements:
+        raise InputError("give files of measurements, or --plan N for postures to measure")
     options = CalibrationOptions(levels, tip, root, zeros)
     with progress(STEPS) as told:
         found = calibrated(given, measurements, validate or (), _columns(columns, angle, length), options, tell=told)
@@ -76,6 +87,34 @@ def calibrate(
         say_json(found.to_dict())
     else:
         _show(found)
+
+
+def _plan(
+    robot: Robot,
+    count: int,
+    measure: str,
+    levels: tuple[str, ...] | None,
+    tip: str | None,
+    out: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    from minertia.calibration.plan import USUAL, plan_postures
+
+    found = plan_postures(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        found.save(out / "postures.csv", force=force)
+        diagnose(f"minertia: wrote {out / 'postures.csv'}")
+    if as_json:
+        say_json(found.to_dict())
+        return
+    say(f"{count} postures of {robot.name} for measurements of kind {measure}: condition {found.condition:.3g}")
+    for group, deviation in found.deviations.items():
+        say(f"- {group}: typical deviation {1e3 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad")
+    if out is None:
+        say(found.to_csv().rstrip("\n"), wrap=False)
 
 
 def _columns(file: Path | None, angle: str | None, length: str | None) -> MeasurementColumns:

@@ -1,0 +1,228 @@
+"""Postures to measure: those that tell most of the corrections that will be fitted, free of collisions, in a short
+order.
+
+The determinant of the information is made large by adding and exchanging whole postures (Fedorov 1972).  A design is
+only as good as its model, so a tenth of the postures is spread over the range instead, for what the model lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.arrays import Array
+from minertia.calibration.base import MEASURES, exact_readings
+from minertia.calibration.chain import Chain, chain_of, moved
+from minertia.calibration.choice import LEVELS, groups_of
+from minertia.calibration.fit import FREE, JOINT_PRIOR, PRIOR, inverse
+from minertia.calibration.joints import joint_columns
+from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
+from minertia.errors import InputError, UnknownName
+from minertia.excitation.collision import CollisionModel, probes
+from minertia.files import write_file
+from minertia.robot.given import RobotLike, as_robot
+
+USUAL = ("zeros", "geometry", "sag")  # levels that are planned for
+CANDIDATES = 3000
+FEWEST = 4
+SPREAD = 0.1  # part of the postures that is spread over the range
+NOISE = 1e-4  # m, rad: of readings, beside the sizes of corrections that are to be expected
+EXCHANGES = 2  # rounds over all postures
+SHORTER = 50  # rounds of shortening the way
+
+
+@dataclass(frozen=True)
+class PosturePlan:
+    """Postures (N, robot.n) [rad, m] in the order to drive to them.
+
+    deviation: typical deviation of a correction [m, rad] that readings of `NOISE` leave, by group.  condition: of the
+    scaled information.  way: length of the way through all postures [rad, m].
+    """
+
+    chain: Chain
+    measure: str
+    q: Array
+    deviations: dict[str, float]
+    condition: float
+    way: float
+
+    def to_csv(self) -> str:
+        """Columns named after the joints."""
+        names = self.chain.robot.coordinate_names
+        rows = [",".join(names), *(",".join(f"{v:.6f}" for v in row) for row in self.q)]
+        return "\n".join(rows) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "format": 1,
+            "robot": self.chain.robot.name,
+            "measure": self.measure,
+            "joints": list(self.chain.robot.coordinate_names),
+            "postures": self.q.tolist(),
+            "deviations": self.deviations,
+            "condition": self.condition,
+            "way": self.way,
+        }
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the postures as a CSV file."""
+        write_file(path, self.to_csv(), force=force)
+
+    def __repr__(self) -> str:
+        return f"<PosturePlan of '{self.chain.robot.name}': {len(self.q)} postures, condition {self.condition:.3g}>"
+
+
+def plan_postures(
+    robot: RobotLike,
+    count: int,
+    measure: str = "points",
+    *,
+    levels: Sequence[str] = USUAL,
+    tip: str | None = None,
+    floor: float | None = 0.0,
+    seed: int = 0,
+) -> PosturePlan:
+    """Postures for a calibration with some levels of corrections.
+
+    measure: the kind of measurement.  floor: height [m] in the base frame that links stay above, None for none.
+    """
+    if not (isinstance(count, int) and count >= FEWEST):
+        raise InputError(f"a plan has at least {FEWEST} postures, not {count}")
+    if measure not in MEASURES or measure == "same_point":
+        raise UnknownName("kind of measurement for a plan", measure, [m for m in MEASURES if m != "same_point"])
+    for level in levels:
+        if level not in LEVELS:
+            raise UnknownName("level of corrections", level, list(LEVELS))
+    chain = chain_of(as_robot(robot), tip)
+    q = _candidates(chain, floor, count)
+    rng = np.random.default_rng(seed)
+    J, prior, groups = _information(chain, q, measure, groups_of(levels), rng)
+    spread = max(1, round(SPREAD * count))
+    chosen = _exchanged(J, prior, _added(J, prior, count - spread))
+    chosen += _far_apart(q, chosen, spread)
+    order = _short_way(q[chosen])
+    best = q[chosen][order]
+    H = np.einsum("kmc,kmd->cd", J[chosen], J[chosen]) + np.diag(prior)
+    deviations = np.sqrt(np.diag(inverse(H)))
+    scale = 1 / np.sqrt(np.diag(H))
+    condition = float(np.linalg.cond(H * scale * scale[:, None]))
+    told = {g: float(np.median(deviations[groups == g])) for g in dict.fromkeys(groups.tolist()) if g not in FREE}
+    return PosturePlan(chain, measure, best, told, condition, _length(best))
+
+
+def _candidates(chain: Chain, floor: float | None, count: int) -> Array:
+    """Random postures within the joints' ranges, away from the floor and from the robot itself."""
+    q = probes(chain.robot, CANDIDATES)
+    model = CollisionModel(chain.robot, floor=floor)
+    q = q[model.room(q) > 0] if model.counts else q
+    if len(q) < 2 * count:
+        raise InputError(
+            f"of {CANDIDATES} random postures of '{chain.robot.name}' only {len(q)} keep away from the floor and from "
+            f"itself, which is too few to choose {count}; lower the floor, or widen the joints' limits"
+        )
+    return q
+
+
+def _information(
+    chain: Chain, q: Array, measure: str, groups: Sequence[str], rng: np.random.Generator
+) -> tuple[Array, Array, NDArray[np.str_]]:
+    """Rows of each candidate over the noise (K, m, columns), the prior's weights, and the groups of the columns."""
+    tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
+    made, own = exact_readings(measure, tool, rng)
+    wanted = [g for g in groups if g not in PRIOR]
+    columns = joint_columns(chain, wanted, q, np.array(chain.robot.gravity, float))
+    layout = GeometryLayout(chain, Postures(q, made), columns)
+    rows = layout.linearised(GeometryState(chain.nominal, np.zeros(len(columns)), tuple(own)))
+    active = np.isin(layout.groups, [*FREE, *groups])
+    A = rows.A[:, active] / NOISE
+    per = len(A) // len(q)
+    sizes = {**dict.fromkeys(FREE, 1.0), **PRIOR}
+    prior = np.array([sizes.get(g, JOINT_PRIOR) for g in layout.groups[active]]) ** -2.0
+    return A.reshape(len(q), per, -1), prior, layout.groups[active]
+
+
+def _gains(J: Array, C: Array) -> Array:
+    """log det(1 + J C J') of each candidate."""
+    inner = np.einsum("kmc,cd,knd->kmn", J, C, J, optimize=True)
+    return np.asarray(np.linalg.slogdet(np.eye(J.shape[1]) + inner)[1])
+
+
+def _added(J: Array, prior: Array, count: int) -> list[int]:
+    """Postures one after the other, each the one that adds most."""
+    H = np.diag(prior)
+    chosen: list[int] = []
+    for _ in range(count):
+        gains = _gains(J, inverse(H))
+        gains[chosen] = -np.inf
+        best = int(np.argmax(gains))
+        chosen.append(best)
+        H = H + J[best].T @ J[best]
+    return chosen
+
+
+def _exchanged(J: Array, prior: Array, chosen: list[int]) -> list[int]:
+    """Each posture in turn for the one that would add most in its place."""
+    H = np.diag(prior) + np.einsum("kmc,kmd->cd", J[chosen], J[chosen])
+    for _ in range(EXCHANGES):
+        is_changed = False
+        for k, old in enumerate(list(chosen)):
+            H = H - J[old].T @ J[old]
+            gains = _gains(J, inverse(H))
+            gains[[c for c in chosen if c != old]] = -np.inf
+            best = int(np.argmax(gains))
+            is_changed |= best != old
+            chosen[k] = best
+            H = H + J[best].T @ J[best]
+        if not is_changed:
+            break
+    return chosen
+
+
+def _far_apart(q: Array, chosen: Sequence[int], count: int) -> list[int]:
+    """Further postures, each the farthest from all that were taken."""
+    x = q / np.maximum(q.std(axis=0), 1e-9)
+    nearest = np.min([((x - x[c]) ** 2).sum(axis=1) for c in chosen], axis=0)
+    found: list[int] = []
+    for _ in range(count):
+        best = int(np.argmax(nearest))
+        found.append(best)
+        nearest = np.minimum(nearest, ((x - x[best]) ** 2).sum(axis=1))
+    return found
+
+
+def _length(q: Array) -> float:
+    return float(np.abs(np.diff(q, axis=0)).max(axis=1).sum())
+
+
+def _short_way(q: Array) -> NDArray[np.intp]:
+    """An order that shortens the way: to the nearest first, then parts turned round where that is shorter."""
+    apart = np.abs(q[:, None] - q[None]).max(axis=2)
+    order = [int(np.argmin(np.abs(q).max(axis=1)))]
+    left = set(range(len(q))) - set(order)
+    while left:
+        order.append(min(left, key=lambda k: apart[order[-1], k]))
+        left.discard(order[-1])
+    for _ in range(SHORTER):
+        if not _turned_round(order, apart):
+            break
+    return np.array(order, np.intp)
+
+
+def _turned_round(order: list[int], apart: Array) -> bool:
+    """Turn parts of an order round where that shortens the way; whether any was."""
+    is_changed = False
+    n = len(order)
+    for i in range(n - 1):
+        for j in range(i + 2, n):
+            before = apart[order[i], order[i + 1]] + (apart[order[j], order[j + 1]] if j + 1 < n else 0.0)
+            after = apart[order[i], order[j]] + (apart[order[i + 1], order[j + 1]] if j + 1 < n else 0.0)
+            if after < before - 1e-12:
+                order[i + 1 : j + 1] = order[i + 1 : j + 1][::-1]
+                is_changed = True
+    return is_changed
