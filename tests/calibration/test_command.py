@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import minertia as mi
-from minertia.calibration.calibrate import CalibrationOptions, calibrate
+from minertia.calibration.calibrate import calibrate
 from minertia.calibration.chain import chain_of, moved
-from minertia.calibration.readings import MeasureColumns, MeasurementColumns
+from minertia.calibration.options import CalibrationOptions, MeasureColumns, MeasurementColumns
 from minertia.calibration.save import save_calibration
 from minertia.cli.root import run
 from minertia.errors import MinertiaError

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from minertia.calibration.chain import chain_of
-from minertia.calibration.choice import LEVELS, chosen
+from minertia.calibration.choice import chosen
 from minertia.calibration.fit import rms
 from minertia.calibration.folds import GeometryProblem
 from minertia.calibration.joints import joint_columns
+from minertia.calibration.options import LEVELS
 from minertia.calibration.setups import other_readings
 from minertia.calibration.spread import spread_of
 from minertia.robot.read import read_robot

@@ -1,9 +1,8 @@
 """Geometric calibration: corrections of lengths, angles and zeros."""
 
 from minertia.calibration.base import GeometricBase, geometric_base_parameters
-from minertia.calibration.calibrate import CalibrationOptions
+from minertia.calibration.options import CalibrationOptions, MeasureColumns, MeasurementColumns
 from minertia.calibration.plan import PosturePlan, plan_postures
-from minertia.calibration.readings import MeasureColumns, MeasurementColumns
 from minertia.calibration.result import Calibration
 from minertia.calibration.save import save_calibration
 

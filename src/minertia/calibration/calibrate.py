@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from minertia.calibration.chain import Array, Chain, chain_of, moved
-from minertia.calibration.choice import LEVELS, LevelChoice, chosen, groups_of
+from minertia.calibration.choice import LevelChoice, chosen, groups_of
 from minertia.calibration.fit import GeometryFit
 from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, left_out, regions, without_groups
 from minertia.calibration.joints import joint_columns
 from minertia.calibration.judging import judged
 from minertia.calibration.measures import SamePointMeasure
-from minertia.calibration.readings import MeasurementColumns, Measurements, parse_columns, read_measurements
+from minertia.calibration.options import LEVELS, CalibrationOptions, MeasurementColumns
+from minertia.calibration.readings import Measurements, parse_columns, read_measurements
 from minertia.calibration.result import Calibration, ReadingErrors, ShownGeometry, errors_row
 from minertia.calibration.setups import other_readings
 from minertia.calibration.spread import spread_of
-from minertia.errors import InputError, UnknownName
+from minertia.errors import InputError
 from minertia.robot.given import RobotLike, as_robot
 from minertia.tables import CheckedTable, load_toml
 from minertia.threads import one_thread
@@ -28,28 +29,6 @@ WEAK = 1e-3  # of the largest singular value, columns scaled: directions that th
 RANK = 1e-9  # of the largest singular value: what is smaller is rounding
 FEWEST = 4  # postures
 Told = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class CalibrationOptions:
-    """What a calibration may take into account, and how its result is written.
-
-    levels: of corrections ("zeros", "geometry", "sag", "transmission"); None to choose them by regions left out.
-    tip, root: frames of the robot's file between which the chain is.  zeros: "file" to make them part of the frames,
-    "controller" for a table.
-    """
-
-    levels: tuple[str, ...] | None = None
-    tip: str | None = None
-    root: str | None = None
-    zeros: str = "file"
-
-    def __post_init__(self) -> None:
-        for level in self.levels or ():
-            if level not in LEVELS:
-                raise UnknownName("level of corrections", level, list(LEVELS))
-        if self.zeros not in ("file", "controller"):
-            raise UnknownName("place for zeros", self.zeros, ("file", "controller"))
 
 
 def calibrate(
@@ -90,7 +69,7 @@ def _calibrated(
 ) -> Calibration:
     if train.postures.count < FEWEST:
         raise InputError(f"{train.postures.count} postures are too few; a calibration needs at least {FEWEST}")
-    levels = tuple(LEVELS) if options.levels is None else options.levels
+    levels = tuple(LEVELS) if options.levels is None else tuple(options.levels)
     problem = _problem(chain, train, groups_of(levels))
     tell("base and tool")
     reach = _reach(problem)

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, capped, left_out, regions
+from minertia.calibration.options import LEVELS
 
-LEVELS: dict[str, tuple[str, ...]] = {  # what each adds to those before it
-    "zeros": ("zeros",),
-    "geometry": ("lengths", "angles"),
-    "sag": ("sag",),
-    "transmission": ("gear", "harmonics", "coupling"),
-}
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
 WORTH = 0.8  # of what base and tool alone leave: less of a gain is within what another set of postures changes
 MOST_POSTURES = 200  # in the fits that judge levels

@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,67 +28,17 @@ from minertia.calibration.measures import (
     SamePointMeasure,
     ToolReadings,
 )
+from minertia.calibration.options import ANGLES, LENGTHS, WIDTHS, MeasureColumns, MeasurementColumns
 from minertia.errors import RecordingError
 from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import open_log
 from minertia.robot.robot import Robot
+from minertia.schema import read
 from minertia.tables import CheckedTable
 
-LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254}
-ANGLES = {"rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180}
-ROTATIONS = ("xyzw", "wxyz", "rpy", "vector", "matrix")
-WIDTHS = {"xyzw": 4, "wxyz": 4, "rpy": 3, "vector": 3, "matrix": 9}
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
-KINDS = (
-    "point",
-    "pose",
-    "orientation",
-    "direction",
-    "pixel",
-    "pixel_tool",
-    "distance",
-    "distance_between",
-    "same_point",
-    "plane",
-)
-
-
-@dataclass(frozen=True)
-class MeasureColumns:
-    """One [[measure]]: its kind, and where its numbers stand.
-
-    at: columns of a place, direction, pixel or distance.  rotation, rotation_as: columns of a rotation.  groups:
-    columns whose equal entries say that the tool's point is at one place, at one fixed point, on one plane.  of,
-    within, apart: places of a same_point measurement that differ in `of` and agree in `within` are `apart` [m] from
-    one another.  camera: fx, fy, cx, cy [pixels].
-    """
-
-    kind: str
-    name: str
-    at: tuple[str, ...] = ()
-    rotation: tuple[str, ...] = ()
-    rotation_as: str = "xyzw"
-    groups: tuple[str, ...] = ()
-    of: str | None = None
-    within: tuple[str, ...] = ()
-    apart: float | None = None
-    camera: tuple[float, float, float, float] | None = None
-
-
-@dataclass(frozen=True)
-class MeasurementColumns:
-    """What the columns of measurement files mean.
-
-    q: a template with {j} (from 1) or {joint}, or a name for each coordinate; None to look in the header.  angle,
-    length: units of joints that turn, and of lengths; None where nothing was said.
-    """
-
-    q: str | tuple[str, ...] | None = None
-    angle: str | None = None
-    length: str | None = None
-    measures: tuple[MeasureColumns, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,43 +58,14 @@ class Measurements:
 
 def parse_columns(table: CheckedTable) -> MeasurementColumns:
     """The tables [columns] and [[measure]] of a TOML file."""
-    columns = table.table("columns") if "columns" in table else table
-    if "columns" in table:
-        columns.only(("q", "angle", "length"))
-    measures = (
-        tuple(_parse_measure(row, k) for k, row in enumerate(table.tables("measure"), 1)) if "measure" in table else ()
-    )
-    return MeasurementColumns(
-        q=columns.names("q") if "columns" in table else None,
-        angle=columns.choice("angle", ANGLES) if "columns" in table and "angle" in columns else None,
-        length=columns.choice("length", LENGTHS) if "columns" in table and "length" in columns else None,
-        measures=_with_distances(measures),
-    )
-
-
-def _parse_measure(row: CheckedTable, number: int) -> MeasureColumns:
-    keys = ("kind", "name", "at", "rotation", "rotation_as", "groups", "of", "within", "length", "camera")
-    row.only(keys)
-    kind = row.choice("kind", KINDS)
-    camera = row.numbers("camera", 4) if "camera" in row else None
-    return MeasureColumns(
-        kind=kind,
-        name=row.text("name", str(number)),
-        at=row.texts("at") or (),
-        rotation=row.texts("rotation") or (),
-        rotation_as=row.choice("rotation_as", ROTATIONS, "xyzw"),
-        groups=row.texts("groups") or (),
-        of=row.text("of"),
-        within=row.texts("within") or (),
-        apart=row.positive("length"),
-        camera=None if camera is None else (camera[0], camera[1], camera[2], camera[3]),
-    )
+    measures = [read(row, MeasureColumns) for row in table.tables("measure")] if "measure" in table else []
+    named = [m if m.name else replace(m, name=str(k)) for k, m in enumerate(measures, 1)]
+    columns = table.table("columns") if "columns" in table else CheckedTable({})
+    return read(columns, MeasurementColumns, measures=_with_distances(named))
 
 
 def _with_distances(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
     """Known distances between places of groups belong to the measurement of these groups."""
-    from dataclasses import replace
-
     known = [m for m in measures if m.kind == "distance_between" and m.of is not None]
     rest = [m for m in measures if m not in known]
     for distance in known:
@@ -262,8 +183,6 @@ def read_measurements(
 
 def completed(columns: MeasurementColumns, table: MeasurementTable, chain: Chain) -> MeasurementColumns:
     """What was said of the columns, and where nothing was said what the header tells."""
-    from dataclasses import replace
-
     if not columns.measures:
         columns = replace(columns, measures=_found_measures(table))
     if columns.q is None:
@@ -327,7 +246,7 @@ def _positions(table: MeasurementTable, chain: Chain, columns: MeasurementColumn
     return q
 
 
-def _expanded(template: str | tuple[str, ...], robot: Robot, wanted: Sequence[int]) -> list[str]:
+def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]) -> list[str]:
     if not isinstance(template, str):
         names = list(template)
         if len(names) == robot.n and len(names) != len(wanted):
@@ -443,9 +362,10 @@ def _made(
             raise RecordingError(
                 f"a measurement of kind '{m.kind}' needs camera = [fx, fy, cx, cy] in pixels", file=source
             )
+        camera = (m.camera[0], m.camera[1], m.camera[2], m.camera[3])
         if m.kind == "pixel":
-            return PixelMeasure(posture, values, m.name, m.camera)
-        return PixelToolMeasure(posture, values, m.name, m.camera, number)
+            return PixelMeasure(posture, values, m.name, camera)
+        return PixelToolMeasure(posture, values, m.name, camera, number)
     if m.kind == "direction":
         return DirectionMeasure(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
     if m.kind == "distance":
@@ -493,6 +413,3 @@ def _pairs(m: MeasureColumns, known: Sequence[tuple[str, ...]]) -> tuple[NDArray
         if known[a][0] == known[b][0] and all(known[a][k] == known[b][k] for k in at)
     ]
     return np.array(pairs, np.intp).reshape(-1, 2), np.full(len(pairs), m.apart)
-
-
-__all__ = ["MeasureColumns", "MeasurementColumns", "Measurements", "parse_columns", "read_measurements"]

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from minertia.calibration.options import LEVELS, CalibrationOptions, MeasurementColumns
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, option, read_given
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.errors import InputError
+from minertia.schema import option_of
 
 if TYPE_CHECKING:
-    from minertia.calibration.readings import MeasurementColumns
     from minertia.calibration.result import Calibration
     from minertia.robot.robot import Robot
 
 STEPS = 3  # of which it tells
+
+
+def said(cls: type, name: str, metavar: str = "", flag: str = "") -> Any:
+    """An option as it is declared."""
+    one = option_of(cls, name)
+    otherwise = f"; default: {one.otherwise}" if one.otherwise else ""
+    text = f"{one.sentence.removesuffix('.')}{otherwise}."
+    return option(flag or name, metavar or "|".join(one.names), text)
+
+
 Files = Annotated[
     list[str] | None,
     typer.Argument(metavar="MEASUREMENTS...", help="Files of readings, a row for each posture.", show_default=False),
 ]
 Plan = Annotated[int | None, option("plan", "N", "Choose N postures to measure instead, free of collisions.")]
 Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --plan: what will be measured.")]
-Unseen = Annotated[
-    list[str] | None,
-    typer.Option("--validate", metavar="FILE", help="Readings to judge on, never fitted.", show_default=False),
-]
-Tip = Annotated[str | None, option("tip", "FRAME", "Link or frame that carries the target; default: the last link.")]
-Root = Annotated[str | None, option("root", "FRAME", "Link or frame where the chain begins; default: the ground.")]
+Unseen = Annotated[list[str] | None, option("validate", "FILE", "Readings to judge on, never fitted.")]
+Tip = Annotated[str | None, said(CalibrationOptions, "tip", "FRAME")]
+Root = Annotated[str | None, said(CalibrationOptions, "root", "FRAME")]
 ColumnsFile = Annotated[
     Path | None, option("columns", "FILE", "TOML file with [columns] and [[measure]]: what the columns mean.")
 ]
-Angle = Annotated[str | None, option("angle", "rad|mrad|deg", "Unit of joints that turn.")]
-Length = Annotated[str | None, option("length", "m|cm|mm|um|in", "Unit of lengths.")]
-Effects = Annotated[
-    str | None,
-    option("effects", "zeros,geometry,sag,transmission", "What to correct; default: chosen by regions left out."),
-]
-Zeros = Annotated[
-    str, typer.Option("--zeros", metavar="file|controller", help="Zeros into the robot's frames, or as a table.")
-]
+Angle = Annotated[str | None, said(MeasurementColumns, "angle")]
+Length = Annotated[str | None, said(MeasurementColumns, "length")]
+Effects = Annotated[list[str] | None, said(CalibrationOptions, "levels", ",".join(LEVELS), "effects")]
+Zeros = Annotated[str, said(CalibrationOptions, "zeros")]
 Out = Annotated[Path | None, option("out", "DIR", "Folder for calibration.json and the corrected robot.")]
 
 
@@ -54,7 +57,7 @@ def calibrate(
     columns: ColumnsFile = None,
     angle: Angle = None,
     length: Length = None,
-    effects: Effects = None,
+    corrections: Effects = None,
     zeros: Zeros = "file",
     plan: Plan = None,
     measure: Measured = "points",
@@ -64,12 +67,12 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Correct lengths, angles and joint zeros by measurements of the tool, with intervals and a verdict."""
-    from minertia.calibration.calibrate import CalibrationOptions
     from minertia.calibration.calibrate import calibrate as calibrated
 
     given = read_given(robot)
     given = given if gravity is None else given.with_gravity(gravity)
-    levels = None if effects is None else tuple(name.strip() for name in effects.split(",") if name.strip())
+    names = [name.strip() for one in corrections or () for name in one.split(",") if name.strip()]
+    levels = tuple(names) or None
     if plan is not None:
         _plan(given, plan, measure, levels, tip, out, force=force, as_json=as_json)
         return
@@ -120,12 +123,9 @@ def _plan(
 def _columns(file: Path | None, angle: str | None, length: str | None) -> MeasurementColumns:
     from dataclasses import replace
 
-    from minertia.calibration.readings import ANGLES, LENGTHS, MeasurementColumns, parse_columns
+    from minertia.calibration.readings import parse_columns
     from minertia.tables import CheckedTable, load_toml
 
-    for value, known, name in ((angle, ANGLES, "angle"), (length, LENGTHS, "length")):
-        if value is not None and value not in known:
-            raise InputError(f"--{name} is one of {', '.join(known)}, not '{value}'")
     given = parse_columns(load_toml(file, CheckedTable)) if file is not None else MeasurementColumns()
     return replace(given, angle=angle or given.angle, length=length or given.length)
 
