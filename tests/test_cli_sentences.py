@@ -143,7 +143,7 @@ def test_negative_trim(refused, arm, tmp_path, table):
     for name in ("arm.urdf", "a.csv"):
         shutil.copy(arm / name, tmp_path)
     sentence = refused("identify", "--campaign", tmp_path / "c.toml")
-    assert f"'{table}'" in sentence and "the time dropped at each end must not be negative" in sentence
+    assert f"line 8, '{table}.trim_s': this must be a number of at least 0 [s], not -1" in sentence
 
 
 def test_an_archive_that_is_none(refused, tmp_path):

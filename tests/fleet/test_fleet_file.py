@@ -34,7 +34,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ('robot = "arm.urdf"', "", "name the robot"),
         ('robot = "arm.urdf"', 'robot = "none.urdf"', "none.urdf"),
         ("cutoff_hz = 5.0", "", "cutoff_hz"),
-        ("cutoff_hz = 5.0", "cutoff_hz = -5.0", "greater than 0"),
+        ("cutoff_hz = 5.0", "cutoff_hz = -5.0", "a number from 0.001 to"),
         ('zone = "Europe/Berlin"', 'zone = "Berlin"', "time zone"),
         ('type = "arm"', 'type = "leg"', "'leg'"),
         ('id = "A2"', 'id = "A1"', "twice"),

@@ -9,13 +9,13 @@ import pytest
 
 from minertia import Campaign, Recording, identify, identify_payload
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import FilterError, MinertiaError, UnknownName
+from minertia.errors import FilterError, MinertiaError
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import build_problem
 from minertia.identification.problem.rows import RowMaker
 from minertia.identification.signals.filtering import Motion, half_length, prepared
 from minertia.options import Filter
-from minertia.schema import option_of
+from minertia.schema import OptionError, option_of
 from tests.identification.logs import motion, table, write_csv
 from tests.identification.motions import fourier_motion
 from tests.random_robots import random_robot
@@ -186,7 +186,7 @@ def test_a_load_is_weighed_with_a_model_of_power_rows():
 
 
 def test_refusals_and_files(tmp_path):
-    with pytest.raises(UnknownName, match="energy"):
+    with pytest.raises(OptionError, match='must be "torque", "momentum" or "power", not \'energy\''):
         Filter(equations="energy")
     with pytest.raises(FilterError, match="rate of the log"):
         prepared(_recording(_robot(3)), Filter(equations="momentum", on="signals"))

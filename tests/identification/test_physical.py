@@ -17,6 +17,7 @@ from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.robot.inertia import impossible, pseudo_inertia
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.schema import OptionError
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 
@@ -175,7 +176,7 @@ def test_fixed_parameters_stay_fixed():
     assert all(impossible(ten) is None for ten in tens(robot, fit.standard))
     with pytest.raises(UnknownName):
         named_estimator("physical", fixed={"M9": 4.0}).fit(problem)
-    with pytest.raises(UnknownName):
+    with pytest.raises(OptionError, match='"euclidean" or "entropic"'):
         named_estimator("physical", kind="magic").fit(problem_of(robot, 1.0))
 
 
