@@ -130,7 +130,7 @@ def test_versions_of_what_the_pages_use_are_pinned(monkeypatch):
     }
     outside = imported - set(sys.stdlib_module_names) - {"minertia", "papers", "tests", "__future__"}
     assert outside == {"numpy", "scipy", "matplotlib"}
-    assert outside | {"mujoco"} <= set(command.pinned())  # MuJoCo through minertia.validation
+    assert outside | {"mujoco"} <= set(command.pinned())  # MuJoCo through minertia.simulation
     monkeypatch.setattr(command, "pinned", lambda: {"numpy": "0.1", "none-such": "1"})
     assert [text.split()[0] for text in command.others()] == ["numpy", "none-such"]
 
