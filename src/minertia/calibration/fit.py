@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from minertia.calibration.chain import Array
 from minertia.calibration.layout import GeometryLayout, GeometryState, LinearisedReadings
@@ -29,6 +30,7 @@ STEPS = 40  # Gauss-Newton steps at most
 ENOUGH = 1e-8  # relative fall of the cost at which steps end
 ROUNDS = 200  # of sizes at most
 SETTLED = 1e-3  # relative change of sizes at which their rounds end
+SHOWN = 3e-7  # of a scaled column: the part that others must leave, so that a factorisation is exact enough
 FACTORS = (1.0, 0.3, 0.1, 0.01)  # of a step, until the cost falls
 
 
@@ -218,7 +220,12 @@ class _Fitter:
 def inverse(H: Array) -> Array:
     """Inverse of a symmetric matrix with entries of very different size; directions without any length get none."""
     scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    return np.asarray(scale[:, None] * np.linalg.pinv(H * scale * scale[:, None], rcond=1e-13, hermitian=True) * scale)
+    scaled = H * scale * scale[:, None]
+    L, failed = dpotrf(scaled, lower=1)
+    if failed or np.diag(L).min() < SHOWN:
+        return np.asarray(scale[:, None] * np.linalg.pinv(scaled, rcond=1e-13, hermitian=True) * scale)
+    lower = np.tril(dpotri(L, lower=1)[0])
+    return np.asarray(scale[:, None] * (lower + np.tril(lower, -1).T) * scale)
 
 
 def rms(x: Array) -> float:

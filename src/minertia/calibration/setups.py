@@ -15,14 +15,16 @@ import numpy as np
 
 from minertia.calibration.chain import Array, Chain
 from minertia.calibration.fit import rms
-from minertia.calibration.folds import GeometryProblem, capped
+from minertia.calibration.folds import GeometryProblem, capped, errors_of
 from minertia.calibration.layout import Postures
 from minertia.calibration.measures import PointMeasure, PoseMeasure, ToolReadings
+from minertia.calibration.starts import started
 
 MOST_POSTURES = 80
 SMALL = 4e-3  # of the reach: what a right reading leaves at the level of zeros
 HALF = 0.5
-PROMISING = 1.5  # times what is left by the stated reading, at which a cheap first look goes on
+PROMISING = 0.9  # of what base and tool alone leave of the stated reading, at which a first look goes on
+FIRST_STARTS = 4  # of a first look
 ROUND_SCALES = {1000.0: "millimetres for metres", 0.001: "metres for millimetres", 10.0: "centimetres", 39.37: "inches"}
 
 
@@ -62,15 +64,25 @@ def other_readings(problem: GeometryProblem, reach: float) -> tuple[OtherReading
     before = left_by(some)
     if before < SMALL * reach:
         return ()
+    plain = _first_look(some)
     found = []
     for trial in _trials(problem.chain, problem.postures.measures):
         other = trial.made(some.postures)
         if other is None:
             continue
-        after = left_by(replace(some, postures=other, columns=()))
+        made = replace(some, postures=other, columns=())
+        if _first_look(made) > PROMISING * plain:
+            continue
+        after = left_by(made)
         if after < HALF * before:
             found.append(OtherReading(trial.check, trial.what, trial.change, before, after))
     return tuple(sorted(found, key=lambda s: s.after))
+
+
+def _first_look(problem: GeometryProblem) -> float:
+    """What base and tool alone leave, as they are first found, few large errors capped."""
+    layout = problem.layout(())
+    return capped(errors_of(layout, started(layout, starts=FIRST_STARTS))[1])
 
 
 def left_by(problem: GeometryProblem) -> float:

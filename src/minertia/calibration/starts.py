@@ -22,12 +22,12 @@ MOST_READINGS = 100  # of a target, which a start is made from
 ARM = 0.1  # m: of the points that stand for a rotation
 
 
-def started(layout: GeometryLayout, seed: int = 0) -> GeometryState:
+def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> GeometryState:
     """A state with base, tool and own unknowns near the measurements, the robot's geometry as in its file."""
     state = layout.start()
     measures = layout.postures.measures
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
-        return _placed(layout, state, seed)
+        return _placed(layout, state, seed, starts)
     if any(isinstance(m, OrientationMeasure) for m in measures):
         return _turned(layout, state)
     own = tuple(_own_start(layout, state, m, values) for m, values in zip(measures, state.own, strict=True))
@@ -71,14 +71,14 @@ def _plane(x: Array, height: Array) -> Array:
     return np.array([*normal, normal @ mean - height.mean()])
 
 
-def _placed(layout: GeometryLayout, state: GeometryState, seed: int) -> GeometryState:
+def _placed(layout: GeometryLayout, state: GeometryState, seed: int, starts: int) -> GeometryState:
     """Kabsch's rotation and the mean place on the tool by turns, from several places on the tool."""
     rng = np.random.default_rng(seed)
     tool = layout.moved(state).tool
     targets = [_some(t) for m in layout.postures.measures for t in _targets(m)]
     best: tuple[float, Array, list[Array]] | None = None
     reach = max(float(np.ptp(tool[:, :3, 3], axis=0).max()), 0.1)
-    for k in range(STARTS):
+    for k in range(starts):
         places = [np.zeros(3) if k == 0 else rng.normal(scale=0.3 * reach, size=3) for _ in targets]
         found = _by_turns(tool, targets, places)
         if best is None or found[0] < best[0] * (1 - 1e-9):

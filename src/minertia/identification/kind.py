@@ -68,9 +68,19 @@ class Curves:
 class PredictedLog(ABC):
     """A log that was predicted, nothing fitted: residuals now, curves when they are asked for."""
 
-    name: str
-    findings: tuple[Finding, ...]
+    log: Any  # a `ReadLog`
     residuals: Residuals
+
+    @property
+    def name(self) -> str:
+        """Name of the log."""
+        return str(self.log.name)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What its audit found."""
+        found: tuple[Finding, ...] = self.log.findings
+        return found
 
     @property
     def source_name(self) -> str:

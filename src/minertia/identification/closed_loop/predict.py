@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.errors import RecordingError
-from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.closed_loop.judge import position_residuals, steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
@@ -35,16 +34,6 @@ class SimulatedLog(PredictedLog):
     theta: Array
     residuals: Residuals
     step: float
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the log."""
-        return self.log.name
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        """What its audit found."""
-        return self.log.findings
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.campaigns.prepare import PreparedLog
 from minertia.identification.efforts.judge import residuals_on
@@ -32,16 +31,6 @@ class PredictedEfforts(PredictedLog):
     linear: LinearModel
     beta: Array
     residuals: Residuals
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the log."""
-        return self.log.name
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        """What its audit found."""
-        return self.log.findings
 
     @property
     def outputs(self) -> tuple[str, ...]:
