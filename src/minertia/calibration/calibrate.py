@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from minertia.calibration.chain import Array, Chain, chain_of, moved
-from minertia.calibration.choice import LevelChoice, chosen, groups_of
+from minertia.calibration.choice import LevelChoice, chosen, groups_of, thinned
 from minertia.calibration.fit import GeometryFit
 from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, left_out, regions, without_groups
 from minertia.calibration.joints import joint_columns
@@ -143,10 +143,12 @@ def _folds(problem: GeometryProblem, choice: LevelChoice, training: ReadingError
     """Errors on regions left out, where no posture was kept back."""
     tried = dict(choice.tried)
     if choice.levels not in tried:
-        region = regions(problem)
+        some = thinned(problem)
+        region = regions(some)
         if len(np.unique(region)) < 2:
             return training
-        tried = {choice.levels: left_out(problem, choice.groups, region), (): left_out(problem, (), region)}
+        nothing = left_out(some, (), region)
+        tried = {(): nothing, choice.levels: left_out(some, choice.groups, region, nothing)}
     best: RegionsLeftOut = tried[choice.levels]
     return errors_row("regions left out", best.sizes, tried[()].sizes)
 

@@ -35,7 +35,7 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
 
 def chosen(problem: GeometryProblem, levels: Sequence[str]) -> LevelChoice:
     """Levels in their order, each kept where it makes regions left out better, most of them and clearly."""
-    some = _some(problem)
+    some = thinned(problem)
     region = regions(some)
     if len(np.unique(region)) < 2:
         return LevelChoice(tuple(levels), ())
@@ -58,7 +58,7 @@ def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
     return capped(new.sizes) < (1 - GAIN) * capped(old.sizes) and wins > 0.5
 
 
-def _some(problem: GeometryProblem) -> GeometryProblem:
+def thinned(problem: GeometryProblem) -> GeometryProblem:
     """The problem with at most some postures, evenly taken."""
     count = problem.postures.count
     if count <= MOST_POSTURES:
