@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from minertia.calibration.chain import Array, Chain, chain_of, moved
+from minertia.calibration.chain import Chain, chain_of, moved
 from minertia.calibration.choice import LevelChoice, chosen, groups_of, thinned
 from minertia.calibration.fit import GeometryFit
 from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, left_out, regions, without_groups
-from minertia.calibration.joints import joint_columns
+from minertia.calibration.joints import SHAPES, columns_at, joint_columns
 from minertia.calibration.judging import judged
 from minertia.calibration.measures import SamePointMeasure
 from minertia.calibration.options import LEVELS, CalibrationOptions, MeasurementColumns
 from minertia.calibration.readings import Measurements, parse_columns, read_measurements
-from minertia.calibration.result import Calibration, ReadingErrors, ShownGeometry, errors_row
+from minertia.calibration.result import Calibration, ReadingErrors, ShownGeometry, errors_row, geometric_values
 from minertia.calibration.setups import other_readings
 from minertia.calibration.spread import spread_of
 from minertia.errors import InputError
@@ -84,45 +83,36 @@ def _calibrated(
     validation = tuple(
         _errors(m.files[0], _problem(chain, m, choice.groups, like=problem), [found, nominal, zeros]) for m in unseen
     )
-    made = Calibration(
+    spread = spread_of(found)
+    values = geometric_values(found, spread)
+    judge_on = validation or (_folds(problem, choice, training),)
+    return Calibration(
         chain,
         found,
-        spread_of(found),
+        spread,
         choice,
         _shown(found),
         training,
         validation,
-        verdict=judged((training,), training, choice, (), (), reach, is_unseen=True),
+        values,
+        judged(judge_on, training, choice, values, others, reach, is_unseen=bool(validation)),
         other_readings=others,
         notes=train.notes,
         zeros_in_file=options.zeros == "file",
     )
-    judge_on = validation or (_folds(problem, choice, training),)
-    verdict = judged(judge_on, training, choice, made.values, others, reach, is_unseen=bool(validation))
-    return replace(made, verdict=verdict)
 
 
 def _problem(
     chain: Chain, m: Measurements, groups: Sequence[str], like: GeometryProblem | None = None
 ) -> GeometryProblem:
-    """Postures with the joint corrections of some groups; like: those of another problem, their shapes scaled alike."""
+    """Postures with the joint corrections of some groups; like: a problem whose corrections they are."""
     gravity = np.array(chain.robot.gravity, float)
-    wanted = [g for g in groups if g not in ("zeros", "lengths", "angles")]
+    wanted = [g for g in groups if g in SHAPES]
     if like is None:
         columns = joint_columns(chain, wanted, m.postures.q, gravity)
     else:
-        both = joint_columns(chain, wanted, np.concatenate([like.postures.q, m.postures.q]), gravity)
-        known = {c.name: c for c in like.columns}
-        n = like.postures.count
-        columns = [
-            replace(c, shape=c.shape[n:] * _ratio(known[c.name].shape, c.shape[:n])) for c in both if c.name in known
-        ]
+        columns = columns_at(chain, [c for c in like.columns if c.group in wanted], m.postures.q, gravity)
     return GeometryProblem(chain, m.postures, tuple(columns), m.places)
-
-
-def _ratio(a: Array, b: Array) -> float:
-    """a / b of two shapes that differ by a factor."""
-    return float(a @ b) / max(float(b @ b), 1e-300)
 
 
 def _reach(problem: GeometryProblem) -> float:
@@ -136,7 +126,7 @@ def _errors(name: str, problem: GeometryProblem, fits: Sequence[GeometryFit]) ->
     """Figures of a file for the fit, for base and tool alone, and for zeros alone."""
     everything = np.arange(problem.postures.count)
     sizes = [problem.errors(without_groups(f), everything)[1] for f in fits]
-    return errors_row(name, sizes[0], sizes[1], sizes[2])
+    return errors_row(name, problem.postures.measures[0].unit, sizes[0], sizes[1], sizes[2])
 
 
 def _folds(problem: GeometryProblem, choice: LevelChoice, training: ReadingErrors) -> ReadingErrors:
@@ -150,7 +140,7 @@ def _folds(problem: GeometryProblem, choice: LevelChoice, training: ReadingError
         nothing = left_out(some, (), region)
         tried = {(): nothing, choice.levels: left_out(some, choice.groups, region, nothing)}
     best: RegionsLeftOut = tried[choice.levels]
-    return errors_row("regions left out", best.sizes, tried[()].sizes)
+    return errors_row("regions left out", training.unit, best.sizes, tried[()].sizes)
 
 
 def _shown(found: GeometryFit) -> ShownGeometry:
@@ -168,11 +158,11 @@ def _shown(found: GeometryFit) -> ShownGeometry:
     groups = A.shape[1] - frames - own
     here = int((s > RANK * s[0]).sum())
     gap = float(s[here - 1] / s[here]) if here < len(s) else float("inf")
-    weak = _weak(found, A.shape[1])
+    weak = _weak(found)
     return ShownGeometry(frames + own, here - max(groups, 0), gap, float(s[here - 1] / s[0]), weak)
 
 
-def _weak(found: GeometryFit, count: int) -> tuple[str, ...]:
+def _weak(found: GeometryFit) -> tuple[str, ...]:
     """Names that make up directions which these postures hardly show."""
     rows = found.layout.linearised(found.state)
     A = rows.A[:, found.active]

@@ -60,9 +60,11 @@ class GeometryProblem:
 
 
 def errors_of(layout: GeometryLayout, state: GeometryState) -> tuple[NDArray[np.intp], Array]:
-    """(posture, size of the error) of every reading of the measurements' main unit."""
+    """(posture, size of the error) of every reading in the unit of the first measurement."""
     tool = layout.moved(state).tool
-    pairs = [m.held(tool, own) for m, own in zip(layout.postures.measures, state.own, strict=True)]
+    measures = layout.postures.measures
+    main = measures[0].unit
+    pairs = [m.held(tool, own) for m, own in zip(measures, state.own, strict=True) if m.unit == main]
     return np.concatenate([p for p, _ in pairs]), np.concatenate([e for _, e in pairs])
 
 

@@ -7,7 +7,7 @@ square of 1, so that values are in rad (m for slides) and those of one group can
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,17 +16,6 @@ from minertia.calibration.layout import JointColumn
 
 INDEPENDENT = 1e-6  # part of a column's length that those before it must leave
 VANISHING = 1e-9  # size of a shape that is none
-
-
-@dataclass(frozen=True)
-class JointShape:
-    """A shape as a function of the chain's joint positions (N, n), and what it is."""
-
-    name: str
-    group: str
-    joint: int
-    of: Callable[[Array], Array]
-    words: str
 
 
 def joint_columns(chain: Chain, groups: Sequence[str], q: Array, gravity: Array) -> list[JointColumn]:
@@ -41,9 +30,19 @@ def _group_columns(chain: Chain, group: str, positions: Array, gravity: Array) -
         for name, words, shape in SHAPES[group](chain, j, positions, gravity):
             size = float(np.sqrt(np.mean(shape**2)))
             if size > VANISHING and _is_new(shape / size, seen):
-                yield JointColumn(
-                    name, group, j, shape / size, f"{words}; value at its root mean square over the postures"
-                )
+                told = f"{words}; value at its root mean square over the postures"
+                yield JointColumn(name, group, j, shape / size, told, size)
+
+
+def columns_at(chain: Chain, columns: Sequence[JointColumn], q: Array, gravity: Array) -> list[JointColumn]:
+    """The same columns at other postures q (N, robot.n), scaled as they are."""
+    positions = chain.positions(q)
+    found = []
+    for column in columns:
+        entries = SHAPES[column.group](chain, column.joint, positions, gravity)
+        shape = next(shape for name, _, shape in entries if name == column.name)
+        found.append(replace(column, shape=shape / column.size))
+    return found
 
 
 def _is_new(shape: Array, seen: list[Array]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minertia.calibration.choice import WORTH, LevelChoice
+from minertia.calibration.measures import told
 from minertia.calibration.result import GeometricValue, ReadingErrors
 from minertia.calibration.setups import OtherReading
 from minertia.identification.evidence.verdict import Grade, Verdict
@@ -31,7 +32,8 @@ def judged(
     rms = max(e.rms for e in errors)
     nominal = max(e.nominal_rms for e in errors)
     where = "postures never fitted" if is_unseen else "regions left out in turn"
-    reasons = [f"{1e3 * rms:.3g} mm are left at {where}; base and tool alone leave {1e3 * nominal:.3g} mm"]
+    unit = training.unit
+    reasons = [f"{told(rms, unit)} are left at {where}; base and tool alone leave {told(nominal, unit)}"]
     faults = [other.sentence for other in others]
     if not choice.levels:
         faults.append("no correction is supported: each made regions that were left out worse, or hardly better")
@@ -40,9 +42,9 @@ def judged(
     worse = WORSE if is_unseen else WORSE_LEFT_OUT
     if rms > worse * training.rms and choice.levels:
         faults.append(f"at {where} {rms / training.rms:.1f} times as much is left as where it was fitted")
-    if rms > COARSE * reach:
+    if unit == "m" and rms > COARSE * reach:
         faults.append(
-            f"{1e3 * rms:.3g} mm are more than {100 * COARSE:g} % of the reach: another robot, or columns misread"
+            f"{told(rms, unit)} are more than {100 * COARSE:g} % of the reach: another robot, or columns misread"
         )
     faults += [_large(v) for v in values if abs(v.value) > LIKELY.get(v.group, float("inf"))]
     poor = [v.name for v in values if v.decided_by_prior]
@@ -52,7 +54,7 @@ def judged(
         () if is_unseen else ("no posture was kept back, so that regions were left out instead; give --validate",)
     )
     grade: Grade = "not good" if faults else "good"
-    predicts = f"predicts places: {1e3 * rms:.3g} mm at {where}"
+    predicts = f"predicts readings: {told(rms, unit)} at {where}"
     return Verdict(grade, (*faults, *reasons), (), predicts, knows, (), not_judged)
 
 

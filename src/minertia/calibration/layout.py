@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,13 +22,17 @@ BLOCK = 5000  # rows at a time
 
 @dataclass(frozen=True)
 class JointColumn:
-    """A correction of a joint's position: its value times `shape` (N,) is added to joint `joint` of the chain."""
+    """A correction of a joint's position: its value times `shape` (N,) is added to joint `joint` of the chain.
+
+    size: root mean square of the shape before it was scaled to 1.
+    """
 
     name: str
     group: str
     joint: int
     shape: Array
     words: str
+    size: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -221,9 +225,3 @@ def _group(name: str, zeros: set[str], n: int) -> str:
     if name in zeros:
         return "zeros"
     return "lengths" if name.startswith("D") else "angles"
-
-
-def with_postures(layout: GeometryLayout, postures: Postures, shapes: Sequence[Array]) -> GeometryLayout:
-    """The same unknowns at other postures; shapes: of the joint corrections there."""
-    columns = [replace(c, shape=shape) for c, shape in zip(layout.joint_columns, shapes, strict=True)]
-    return GeometryLayout(layout.chain, postures, columns)

@@ -19,6 +19,13 @@ from minertia.calibration.hidden import ROTATIONS, TRANSLATIONS, Twist
 
 Indices = NDArray[np.intp]
 UNITS = ("m", "rad", "px", "1")
+SHOWN = {"m": ("mm", 1e3), "rad": ("mrad", 1e3), "px": ("pixels", 1.0), "1": ("mrad", 1e3)}  # as sizes are told
+
+
+def told(size: float, unit: str) -> str:
+    """A size in the unit that people use for it."""
+    name, factor = SHOWN[unit]
+    return f"{factor * size:.3g} {name}"
 
 
 class MeasureRows(NamedTuple):

@@ -46,14 +46,12 @@ class Measurements:
     """Readings of one or more files, as a calibration takes them.
 
     places: a region of each posture, where the measurement names some.  notes: sentences on what was left out.
-    last_move (N, robot.n): from the posture before, NaN at the first of a file.
     """
 
     postures: Postures
     places: NDArray[np.intp] | None
     notes: tuple[str, ...]
     files: tuple[str, ...]
-    file_of: NDArray[np.intp]
 
 
 def parse_columns(table: CheckedTable) -> MeasurementColumns:
@@ -158,8 +156,6 @@ def read_measurements(
     tables = [MeasurementTable(path) for path in paths]
     given = completed(columns or MeasurementColumns(), tables[0], chain)
     q = np.concatenate([_positions(table, chain, given) for table in tables])
-    counts = [len(table) for table in tables]
-    file_of = np.repeat(np.arange(len(tables)), counts)
     notes: list[str] = []
     measures, places = [], None
     for m in given.measures:
@@ -178,7 +174,7 @@ def read_measurements(
         raise RecordingError("no posture has a reading", file=tables[0].path)
     postures = Postures(q, tuple(measures)).take(kept)
     found = None if places is None else np.unique(places[kept], return_inverse=True)[1].astype(np.intp)
-    return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables), file_of[kept])
+    return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables))
 
 
 def completed(columns: MeasurementColumns, table: MeasurementTable, chain: Chain) -> MeasurementColumns:

@@ -14,6 +14,7 @@ from minertia.calibration.chain import Array, Chain
 from minertia.calibration.choice import LevelChoice
 from minertia.calibration.corrected import CorrectedRobot, corrected
 from minertia.calibration.fit import FREE, GeometryFit, rms
+from minertia.calibration.measures import told
 from minertia.calibration.setups import OtherReading
 from minertia.calibration.spread import GeometrySpread
 from minertia.identification.evidence.verdict import Verdict
@@ -49,9 +50,10 @@ class GeometricValue:
 
 @dataclass(frozen=True)
 class ReadingErrors:
-    """Sizes of the errors of readings [m; rad for rotations], beside those of base and tool alone."""
+    """Sizes of the errors of readings [unit: m, rad, px], beside those of base and tool alone."""
 
     file: str
+    unit: str
     count: int
     rms: float
     median: float
@@ -92,29 +94,11 @@ class Calibration:
     shown: ShownGeometry
     training: ReadingErrors
     validation: tuple[ReadingErrors, ...]
+    values: tuple[GeometricValue, ...]
     verdict: Verdict
     other_readings: tuple[OtherReading, ...] = ()
     notes: tuple[str, ...] = ()
     zeros_in_file: bool = field(default=True)
-
-    @cached_property
-    def values(self) -> tuple[GeometricValue, ...]:
-        """All fitted values but those of base and tool."""
-        found = []
-        kept = self.fit.layout.kept
-        meanings = dict(zip(kept.columns, (text(form) for form in kept.forms), strict=True))
-        meanings |= {c.name: c.words for c in self.fit.layout.joint_columns}
-        prior = self.fit.prior
-        pairs = zip(self.fit.names, self.fit.groups, self.fit.values, self.spread.deviations, prior, strict=True)
-        for k, (name, group, value, deviation, weight) in enumerate(pairs):
-            if group in FREE:
-                continue
-            share = float(self.fit.S[k, k] * weight)
-            unit = "m" if group == "lengths" or (group == "zeros" and name.startswith("D")) else "rad"
-            found.append(
-                GeometricValue(name, str(group), meanings[name], float(value), float(deviation), share > BY_PRIOR, unit)
-            )
-        return tuple(found)
 
     @cached_property
     def corrected(self) -> CorrectedRobot:
@@ -170,7 +154,8 @@ class Calibration:
         judged = self.validation or (self.training,)
         return (
             f"<Calibration of '{clipped(self.chain.robot.name, 40)}': {plural(len(self.values), 'value')} "
-            f"({', '.join(self.choice.levels) or 'no correction'}), {1e3 * judged[0].rms:.3g} mm, {self.verdict.word}>"
+            f"({', '.join(self.choice.levels) or 'no correction'}), "
+            f"{told(judged[0].rms, judged[0].unit)}, {self.verdict.word}>"
         )
 
     def _repr_html_(self) -> str:
@@ -178,10 +163,28 @@ class Calibration:
         return html_table(repr(self)[1:-1], ("name", "value", "deviation", "unit", "stands for"), rows)
 
 
-def errors_row(file: str, sizes: Array, nominal: Array, zeros: Array | None = None) -> ReadingErrors:
+def geometric_values(fit: GeometryFit, spread: GeometrySpread) -> tuple[GeometricValue, ...]:
+    """All fitted values but those of base and tool."""
+    kept = fit.layout.kept
+    meanings = dict(zip(kept.columns, (text(form) for form in kept.forms), strict=True))
+    meanings |= {c.name: c.words for c in fit.layout.joint_columns}
+    shares = np.diag(fit.S) * fit.prior
+    found = []
+    for k, (name, group) in enumerate(zip(fit.names, fit.groups, strict=True)):
+        if group in FREE:
+            continue
+        unit = "m" if group == "lengths" or (group == "zeros" and name.startswith("D")) else "rad"
+        value, deviation = float(fit.values[k]), float(spread.deviations[k])
+        by_prior = bool(shares[k] > BY_PRIOR)
+        found.append(GeometricValue(name, str(group), meanings[name], value, deviation, by_prior, unit))
+    return tuple(found)
+
+
+def errors_row(file: str, unit: str, sizes: Array, nominal: Array, zeros: Array | None = None) -> ReadingErrors:
     """Figures of the errors of one file."""
     return ReadingErrors(
         file,
+        unit,
         len(sizes),
         rms(sizes),
         float(np.median(sizes)),

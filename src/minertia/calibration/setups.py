@@ -17,11 +17,12 @@ from minertia.calibration.chain import Array, Chain
 from minertia.calibration.fit import rms
 from minertia.calibration.folds import GeometryProblem, capped, errors_of
 from minertia.calibration.layout import Postures
-from minertia.calibration.measures import PointMeasure, PoseMeasure, ToolReadings
+from minertia.calibration.measures import PointMeasure, PoseMeasure, ToolReadings, told
 from minertia.calibration.starts import started
 
 MOST_POSTURES = 80
 SMALL = 4e-3  # of the reach: what a right reading leaves at the level of zeros
+SMALL_ANGLE = 0.03  # rad: the same of rotations and directions; pixels are not looked at
 HALF = 0.5
 PROMISING = 0.9  # of what base and tool alone leave of the stated reading, at which a first look goes on
 FIRST_STARTS = 4  # of a first look
@@ -37,16 +38,17 @@ class OtherReading:
     change: str
     before: float
     after: float
+    unit: str
 
     @property
     def sentence(self) -> str:
         """With its figures, and what to change."""
-        figures = f"so read, {1e3 * self.after:.3g} mm are left instead of {1e3 * self.before:.3g} mm"
+        figures = f"so read, {told(self.after, self.unit)} are left instead of {told(self.before, self.unit)}"
         return f"{self.what}: {figures}; {self.change}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {name: getattr(self, name) for name in ("check", "what", "change", "before", "after")}
+        return {name: getattr(self, name) for name in ("check", "what", "change", "before", "after", "unit")}
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def other_readings(problem: GeometryProblem, reach: float) -> tuple[OtherReading
     count = problem.postures.count
     some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
     before = left_by(some)
-    if before < SMALL * reach:
+    unit = problem.postures.measures[0].unit
+    if before < (SMALL * reach if unit == "m" else SMALL_ANGLE if unit != "px" else np.inf):
         return ()
     plain = _first_look(some)
     found = []
@@ -75,7 +78,7 @@ def other_readings(problem: GeometryProblem, reach: float) -> tuple[OtherReading
             continue
         after = left_by(made)
         if after < HALF * before:
-            found.append(OtherReading(trial.check, trial.what, trial.change, before, after))
+            found.append(OtherReading(trial.check, trial.what, trial.change, before, after, unit))
     return tuple(sorted(found, key=lambda s: s.after))
 
 

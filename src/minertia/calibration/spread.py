@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.calibration.chain import Array
 from minertia.calibration.fit import GeometryFit, inverse, rms
@@ -140,13 +139,3 @@ class _TwoNoises:
                 own = np.einsum("kii,ki->k", block, of) - np.einsum("ki,kic,kic->k", of, L @ S, L, optimize=True)
             trace += float((own / w[:, 0]).sum())
         return work, trace
-
-
-def weakest(found: GeometryFit, below: float) -> list[tuple[float, NDArray[np.intp]]]:
-    """Directions that the readings hardly show: (singular value, columns that make most of each), columns scaled."""
-    rows = found.layout.linearised(found.state)
-    A = rows.A[:, found.active]
-    length = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-    _, s, Vt = np.linalg.svd(A / length, full_matrices=False)
-    small = np.flatnonzero(s < below * s[0])
-    return [(float(s[k]), np.flatnonzero(np.abs(Vt[k]) > 0.5 * np.abs(Vt[k]).max())) for k in small]

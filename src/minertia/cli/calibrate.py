@@ -131,9 +131,10 @@ def _columns(file: Path | None, angle: str | None, length: str | None) -> Measur
 
 
 def _show(found: Calibration) -> None:
+    from minertia.calibration.measures import SHOWN
     from minertia.report.calibration_tables import calibration_text, error_table, value_table
 
     say(calibration_text(found))
-    say_table(error_table(found), "errors [mm]", last=not found.values)
+    say_table(error_table(found), f"errors [{SHOWN[found.training.unit][0]}]", last=not found.values)
     if found.values:
         say_table(value_table(found), "corrections")
