@@ -1,0 +1,55 @@
+"""Planted corrections come back through every kind of measurement but pixels, base and tool not known.
+
+Places touched several times are in the sockets of a Panda (test_command.py).
+"""
+
+import numpy as np
+import pytest
+
+from minertia.calibration.base import exact_readings
+from minertia.calibration.calibrate import calibrate
+from minertia.calibration.chain import exponential, moved
+from minertia.calibration.fit import rms
+from minertia.calibration.folds import GeometryProblem
+from minertia.calibration.layout import Postures
+from minertia.calibration.measures import KINDS
+from minertia.calibration.options import MEASURED, MeasureColumns, MeasurementColumns
+from minertia.errors import InputError
+from tests.calibration.planted import arm
+
+GEOMETRY = ("zeros", "lengths", "angles")
+
+
+def test_the_kinds_of_files_are_those_that_there_are():
+    assert set(MEASURED) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("same_point", "pixel", "pixel_tool")])
+def test_readings_never_fitted_are_predicted(kind):
+    chain = arm("ur10e")
+    rng = np.random.default_rng(3)
+    errors = np.zeros((7, 6))
+    errors[1:6] = rng.normal(size=(5, 6)) * ([5e-4] * 3 + [2e-3] * 3)
+    placements = chain.nominal @ exponential(errors)
+    if KINDS[kind].has_base:
+        base = exponential(np.array([0.4, -0.3, 4.0, 0.3, -0.2, 0.5]))
+        placements[0] = base @ placements[0]
+    q = rng.uniform(-1.5, 1.5, (120, 6))
+    tool = moved(placements, chain.is_hinge, chain.positions(q)).tool
+    made, _ = exact_readings(kind, tool, np.random.default_rng(4))
+    problem = GeometryProblem(chain, Postures(q, made), ())
+    fitted, unseen = np.arange(80), np.arange(80, 120)
+    kept = unseen if kind != "distance_between" else np.arange(120)  # its pairs reach over the whole
+    found = problem.fit(GEOMETRY, fitted if kind != "distance_between" else None)
+    _, sizes = problem.errors(found, kept)
+    nominal = problem.fit((), fitted if kind != "distance_between" else None)
+    assert rms(sizes) < 1e-2 * rms(problem.errors(nominal, kept)[1]), rms(sizes)
+
+
+def test_pixels_are_refused(tmp_path):
+    (tmp_path / "m.csv").write_text("q1,q2,q3,q4,q5,q6,u,v\n" + "0,0,0,0,0,0,1,1\n" * 5)
+    columns = MeasurementColumns(
+        angle="rad", measures=(MeasureColumns("pixel", "1", ("u", "v"), camera=(600, 600, 320, 240)),)
+    )
+    with pytest.raises(InputError, match="pixels are not calibrated from yet"):
+        calibrate("ur10e", tmp_path / "m.csv", columns=columns)
