@@ -70,8 +70,8 @@ def _calibrated(
         raise InputError(f"{train.postures.count} postures are too few; a calibration needs at least {FEWEST}")
     if any(measure.unit == "px" for measure in train.postures.measures):
         raise InputError(
-            "pixels are not calibrated from yet: where a camera stands cannot be found from nothing; measure poses with "
-            "a board, or places with two cameras, and give those"
+            "pixels are not calibrated from yet: where a camera stands cannot be found from nothing; measure poses "
+            "with a board, or places with two cameras, and give those"
         )
     levels = tuple(LEVELS) if options.levels is None else tuple(options.levels)
     problem = _problem(chain, train, groups_of(levels))
