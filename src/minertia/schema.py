@@ -52,13 +52,14 @@ class OptionKind:
     """Values that a type allows.
 
     scalars: of "flag", "whole", "number" and "text".  depths: 0 for one of them, 1 for a list, 2 for a list of rows.
-    record: class of a table of its own.  is_mapping: a table of names that the option does not know.  is_free: nothing
-    that a file can hold; the class checks it itself.
+    record: class of a table of its own; rows: class of each of a list of tables.  is_mapping: a table of names that the
+    option does not know.  is_free: nothing that a form can ask for; the class checks it itself.
     """
 
     scalars: frozenset[str] = frozenset()
     depths: frozenset[int] = frozenset()
     record: type | None = None
+    rows: type | None = None
     is_optional: bool = False
     is_mapping: bool = False
     is_free: bool = False
@@ -68,6 +69,7 @@ class OptionKind:
             self.scalars | other.scalars,
             self.depths | other.depths,
             self.record or other.record,
+            self.rows or other.rows,
             self.is_optional or other.is_optional,
             self.is_mapping or other.is_mapping,
             self.is_free or other.is_free,
@@ -123,6 +125,8 @@ class Option:
 
     def fits(self, value: object) -> bool:
         """Whether it can have a value."""
+        if self.kind.rows is not None:
+            return _is_list(value) and all(isinstance(row, self.kind.rows) for row in value)  # type: ignore[attr-defined]
         if self.kind.is_free:
             return True
         value = _bare(value)
@@ -171,6 +175,8 @@ class Option:
 
     def held(self, value: Any) -> Any:
         """A value as frozen objects hold it: lists as tuples, a single one as a list where there must be one."""
+        if self.kind.rows is not None:
+            return tuple(value)
         if self.kind.is_free or self.kind.record is not None or isinstance(value, Mapping):
             return value
         value = _bare(value)
@@ -185,6 +191,8 @@ class Option:
     def must(self) -> str:
         """What a value must be, as it follows "must be"."""
         kind = self.kind
+        if kind.rows is not None:
+            return f"a list of {kind.rows.__name__}"
         if kind.record is not None:
             return f"a {kind.record.__name__}"
         if kind.is_mapping:
@@ -229,6 +237,8 @@ class Option:
 
     def read(self, table: CheckedTable) -> Any:
         """The value of a table that has one of its keys."""
+        if self.kind.rows is not None:
+            return tuple(read(row, self.kind.rows) for row in table.tables(self.key))
         if self.kind.record is not None:
             return read(table.table(self.key), self.kind.record)
         if self.kind.is_mapping:
@@ -327,8 +337,9 @@ def _kind(hint: Any, depth: int = 0) -> OptionKind:
         return _kind(args[0], depth + 1)
     if origin is Mapping:
         return replace(_kind(args[1], depth), is_mapping=True)
-    is_record = isinstance(hint, type) and is_dataclass(hint) and not depth
-    return OptionKind(record=hint) if is_record else OptionKind(is_free=True)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return OptionKind(record=hint) if not depth else OptionKind(rows=hint, is_free=True)
+    return OptionKind(is_free=True)
 
 
 def tables(cls: type) -> dict[str, list[Option]]:
@@ -377,6 +388,18 @@ def stated(value: Any) -> dict[str, Any]:
     """The options of an object that do not have their default, by key, as JSON and TOML hold them."""
     found = {one.key: (getattr(value, one.name), one.default) for one in options(type(value))}
     return {key: plain(given) for key, (given, default) in found.items() if given != default}
+
+
+def restored(cls: type[Value], table: Mapping[str, Any]) -> Value:
+    """The object of which `stated` made a table."""
+    known = {one.key: one for one in options(cls)}
+    return cls(**{known[key].name: _restored(known[key], value) for key, value in table.items()})
+
+
+def _restored(one: Option, value: Any) -> Any:
+    if one.kind.record is not None:
+        return restored(one.kind.record, value)
+    return one.held(value) if one.kind.rows is None else tuple(restored(one.kind.rows, row) for row in value)
 
 
 def plain(value: Any) -> Any:

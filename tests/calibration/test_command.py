@@ -5,15 +5,15 @@ import re
 
 import numpy as np
 import pytest
+from minertia.identification.geometry.save import save_calibration
 from scipy.spatial.transform import Rotation
 
 import minertia as mi
 from minertia.calibration.calibrate import calibrate
-from minertia.calibration.chain import chain_of, moved
-from minertia.calibration.options import CalibrationOptions, MeasureColumns, MeasurementColumns
-from minertia.calibration.save import save_calibration
 from minertia.cli.root import run
 from minertia.errors import MinertiaError
+from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns, MeasurementColumns
+from minertia.identification.geometry.chain import chain_of, moved
 from tests.calibration.planted import arm, planted, write_csv
 from tests.shared import SHARED
 from tests.test_docs import json_table

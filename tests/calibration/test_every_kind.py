@@ -6,15 +6,15 @@ Places touched several times are in the sockets of a Panda (test_command.py).
 import numpy as np
 import pytest
 
-from minertia.calibration.base import exact_readings
 from minertia.calibration.calibrate import calibrate
-from minertia.calibration.chain import exponential, moved
-from minertia.calibration.fit import rms
-from minertia.calibration.folds import GeometryProblem
-from minertia.calibration.layout import Postures
-from minertia.calibration.measures import KINDS
-from minertia.calibration.options import MEASURED, MeasureColumns, MeasurementColumns
 from minertia.errors import InputError
+from minertia.identification.campaigns.options import MEASURED, MeasureColumns, MeasurementColumns
+from minertia.identification.geometry.base import exact_readings
+from minertia.identification.geometry.chain import exponential, moved
+from minertia.identification.geometry.fit import rms
+from minertia.identification.geometry.folds import GeometryRows
+from minertia.identification.geometry.layout import Postures
+from minertia.identification.geometry.measures import KINDS
 from tests.calibration.planted import arm
 
 GEOMETRY = ("zeros", "lengths", "angles")
@@ -37,7 +37,7 @@ def test_readings_never_fitted_are_predicted(kind):
     q = rng.uniform(-1.5, 1.5, (120, 6))
     tool = moved(placements, chain.is_hinge, chain.positions(q)).tool
     made, _ = exact_readings(kind, tool, np.random.default_rng(4))
-    problem = GeometryProblem(chain, Postures(q, made), ())
+    problem = GeometryRows(chain, Postures(q, made), ())
     fitted, unseen = np.arange(80), np.arange(80, 120)
     kept = unseen if kind != "distance_between" else np.arange(120)  # its pairs reach over the whole
     found = problem.fit(GEOMETRY, fitted if kind != "distance_between" else None)

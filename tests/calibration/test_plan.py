@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from minertia.calibration.base import exact_readings
-from minertia.calibration.chain import chain_of, moved
-from minertia.calibration.fit import fit
-from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.plan import _length, plan_postures
 from minertia.cli.root import run
 from minertia.errors import MinertiaError
 from minertia.excitation.collision import CollisionModel, probes
+from minertia.identification.geometry.base import exact_readings
+from minertia.identification.geometry.chain import chain_of, moved
+from minertia.identification.geometry.fit import fit
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.robot.read import read_robot
 
 LEVELS = ("zeros", "geometry")

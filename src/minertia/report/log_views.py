@@ -43,6 +43,7 @@ def judged_view(
     keep = thinned(curves.t, curves.measured, points)
     return view | {
         "units": list(curves.units),
+        "over": curves.over,
         "t": rounded(curves.t[keep], 5),
         "curves": {name: by_joint(values[keep]) for name, values in lines.items()},
         "samples": _samples(curves),
@@ -82,7 +83,7 @@ def _moved(values: Array) -> list[list[float | None] | None]:
 def _spectrum(curves: Curves, measure: Measure) -> dict[str, Any] | None:
     """Amplitude densities [unit/sqrt(Hz)] of output and residual by Welch's method; None for a log that is short."""
     times = curves.t
-    if len(times) < FEWEST:
+    if len(times) < FEWEST or curves.over != Curves.over:
         return None
     rate = (len(times) - 1) / float(times[-1] - times[0])
     length = min(SEGMENT, len(times) // 2)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from minertia.identification.kind import PredictedLog, Problem
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.payload import Payload
-    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.model import Model
     from minertia.identification.significance import SignificantParameters
     from minertia.robot.robot import Robot
 
@@ -45,7 +45,7 @@ PAGE_FORMAT = 1  # of pages without a format of their own
 # ---------------------------------------------------------------------- identifications
 
 
-def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str, str] | None = None) -> str:
+def fit_page(result: Identification, model: Model, names: Mapping[str, str] | None = None) -> str:
     """An identification: verdict, values, residuals, curves and patterns of some logs, and how it was made.
 
     names: titles of files, by their names.
@@ -62,7 +62,7 @@ def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str,
     return filled("fit", title, titled(view, names or {}), format_version=FIT_FORMAT)
 
 
-def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PredictedLog]) -> str:
+def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> str:
     """A model, called by the name of its file, on logs that it was not fitted to."""
     view = validation_view(model, logs, points=CURVE)
     view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}

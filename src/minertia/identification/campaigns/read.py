@@ -142,7 +142,8 @@ class _CampaignReader:
                 if one.name in forms:
                     found[one.name] = forms[one.name](table, one)
                 elif one.kind.record is not None:
-                    found[one.name] = self._record(table, one)
+                    is_absent = one.kind.is_optional and name not in self.top
+                    found[one.name] = None if is_absent else self._record(table, one)
                 elif one.key in table:
                     found[one.name] = one.read(table)
         return found

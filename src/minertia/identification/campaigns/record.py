@@ -14,7 +14,7 @@ from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import Wanted, read_effect
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.robot.robot import Robot
-from minertia.schema import Option, options, plain, stated
+from minertia.schema import Option, options, plain, restored, stated
 
 APART = ("robot", "source", "places", "options")  # kept elsewhere, or where files are, or recorded with the estimator
 # fields whose record has a form of its own
@@ -70,7 +70,9 @@ def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
 
 def _held(one: Option, value: Any) -> Any:
     """A recorded value as the field holds it."""
-    return one.kind.record(**value) if one.kind.record is not None else one.held(value)
+    if one.kind.rows is not None:
+        return tuple(restored(one.kind.rows, row) for row in value)
+    return restored(one.kind.record, value) if one.kind.record is not None else one.held(value)
 
 
 def _further() -> list[Option]:

@@ -14,11 +14,12 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import number_of
 from minertia.algebra.show import latex, text
 from minertia.base.certificate import CLEAR_GAP
-from minertia.calibration.chain import SYMBOLS, Array, Chain, chain_of, moved
-from minertia.calibration.hidden import hidden_relations
-from minertia.calibration.kept import KeptColumns, kept_columns
-from minertia.calibration.layout import scale_relation
-from minertia.calibration.measures import (
+from minertia.errors import RankError, UnknownName
+from minertia.identification.geometry.chain import SYMBOLS, Array, Chain, chain_of, moved
+from minertia.identification.geometry.hidden import hidden_relations
+from minertia.identification.geometry.kept import KeptColumns, kept_columns
+from minertia.identification.geometry.layout import scale_relation
+from minertia.identification.geometry.measures import (
     KINDS,
     DirectionMeasure,
     DistanceBetweenMeasure,
@@ -32,7 +33,6 @@ from minertia.calibration.measures import (
     SamePointMeasure,
     ToolReadings,
 )
-from minertia.errors import RankError, UnknownName
 from minertia.notebook import clipped, plural
 from minertia.robot.given import RobotLike, as_robot
 
