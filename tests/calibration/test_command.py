@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 import minertia as mi
 from minertia.calibration.calibrate import calibrate
 from minertia.cli.root import run
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns, MeasurementColumns
 from minertia.identification.geometry.chain import chain_of, moved
+from minertia.io.errors import MinertiaError
 from tests.calibration.planted import arm, planted, write_csv
 from tests.shared import SHARED
 from tests.test_docs import json_table

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from minertia.calibration.calibrate import calibrate
-from minertia.errors import InputError
 from minertia.identification.campaigns.options import MEASURED, MeasureColumns, MeasurementColumns
 from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import exponential, moved
@@ -15,6 +14,7 @@ from minertia.identification.geometry.fit import rms
 from minertia.identification.geometry.folds import GeometryRows
 from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.measures import KINDS
+from minertia.io.errors import InputError
 from tests.calibration.planted import arm
 
 GEOMETRY = ("zeros", "lengths", "angles")

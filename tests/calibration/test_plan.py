@@ -7,12 +7,12 @@ import pytest
 
 from minertia.calibration.plan import _length, plan_postures
 from minertia.cli.root import run
-from minertia.errors import MinertiaError
 from minertia.excitation.collision import CollisionModel, probes
 from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import chain_of, moved
 from minertia.identification.geometry.fit import fit
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
+from minertia.io.errors import MinertiaError
 from minertia.robot.read import read_robot
 
 LEVELS = ("zeros", "geometry")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from minertia.errors import InputError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.options import ColumnMap
+from minertia.io.errors import InputError
 from minertia.robot.given import RobotLike, as_robot
 
 Files = Sequence[str | Path] | str | Path

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import InputError, UnknownName
 from minertia.excitation.collision import CollisionModel, probes
-from minertia.files import write_file
 from minertia.identification.campaigns.options import LEVELS
 from minertia.identification.geometry.base import MEASURES, exact_readings
 from minertia.identification.geometry.chain import Chain, chain_of, moved
@@ -26,6 +23,9 @@ from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, inverse
 from minertia.identification.geometry.joints import joint_columns
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError, UnknownName
+from minertia.io.files import write_file
 from minertia.robot.given import RobotLike, as_robot
 
 USUAL = ("zeros", "geometry", "sag")  # levels that are planned for

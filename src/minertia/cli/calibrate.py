@@ -14,10 +14,10 @@ from minertia.cli.identify import run_identification
 from minertia.cli.options import AsJson, Force, Gravity, complete_robot, option, read_given
 from minertia.cli.pages import Pdf
 from minertia.cli.terminal import diagnose, say, say_json
-from minertia.errors import InputError
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.logs.options import ColumnMap
-from minertia.schema import option_of
+from minertia.io.errors import InputError
+from minertia.io.schema import option_of
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign

@@ -8,13 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, expect_path, expected
-from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, Model, model_text, read_unknowns
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
-from minertia.made_of import read_made_of
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, expect_path, expected
+from minertia.io.files import is_file, why_no_file, write_file
+from minertia.io.provenance import read_made_of
 from minertia.robot.identified import GEOMETRY, check_format, nominal_robot
 from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.robot import Robot

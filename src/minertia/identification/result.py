@@ -24,7 +24,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
-from minertia.notebook import clipped, plural
+from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, MinertiaError
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
@@ -21,9 +20,10 @@ from minertia.identification.closed_loop.predict import VALIDATED_STEP
 from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import with_start
 from minertia.identification.evidence.residuals import Residuals, residuals_of_arrays
-from minertia.identification.model import Model, with_efforts
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.remembered import campaign_like
+from minertia.io.errors import InputError, MinertiaError
 from minertia.simulation.engines import mujoco_package
 
 Array = NDArray[np.float64]

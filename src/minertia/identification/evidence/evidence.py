@@ -11,7 +11,7 @@ from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
-from minertia.notebook import plural
+from minertia.io.notebook import plural
 
 
 class AlternativeSetup(Protocol):

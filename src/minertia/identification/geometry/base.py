@@ -14,7 +14,6 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import number_of
 from minertia.algebra.show import latex, text
 from minertia.base.certificate import CLEAR_GAP
-from minertia.errors import RankError, UnknownName
 from minertia.identification.geometry.chain import SYMBOLS, Array, Chain, chain_of, moved
 from minertia.identification.geometry.hidden import hidden_relations
 from minertia.identification.geometry.kept import KeptColumns, kept_columns
@@ -33,7 +32,8 @@ from minertia.identification.geometry.measures import (
     SamePointMeasure,
     ToolReadings,
 )
-from minertia.notebook import clipped, plural
+from minertia.io.errors import RankError, UnknownName
+from minertia.io.notebook import clipped, plural
 from minertia.robot.given import RobotLike, as_robot
 
 MEASURES = ("point", "points", *(kind for kind in KINDS if kind != "point"))

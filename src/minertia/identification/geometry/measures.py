@@ -14,9 +14,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError
 from minertia.identification.geometry.chain import Array, rotation_vector, skew
 from minertia.identification.geometry.hidden import ROTATIONS, TRANSLATIONS, Twist
+from minertia.io.errors import InputError
 
 Indices = NDArray[np.intp]
 UNITS = ("m", "rad", "px", "1")

@@ -16,8 +16,8 @@ from minertia.identification.geometry.joints import columns_at
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, JointColumn
 from minertia.identification.geometry.readings import Measurements
 from minertia.identification.model import Model, read_unknowns, unknowns_table
-from minertia.made_of import MadeOf, read_made_of
-from minertia.notebook import clipped, plural
+from minertia.io.notebook import clipped, plural
+from minertia.io.provenance import MadeOf, read_made_of
 from minertia.robot.identified import GEOMETRY, corrected_robot
 from minertia.robot.robot import Robot
 

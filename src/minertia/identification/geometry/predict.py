@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minertia.errors import InputError
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.evidence.residuals import Residuals
@@ -19,6 +18,7 @@ from minertia.identification.geometry.readings import Measurements, read_measure
 from minertia.identification.kind import Curves, LogReading, PredictedLog
 from minertia.identification.logs.recording import Recording
 from minertia.identification.remembered import campaign_like, fitted_before
+from minertia.io.errors import InputError
 
 
 @dataclass(frozen=True)

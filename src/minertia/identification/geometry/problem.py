@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minertia.algebra.show import text
-from minertia.errors import InputError, expected
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
@@ -38,10 +37,11 @@ from minertia.identification.kind import LogReading, ModelFacts, Problem, Sectio
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
-from minertia.notebook import clipped, plural
+from minertia.io.errors import InputError, expected
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
+from minertia.io.schema import option_of
 from minertia.robot.robot import Note
-from minertia.schema import option_of
-from minertia.threads import one_thread
 
 FEWEST = 4  # postures
 NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a calibration has no use for

@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
-from minertia.files import is_file, reading, why_no_file
 from minertia.identification.campaigns.options import ROTATIONS, MeasureColumns
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import Postures
@@ -33,6 +31,8 @@ from minertia.identification.geometry.measures import (
 )
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
 from minertia.identification.logs.readers import open_log
+from minertia.io.errors import RecordingError
+from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.robot import Robot
 
 TEXT = (".csv", ".txt", ".tsv", ".dat")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.errors import CampaignError
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.estimators.estimate import Estimate
@@ -19,6 +18,7 @@ from minertia.identification.geometry.fit import GeometryFit
 from minertia.identification.geometry.folds import GeometryRows
 from minertia.identification.geometry.measures import SamePointMeasure
 from minertia.identification.geometry.spread import GeometrySpread, spread_of
+from minertia.io.errors import CampaignError
 
 NAME = "reml"  # least squares with sizes of noise and corrections by restricted maximum likelihood
 WEAK = 1e-3  # of the largest singular value, columns scaled: directions that these postures hardly show
