@@ -89,10 +89,10 @@ def calibrate(
         asked = replace(asked, validate=validate)
     if gravity is not None:
         asked = replace(asked, robot=asked.robot.with_gravity(gravity))
-    units = {key: value for key, value in (("angle", angle), ("length", length)) if value is not None}
-    given = {"levels": levels, "tip": tip, "root": root, "zeros": zeros}
+    units: dict[str, Any] = {"angle": angle or asked.map.angle, "length": length or asked.map.length}
+    given: dict[str, Any] = {"levels": levels, "tip": tip, "root": root, "zeros": zeros}
     stated = {key: value for key, value in given.items() if value is not None}
-    options = replace(asked.calibration or CalibrationOptions(), **stated)  # type: ignore[arg-type]
+    options = replace(asked.calibration or CalibrationOptions(), **stated)
     asked = replace(asked, calibration=options, columns=replace(asked.map, **units))
     run_identification(asked, out, pdf, force=force, as_json=as_json)
 

@@ -23,7 +23,7 @@ from minertia.io.schema import option_of, options
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.prepare import PreparedLog
-    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.model import Model
 
 # options that take all values up to the next option
 GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion", "--normal")
@@ -288,7 +288,7 @@ def read_map(path: Path) -> ColumnMap:
     return read_columns(path)
 
 
-def map_for(model: IdentifiedModel, columns: Path | None, topic: str | None) -> ColumnMap | None:
+def map_for(model: Model, columns: Path | None, topic: str | None) -> ColumnMap | None:
     """How logs are read for a model: as a file says, or as its own were (None), in both with another topic."""
     from minertia.identification.remembered import campaign_like
 

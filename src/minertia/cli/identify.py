@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import Identification
-    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.model import Model
     from minertia.robot.robot import Note
 
 FORMAT = 1
@@ -147,9 +147,7 @@ def validate(
             say(f"- {title}: {remark}")
 
 
-def _in_simulator(
-    model: IdentifiedModel, logs: list[str], simulator: str, step: float, tell: Any
-) -> tuple[Residuals, ...]:
+def _in_simulator(model: Model, logs: list[str], simulator: str, step: float, tell: Any) -> tuple[Residuals, ...]:
     from minertia.io.errors import UnknownName
     from minertia.simulation.commanded_plant import validate_in_mujoco
 

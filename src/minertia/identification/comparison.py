@@ -179,6 +179,11 @@ def compare_models(
             f"{', '.join(first.nominal.coordinate_names)}, '{second.nominal.name}' has "
             f"{', '.join(second.nominal.coordinate_names)}; compare models of one robot"
         )
+    if type(first) is not type(second):
+        raise InputError(
+            "one of the models has corrected geometry and the other efforts, which have no value in common; compare "
+            "two models of one kind"
+        )
     ours, theirs = ({str(p["name"]): p for p in model.parameters} for model in (first, second))
     names = [*ours, *(name for name in theirs if name not in ours)]
     common = [name for name in ours if name in theirs]

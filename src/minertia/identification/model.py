@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import tomli_w
@@ -82,6 +82,10 @@ class Model(ABC):
     def file_values(self) -> dict[str, float]:
         """What the robot's own file says of the values; none where it says nothing."""
         return {}
+
+    def made_from(self, files: tuple[MadeOf, ...]) -> Self:
+        """The same model with the files that it was made of."""
+        return replace(self, made_of=files)  # type: ignore[type-var]
 
     def to_robot(self) -> Robot:
         """`robot`, asked as a question."""
@@ -185,7 +189,7 @@ class IdentifiedModel(Model):
         return f"<IdentifiedModel of '{clipped(self.nominal.name, 40)}': {', '.join(parts)}>"
 
 
-def with_efforts(model: Model, verb: str) -> IdentifiedModel:
+def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
     """The model where it predicts efforts; else the error that says what to do instead."""
     if isinstance(model, IdentifiedModel):
         return model

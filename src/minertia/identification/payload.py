@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def identify_payload(
-    unloaded: Campaign | IdentifiedModel | str | Path,
+    unloaded: Campaign | Model | str | Path,
     loaded: LogLike | Sequence[LogLike],
     *,
     at: str | None = None,
@@ -129,7 +129,7 @@ def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tup
     return ready.campaign, ready.train
 
 
-def _whole_model(given: IdentifiedModel | str | Path) -> IdentifiedModel:
+def _whole_model(given: Model | str | Path) -> IdentifiedModel:
     if not isinstance(given, Model) and not (isinstance(given, str | Path) and is_model_file(given)):
         raise InputError(
             f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs are without the load"

@@ -213,7 +213,7 @@ class WatchResult:
 
 
 def learn_levels(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     logs: LogLike | Sequence[LogLike],
     *,
     options: WatchOptions = USUAL,
@@ -240,7 +240,7 @@ def learn_levels(
 
 
 def watch_log(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     log: LogLike,
     levels: WatchLevels,
     *,
@@ -263,7 +263,7 @@ def watch_log(
     return WatchResult(name, recording.duration, alarms, watch.largest, levels.options.per_hour, judged, watch.load)
 
 
-def _whole(model: IdentifiedModel | str | Path) -> IdentifiedModel:
+def _whole(model: Model | str | Path) -> IdentifiedModel:
     known = with_efforts(model if isinstance(model, Model) else read_model(model), "a watch")
     known.robot.require_tree("an on-line watch")
     if len(known.linear.rows) != known.robot.n_velocity or known.robot.is_floating:

@@ -29,7 +29,7 @@ from minertia.report.shapes import drawn_robot
 from minertia.report.tables import unit_of
 
 if TYPE_CHECKING:
-    from minertia.identification.comparison import ModelComparison
+    from minertia.identification.comparison import ComparedValue, ModelComparison
     from minertia.identification.identify import Identification
     from minertia.identification.kind import PredictedLog, Problem
     from minertia.identification.loads.gains import DriveGains
@@ -79,8 +79,13 @@ def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def comparison_page(found: ModelComparison) -> str:
     """Two models side by side."""
     robot = found.first.nominal
-    view = found.to_dict() | {"units": {v.name: unit_of(robot, v.name) for v in found.values}}
+    view = found.to_dict() | {"units": {v.name: _unit(robot, v) for v in found.values}}
     return filled("comparison", f"Two models of {robot.name}", view, format_version=PAGE_FORMAT)
+
+
+def _unit(robot: Robot, value: ComparedValue) -> str:
+    stated = value.first or value.second or {}
+    return str(stated.get("unit") or unit_of(robot, value.name))
 
 
 # ---------------------------------------------------------------------- loads and significance

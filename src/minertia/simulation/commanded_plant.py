@@ -32,7 +32,7 @@ STEPS = 1e-5, 0.02  # s that a simulator may be asked for
 
 
 def validate_in_mujoco(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     logs: LogLike | Sequence[LogLike],
     *,
     step: float = STEP,

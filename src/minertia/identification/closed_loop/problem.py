@@ -31,7 +31,7 @@ from minertia.identification.kind import LogReading, ModelFacts, Problem, Sectio
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import IdentifiedModel, Model
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
@@ -177,7 +177,7 @@ class CommandProblem(Problem):
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[SimulatedLog, ...]:
         """Logs of commands in open simulation."""
-        return simulate_logs(model, logs, reading)
+        return simulate_logs(with_efforts(model), logs, reading)
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:
@@ -191,7 +191,7 @@ class CommandProblem(Problem):
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """Position loops for simulators, where a scale is known."""
-        return write_loop_files(model, draft)
+        return write_loop_files(with_efforts(model), draft)
 
     def __repr__(self) -> str:
         samples = sum(log.samples for log in self.logs)

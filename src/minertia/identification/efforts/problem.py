@@ -26,7 +26,7 @@ from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading, ModelFacts, ModelParts, Problem
-from minertia.identification.model import IdentifiedModel, Model
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
 from minertia.robot.robot import Note
@@ -103,7 +103,7 @@ class EffortProblem(EffortRows, Problem):
 
     def losses(self, model: Model) -> tuple[str, ...]:
         """What a URDF has no place for."""
-        lost = urdf_loss(self.observation, model)
+        lost = urdf_loss(self.observation, with_efforts(model))
         return () if lost is None else (f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo",)
 
     @classmethod
@@ -116,7 +116,7 @@ class EffortProblem(EffortRows, Problem):
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedEfforts, ...]:
         """Logs as a model predicts them, with remarks on how far they leave its own."""
-        return predicted_efforts(model, logs, reading)
+        return predicted_efforts(with_efforts(model), logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
@@ -125,4 +125,4 @@ class EffortProblem(EffortRows, Problem):
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """The robot's own file with the new parameters."""
-        return write_robot_files(self.observation, model, draft, out)
+        return write_robot_files(self.observation, with_efforts(model), draft, out)

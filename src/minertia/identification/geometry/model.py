@@ -190,7 +190,7 @@ def recorded_states(model: CalibratedModel, m: Measurements) -> tuple[GeometryLa
     rows = GeometryRows(chain, m.postures, tuple(columns), m.places)
     values = np.array([float(c["value"]) for c in record["corrections"]])
     states = [_state(record[key], m, joints) for key, joints in (("fitted", values), ("uncorrected", 0 * values))]
-    return rows.layout({c.group for c in columns}), states[0], states[1]
+    return rows.layout([c.group for c in columns]), states[0], states[1]
 
 
 def _state(record: Mapping[str, Any], m: Measurements, joints: Array) -> GeometryState:
