@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from minertia.cli.root import run
 from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
 from minertia.identification.geometry.chain import chain_of, moved
 from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.recording import Recording
 from minertia.io.errors import MinertiaError
 from minertia.report.folders import write_identification
 from tests.calibration.planted import arm, planted, write_csv
@@ -53,6 +55,47 @@ def test_from_files_to_a_corrected_robot(readings, tmp_path, capsys):
     made = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool[:, :3, 3]
     spread = lambda x: np.linalg.norm(x[:, None] - x[None], axis=2)  # noqa: E731
     assert np.abs(spread(true) - spread(made)).max() < 2e-4
+
+
+def test_a_campaign_is_run_by_both_commands_and_remembered(readings, tmp_path, capsys):
+    """From a file, from Python and by identify: one result; its model reads other files as its own were read."""
+    folder, _, _ = readings
+    text = (
+        'format = 1\nrobot = "ur10e"\n[logs]\ntrain = ["fitted.csv"]\nvalidate = ["unseen.csv"]\n[columns]\n'
+        'q = "q{j}"\nangle = "rad"\nlength = "m"\n[[measure]]\nkind = "point"\nat = ["x1", "y1", "z1"]\n'
+        '[calibration]\nlevels = ["zeros", "geometry"]\n'
+    )
+    (folder / "c.toml").write_text(text)
+    found = []
+    for command in ("calibrate", "identify"):
+        assert run([command, "--campaign", str(folder / "c.toml"), "--out", str(tmp_path / command), "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1] and found[0]["verdict"]["grade"] == "good"
+    again = mi.calibrate(mi.read_campaign(folder / "c.toml"))
+    assert again.to_dict()["parameters"] == found[0]["parameters"]
+    model = mi.read_model(tmp_path / "calibrate" / "model.toml")
+    (residuals,) = mi.validate(model, folder / "unseen.csv")
+    assert residuals.rms == pytest.approx(found[0]["validation"][0]["rms"], rel=1e-9)
+    robots = [mi.read_robot(str(tmp_path / "calibrate" / name)) for name in ("model.toml", "robot.toml")]
+    q = np.zeros((1, 6))
+    tools = [moved(c.nominal, c.is_hinge, c.positions(q)).tool for c in map(chain_of, robots)]
+    assert np.abs(tools[0] - tools[1]).max() < 1e-12
+    nominal = chain_of(mi.read_robot("ur10e"))
+    assert np.abs(tools[0] - moved(nominal.nominal, nominal.is_hinge, nominal.positions(q)).tool).max() > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("stated", "sentence"),
+    [
+        ({"effects": ("viscous",)}, "effects of a campaign has no part in a calibration"),
+        ({"estimator": "ridge"}, "leave it at auto"),
+        ({"train": Recording(t=np.arange(9.0), q=np.zeros((9, 6)))}, "a calibration reads files"),
+    ],
+)
+def test_what_a_calibration_would_not_heed_is_refused(readings, stated, sentence):
+    asked = mi.Campaign("ur10e", readings[0] / "fitted.csv", calibration=CalibrationOptions(), columns=UNITS)
+    with pytest.raises(MinertiaError, match=sentence):
+        mi.identify(replace(asked, **stated))
 
 
 def test_pinocchio_and_mujoco_place_the_tool_where_we_do(tmp_path):
