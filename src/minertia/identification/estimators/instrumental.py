@@ -12,15 +12,15 @@ from typing import final
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, weighted_solution
 from minertia.identification.signals.filtering import Motion
-from minertia.schema import option
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import option
 
 LOST = 100.0  # travels of the joint that moves most; a simulation farther off is that of no robot
 

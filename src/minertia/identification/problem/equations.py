@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
 from minertia.identification.problem.linear import LinearModel, combined_columns
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import Motion, rate_of_change
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 
 State = tuple[Array, Array, Array]
 TORQUE, MOMENTUM, POWER = "torque", "momentum", "power"

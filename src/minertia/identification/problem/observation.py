@@ -13,8 +13,6 @@ from typing import Protocol
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.equations import POWER, row_count
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import (
@@ -28,8 +26,10 @@ from minertia.identification.problem.rows import (
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
-from minertia.notebook import clipped, plural
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 
 BLOCKS = 64  # kept per log, at most
 SHORTEST_BLOCK = 16  # samples

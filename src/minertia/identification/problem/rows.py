@@ -8,11 +8,11 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.equations import TORQUE, equations_of, in_torques, other_columns, other_efforts
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError
 from minertia.robot.robot import Robot
 
 PIECE = 4096  # samples whose columns are in memory at a time

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
-from minertia.errors import FilterError, RecordingError
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array, joined, with_last
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.notebook import clipped, plural
+from minertia.io.arrays import Array
+from minertia.io.errors import FilterError, RecordingError
+from minertia.io.notebook import clipped, plural
 
 SETTLED = 9.0  # periods of the cut-off after which a 4th-order Butterworth has forgotten an edge (to 1e-9)
 EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
