@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from minertia.cli import app, demo, root
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import MissingExtra
-from minertia.files import FileError, write_text_atomic
+from minertia.io.errors import MissingExtra
+from minertia.io.files import FileError, write_text_atomic
 from minertia.robot.read import read_robot
 from tests.conftest import Run
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from minertia.errors import MissingExtra
 from minertia.identification import identify as identification
+from minertia.io.errors import MissingExtra
 from minertia.report.layout import size, table_lines, wrapped
 from minertia.report.tables import Table, joint_table
 from minertia.robot.read import bundled_robots, read_robot

@@ -11,8 +11,8 @@ from minertia.calibration.fit import fit
 from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.plan import _length, plan_postures
 from minertia.cli.root import run
-from minertia.errors import MinertiaError
 from minertia.excitation.collision import CollisionModel, probes
+from minertia.io.errors import MinertiaError
 from minertia.robot.read import read_robot
 
 LEVELS = ("zeros", "geometry")

@@ -20,7 +20,7 @@ from minertia.codegen.kernels import build, cache
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function, torque_program
 from minertia.codegen.kernels.selfcheck import difference
 from minertia.codegen.program import Port, Program
-from minertia.errors import UnknownName
+from minertia.io.errors import UnknownName
 from minertia.robot.read import read_robot
 from tests.codegen.kernel_helpers import states
 

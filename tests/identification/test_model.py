@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import minertia.dynamics.model as dynamics
-from minertia.errors import DescriptionError
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.validate import validate
+from minertia.io.errors import DescriptionError
 from minertia.robot.inertia import impossible
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.excitation.sweep import sweeps
 from minertia.identification.comparison import compare_models
+from minertia.io.errors import InputError, MinertiaError, MissingExtra
 from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view, titled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.flange import NoFlange, find_flange, load_frame
 from minertia.robot.read import read_robot
 from minertia.robot.write import write_robot

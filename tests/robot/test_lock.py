@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import DescriptionError, UnknownName
+from minertia.io.errors import DescriptionError, UnknownName
 from minertia.robot.joint import Follows
 from minertia.robot.lock import locked
 from minertia.robot.read import read_robot

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from minertia import read_robot
 from minertia.algebra.polynomial import letter
 from minertia.algebra.vec3 import HERE
-from minertia.errors import DescriptionError, MinertiaError
-from minertia.files import FileError
+from minertia.io.errors import DescriptionError, MinertiaError
+from minertia.io.files import FileError
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.lock import locked
 from minertia.robot.robot import Frame, Robot

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minertia.errors import DescriptionError, MinertiaError
+from minertia.io.errors import DescriptionError, MinertiaError
 from minertia.robot.read import read_robot
 from minertia.robot.xml_input import MAX_DEPTH, MAX_ELEMENTS, Element, number, numbers, parse_xml, shown, start_tag_end
 

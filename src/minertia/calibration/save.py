@@ -7,7 +7,7 @@ from pathlib import Path
 
 from minertia.algebra.vec3 import Mat
 from minertia.calibration.result import Calibration
-from minertia.files import write_file
+from minertia.io.files import write_file
 from minertia.robot.urdf.new import exact_rpy
 from minertia.robot.urdf.pose import written_origin
 from minertia.robot.write import write_robot

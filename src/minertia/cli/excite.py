@@ -14,7 +14,7 @@ from minertia.cli.motions import ComeFrom, Delivery, Exports, Rate, deliver, del
 from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.optimise import Progress

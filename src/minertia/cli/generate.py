@@ -21,7 +21,7 @@ from minertia.cli.options import (
     read_given,
 )
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 if TYPE_CHECKING:
     from minertia.codegen.generate import GenerationResult

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
@@ -112,8 +112,8 @@ def numbers(name: str, text: str) -> list[float]:
 
 def _limits_file(path: Path) -> LimitsTable:
     from minertia.excitation.limits_table import LimitsTable
-    from minertia.files import is_file
-    from minertia.tables import load_toml
+    from minertia.io.files import is_file
+    from minertia.io.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.schema import Option
+from minertia.io.schema import Option
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot

@@ -21,7 +21,7 @@ from minertia.cli.options import (
     read_given,
 )
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Robot

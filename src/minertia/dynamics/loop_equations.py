@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 from minertia.algebra.derivative import replayed, reverse
 from minertia.algebra.expr import Graph, Tape
 from minertia.algebra.scalar import Scalar, add, mul, total
-from minertia.arrays import Array
 from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
+from minertia.io.arrays import Array
 from minertia.robot.closure_rows import (
     Row,
     cut_bias,

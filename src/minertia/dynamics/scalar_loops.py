@@ -11,7 +11,7 @@ from minertia.dynamics.closing import Closing
 from minertia.dynamics.elimination import Eliminated, Pivots
 from minertia.dynamics.kinematics import Scalars
 from minertia.dynamics.loop_blocks import LoopBlock
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.closure_rows import Row
 
 

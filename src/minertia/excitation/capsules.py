@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import UnknownName
 from minertia.excitation.distance import between_segments
 from minertia.excitation.shapes import SHORTEST, Shape
+from minertia.io.arrays import Array
+from minertia.io.errors import UnknownName
 from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.robot import Robot, find_frame
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, expect_kinds
 from minertia.excitation.trajectory import ContinuousMotion, Family, check_family, frozen
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, expect_kinds
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,13 +9,13 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, ShapeError, expect_kinds, expect_list, expect_one_of
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import LoopModel
 from minertia.excitation.space import USUAL, Box, Workspace, room
 from minertia.excitation.trajectory import frozen
-from minertia.notebook import plural
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, ShapeError, expect_kinds, expect_list, expect_one_of
+from minertia.io.notebook import plural
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.robot import Robot
 

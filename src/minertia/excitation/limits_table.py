@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minertia.errors import Infeasible
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.shapes import Shape, box
 from minertia.excitation.space import BASE, Box, Workspace
+from minertia.io.errors import Infeasible
+from minertia.io.tables import LARGEST, CheckedTable, finite
 from minertia.robot.robot import Robot
-from minertia.tables import LARGEST, CheckedTable, finite
 
 JOINT_LIMITS = ("position", "velocity", "acceleration", "jerk", "effort", "effort_margin")
 SPACE = ("box", "obstacle", "table", "floor", "self_collision", "margin", "radius", "transmission_deg")

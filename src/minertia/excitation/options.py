@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from minertia.errors import Infeasible, UnknownName, expect_kinds
 from minertia.excitation.trajectory import MOST, Trajectory
+from minertia.io.errors import Infeasible, UnknownName, expect_kinds
 
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
 

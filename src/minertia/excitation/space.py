@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minertia.errors import Infeasible, UnknownName, expect_kinds, expect_list
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import USUAL_DEG
 from minertia.excitation.shapes import Shape
+from minertia.io.errors import Infeasible, UnknownName, expect_kinds, expect_list
 from minertia.robot.robot import Robot
 
 BASE = "base"  # the floor unless another is given: the plane z = 0 of the base frame

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, expect_kinds
 from minertia.excitation.trajectory import ContinuousMotion, Family, check_family, frozen
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, expect_kinds
 
 DEGREES = (3, 5)
 

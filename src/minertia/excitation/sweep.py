@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.claims import Claims, claims
 from minertia.excitation.criteria import predicted_deviations
@@ -30,7 +28,9 @@ from minertia.excitation.objective import FINER
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
-from minertia.notebook import clipped, plural
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
+from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
 USED = 0.95  # part of the limits a sweep may use

@@ -15,8 +15,6 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import RecordingError
 from minertia.fleet.columns import ColumnSet
 from minertia.fleet.evidence import FleetEvidence
 from minertia.identification.logs.even import EVEN, check_finite
@@ -29,7 +27,9 @@ from minertia.identification.problem.triangles import folded, upright
 from minertia.identification.signals.filtering import Motion
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.streaming import prepared_blocks
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import RecordingError
+from minertia.io.resources import one_thread
 
 BLOCK = 65_536  # samples that are filtered at a time, from the start of a run
 STANDS = 1e-3  # rad/s or m/s below which the sign of a velocity is that of its noise

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 from minertia.robot.closure_rows import cut_equations
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import DescriptionError
+from minertia.io.arrays import Array
+from minertia.io.errors import DescriptionError
 from minertia.robot.xml_input import Element, parse_xml
 
 DEEPEST = 64  # nodes within nodes, also through references

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from minertia.algebra.vec3 import HERE, Pose
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.inertia import Ten
 from minertia.robot.joint import Elastic, Limits
 from minertia.robot.robot import EARTH, Note

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import UnknownName
+from minertia.io.arrays import Array
+from minertia.io.errors import UnknownName
 from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.robot import Robot, find_frame
 

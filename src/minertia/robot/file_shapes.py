@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import DescriptionError, MissingExtra
-from minertia.extras import load
+from minertia.io.arrays import Array
+from minertia.io.errors import DescriptionError, MissingExtra
+from minertia.io.extras import load
 from minertia.robot.mesh import mesh_points
 from minertia.robot.mjcf.compile import to_text
 from minertia.robot.mjcf.lean import Lean, lean_document, mesh_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from minertia.errors import expected
+from minertia.io.errors import expected
 from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from minertia.algebra.polynomial import evaluate, letter, split_atom, substitute, turn
 from minertia.algebra.scalar import Scalar, cos, mul, sin
 from minertia.algebra.vec3 import HERE, ZERO, Mat, Pose, Vec, Z, apply, column, matmul, scale, vadd
-from minertia.notebook import clipped
+from minertia.io.notebook import clipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from minertia.algebra.vec3 import HERE, Pose, compose
-from minertia.errors import DescriptionError, InputError, UnknownName
+from minertia.io.errors import DescriptionError, InputError, UnknownName
 from minertia.robot.inertia import Ten, add_ten, transport_ten
 from minertia.robot.joint import Follows, Joint
 from minertia.robot.loop import Cut

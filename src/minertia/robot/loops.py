@@ -14,8 +14,8 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly
 from minertia.algebra.vec3 import column, dot, transpose, vsub
-from minertia.arrays import Array
-from minertia.errors import DescriptionError
+from minertia.io.arrays import Array
+from minertia.io.errors import DescriptionError
 from minertia.robot.closure import close, follower_map
 from minertia.robot.closure_rows import cut_joints, cut_sides, loop_joints
 from minertia.robot.joint import Follows

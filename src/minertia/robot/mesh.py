@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.files import reading
+from minertia.io.arrays import Array
+from minertia.io.files import reading
 from minertia.robot.collada import collada_points
 
 LARGEST = 50_000_000  # bytes of a file

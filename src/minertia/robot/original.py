@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from minertia.errors import DescriptionError
-from minertia.files import reading
+from minertia.io.errors import DescriptionError
+from minertia.io.files import reading
 from minertia.robot.reading import MAX_BYTES
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 from minertia.robot.closure import follower_map, jacobian, motions_left, residual
 from minertia.robot.closure_rows import cut_joints
 from minertia.robot.robot import SEED, Robot

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from minertia.errors import DescriptionError, UnknownName, expect_path
-from minertia.files import is_file, reading, why_no_file
+from minertia.io.errors import DescriptionError, UnknownName, expect_path
+from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.reading import ReadOptions, is_model_text, read_text
 from minertia.robot.references import referenced
 from minertia.robot.robot import Robot

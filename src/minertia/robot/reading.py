@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from minertia.errors import DescriptionError, expect_kinds
-from minertia.files import reading
+from minertia.io.errors import DescriptionError, expect_kinds
+from minertia.io.files import reading
 from minertia.robot.snap import ANGLE_TOLERANCE
 
 MAX_BYTES = 20_000_000

@@ -13,8 +13,8 @@ import numpy as np
 from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.algebra.vec3 import HERE, Pose
-from minertia.errors import InputError, MissingParameters, UnknownName
-from minertia.notebook import clipped, html_table, plural
+from minertia.io.errors import InputError, MissingParameters, UnknownName
+from minertia.io.notebook import clipped, html_table, plural
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,

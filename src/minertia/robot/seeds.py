@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 from minertia.robot.closure import close, close_many, follower_map, jacobian, motions_left, residual
 from minertia.robot.closure_rows import loop_joints
 from minertia.robot.joint import Joint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.robot import Robot
 

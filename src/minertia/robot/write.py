@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import DescriptionError, expect_path
+from minertia.io.errors import DescriptionError, expect_path
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.robot import Note
 

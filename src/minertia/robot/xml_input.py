@@ -14,8 +14,8 @@ from xml.sax.xmlreader import AttributesImpl, Locator
 from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
-from minertia.errors import DescriptionError
-from minertia.tables import LARGEST
+from minertia.io.errors import DescriptionError
+from minertia.io.tables import LARGEST
 
 MAX_DEPTH = 64  # of elements, unless a format needs more
 MAX_ELEMENTS = 200_000

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minertia.errors import Infeasible, MinertiaError
-from minertia.extras import load
+from minertia.io.errors import Infeasible, MinertiaError
+from minertia.io.extras import load
 from minertia.robot.given import RobotLike, as_robot
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.mjcf.values import HELD

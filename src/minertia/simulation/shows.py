@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from minertia.dynamics.closing import closing_of
-from minertia.errors import Infeasible
+from minertia.io.errors import Infeasible
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
 from minertia.robot.smooth import smooth_friction

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import CampaignError, InputError, MinertiaError
-from minertia.files import make_folder, write_file
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import CampaignError, InputError, MinertiaError
+from minertia.io.files import make_folder, write_file
 from minertia.robot.robot import Robot
 from minertia.studio.job_work import JobWork
 from minertia.studio.project import CAMPAIGN, ProjectFile

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.loads.carried import Carried
@@ -34,8 +33,9 @@ from minertia.identification.signals.evaluation import evaluation_times
 from minertia.identification.signals.filtering import SETTLED, Motion, half_length, thinning
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.streaming import prepared_blocks
-from minertia.memory import room, too_large
-from minertia.notebook import plural
+from minertia.io.errors import RecordingError
+from minertia.io.notebook import plural
+from minertia.io.resources import room, too_large
 
 Array = NDArray[np.float64]
 LONG_BYTES = 50_000_000  # of the numbers of a log, from which it is read in blocks

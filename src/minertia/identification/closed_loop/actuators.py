@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from minertia.errors import MinertiaError, one_line
 from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
+from minertia.io.errors import MinertiaError, one_line
 from minertia.robot.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
 from minertia.robot.mjcf.write import effect_attributes, to_mjcf
 from minertia.robot.robot import Robot

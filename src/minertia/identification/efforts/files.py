@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.errors import MinertiaError
-from minertia.files import FileError
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.observation import Observation
+from minertia.io.errors import MinertiaError
+from minertia.io.files import FileError
 from minertia.robot.identified import taken_notes
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Note, Robot

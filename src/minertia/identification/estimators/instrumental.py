@@ -13,14 +13,14 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.solve import inverse, weighted_solution
-from minertia.schema import option
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import option
 
 Array = NDArray[np.float64]
 LOST = 100.0  # travels of the joint that moves most; a simulation farther off is that of no robot

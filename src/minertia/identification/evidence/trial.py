@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
-from minertia.errors import InputError
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
@@ -35,6 +34,7 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
 from minertia.identification.problem.terms import Term
 from minertia.identification.signals.filtering import Motion, low_pass
+from minertia.io.errors import InputError
 from minertia.robot.effects import JointState
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot

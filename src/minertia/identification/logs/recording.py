@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import RecordingError, ShapeError, expected
 from minertia.identification.logs.stamps import bursts_of
-from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
+from minertia.io.errors import RecordingError, ShapeError, expected
+from minertia.io.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.problem.linear import LinearModel, combined_columns
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import Motion, rate_of_change
+from minertia.io.errors import MinertiaError
 
 Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]

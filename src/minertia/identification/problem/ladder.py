@@ -33,7 +33,7 @@ from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion
-from minertia.notebook import clipped, plural
+from minertia.io.notebook import clipped, plural
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.robot import Robot
 

@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.equations import POWER, row_count
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import (
@@ -29,8 +28,9 @@ from minertia.identification.problem.rows import (
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
-from minertia.notebook import clipped, plural
-from minertia.threads import one_thread
+from minertia.io.errors import MinertiaError, ShapeError
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 BLOCKS = 64  # kept per log, at most

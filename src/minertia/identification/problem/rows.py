@@ -9,10 +9,10 @@ from typing import Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.equations import TORQUE, equations_of, in_torques, other_columns, other_efforts
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length
+from minertia.io.errors import MinertiaError, ShapeError
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

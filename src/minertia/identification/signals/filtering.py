@@ -18,12 +18,12 @@ import numpy as np
 from scipy import signal
 
 from minertia.codegen.kernels import build
-from minertia.errors import FilterError, RecordingError
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.notebook import clipped, plural
+from minertia.io.errors import FilterError, RecordingError
+from minertia.io.notebook import clipped, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

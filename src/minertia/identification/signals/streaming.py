@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import FilterError
 from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.signals.filtering import (
@@ -23,6 +22,7 @@ from minertia.identification.signals.filtering import (
     thinning,
 )
 from minertia.identification.signals.options import Filter
+from minertia.io.errors import FilterError
 
 Array = NDArray[np.float64]
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.vec3 import HERE, Mat, Vec
+from minertia.io.tables import CheckedTable, finite, shown
 from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees, looks_like_radians
 from minertia.robot.dh.placement import CONVENTIONS, Entry, Letters, Poses, table_poses
 from minertia.robot.expression import ExpressionError, parse_expression
 from minertia.robot.robot import Note
 from minertia.robot.snap import EXACT, REPORTED, rotation_angle, snap_angle, snap_rotation
-from minertia.tables import CheckedTable, finite, shown
 
 JOINT_KEYS = (
     "name",

@@ -17,8 +17,8 @@ from minertia.algebra.polynomial import Number, Poly, letter, turn
 from minertia.algebra.quotient import Quotient, quotient
 from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import HERE, Mat, Pose, Vec, dot
-from minertia.errors import DescriptionError
-from minertia.files import write_file
+from minertia.io.errors import DescriptionError
+from minertia.io.files import write_file
 from minertia.robot.closure_rows import cut_joints
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN

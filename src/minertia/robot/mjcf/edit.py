@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from minertia.algebra.vec3 import invert
-from minertia.errors import DescriptionError, MinertiaError
+from minertia.io.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import Ten, transport_ten
 from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.mjcf.lean import float_or

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minertia.files import reading
+from minertia.io.files import reading
 from minertia.robot.description import check_count
 from minertia.robot.flange import is_flange_name
 from minertia.robot.reading import read_text

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from minertia.algebra.vec3 import HERE, IDENTITY, Pose
-from minertia.arrays import Array
-from minertia.errors import DescriptionError
+from minertia.io.arrays import Array
+from minertia.io.errors import DescriptionError
 from minertia.robot.description import FollowsSpec, LoopSpec
 from minertia.robot.mjcf.compile import Compiled
 from minertia.robot.robot import Note

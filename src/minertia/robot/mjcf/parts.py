@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.description import FollowsSpec
 from minertia.robot.joint import Limits
 from minertia.robot.mjcf.compile import Compiled

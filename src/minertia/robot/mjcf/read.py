@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.polynomial import turn
 from minertia.algebra.vec3 import IDENTITY, ZERO, Pose, compose, invert, shift, turn_z
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.assembly import assemble
 from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, LoopSpec
 from minertia.robot.dh.loops import with_side_file

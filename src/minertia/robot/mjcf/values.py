@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import Ten, impossible, to_com
 from minertia.robot.xml_output import all_written, written

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import compose, shift
-from minertia.files import write_file
+from minertia.io.files import write_file
 from minertia.robot.joint import Joint
 from minertia.robot.loop import Cut
 from minertia.robot.mjcf.edit import edit_mjcf

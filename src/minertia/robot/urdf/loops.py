@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from minertia.algebra.vec3 import Pose
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.description import FollowsSpec, JointSpec, LoopSpec
 from minertia.robot.loop import CUT_KINDS
 from minertia.robot.robot import Note

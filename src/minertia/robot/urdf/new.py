@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.robot.closure_rows import loop_joints
 from minertia.robot.inertia import Ten, from_com, to_com
 from minertia.robot.joint import Joint, numeric_pose

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.assembly import assemble
 from minertia.robot.bodies import impossible_body, missing_masses
 from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, check_count

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.description import BodySpec
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose

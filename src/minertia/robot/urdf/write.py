@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minertia.files import write_file
+from minertia.io.files import write_file
 from minertia.robot.original import load_original
 from minertia.robot.robot import EARTH, Note, Robot
 from minertia.robot.unheld import unheld_effects

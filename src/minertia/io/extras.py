@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from minertia.errors import MissingExtra
+from minertia.io.errors import MissingExtra
 
 
 def load(package: str, extra: str) -> ModuleType:

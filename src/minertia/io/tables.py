@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, overload
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, MinertiaError, did_you_mean
-from minertia.files import reading
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, MinertiaError, did_you_mean
+from minertia.io.files import reading
 
 MAX_BYTES = 2_000_000
 LARGEST = 1e60  # numbers in files; products of larger ones would overflow

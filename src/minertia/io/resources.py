@@ -1,15 +1,18 @@
-"""How much memory logs may take: 2 GB, or what MINERTIA_MEMORY says.
+"""Memory and threads of the process.
 
-A few bytes of a compressed file can stand for gigabytes, so readers count what they unpack while they do it, and stop
-with a sentence that names the size and the variable.
+Logs may take 2 GB of memory, or what MINERTIA_MEMORY says. A few bytes of a compressed file can stand for gigabytes,
+so readers count what they unpack while they do it, and stop with a sentence that names the size and the variable.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
 
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 VARIABLE, USUAL = "MINERTIA_MEMORY", 2_000_000_000  # bytes
 KEPT = 30 * 2**20  # bytes of blocks that are not handed back, just below the most that glibc can be told
@@ -50,3 +53,16 @@ def keep_freed_memory() -> None:
     never touched.
     """
     bytes(KEPT)
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """A context with one BLAS thread: on small matrices, more threads only wait for one another."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController  # importing it takes longer than what needs no threads
+
+    return ThreadpoolController()  # looking for the libraries takes 10 ms, so once

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import visible
-from minertia.extras import load
+from minertia.io.errors import visible
+from minertia.io.extras import load
 
 Array = NDArray[np.float64]
 EXTRA = "notebook"

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from minertia.documents import DocumentError, json_document
+from minertia.io.documents import DocumentError, json_document
 
 NEAR = 16384  # bytes from either end of a file within which its seal stands
 ATTRIBUTE = "user.minertia.sha256"

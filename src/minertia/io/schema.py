@@ -17,8 +17,8 @@ from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from minertia.errors import InputError, MinertiaError, did_you_mean
-from minertia.tables import CheckedTable, shown
+from minertia.io.errors import InputError, MinertiaError, did_you_mean
+from minertia.io.tables import CheckedTable, shown
 
 REQUIRED: Any = ...  # in place of a default
 UNKNOWN = "?"  # a value that is fitted; elsewhere one that the writer of a file did not know

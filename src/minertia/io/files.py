@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from minertia.drafts import draft_folder, draft_of, put_in_place, sweep, write_whole
-from minertia.errors import MinertiaError
-from minertia.seals import digest, has_seal, is_ours, mark, resealed, sealed, vouched, voucher
+from minertia.io.drafts import draft_folder, draft_of, put_in_place, sweep, write_whole
+from minertia.io.errors import MinertiaError
+from minertia.io.seals import digest, has_seal, is_ours, mark, resealed, sealed, vouched, voucher
 
 AnyPath = str | Path
 
