@@ -11,7 +11,7 @@ from minertia.identification.geometry.folds import GeometryRows
 from minertia.identification.geometry.joints import joint_columns
 from minertia.identification.geometry.setups import other_readings
 from minertia.identification.geometry.spread import spread_of
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.calibration.planted import arm, planted
 
 GEOMETRY = ("zeros", "lengths", "angles")

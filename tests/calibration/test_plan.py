@@ -13,7 +13,7 @@ from minertia.identification.geometry.chain import chain_of, moved
 from minertia.identification.geometry.fit import fit
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 LEVELS = ("zeros", "geometry")
 

@@ -7,7 +7,7 @@ from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import chain_of, exponential, logarithm, moved, rotation_vector
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.identification.geometry.measures import KINDS
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 STEP = 1e-6
 

@@ -12,7 +12,7 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 
 Files = Sequence[str | Path] | str | Path
 

@@ -24,9 +24,8 @@ from minertia.identification.logs.stamps import bursts_of, usual_step
 from minertia.identification.logs.streaming import even_blocks
 from minertia.identification.problem.rows import STILL
 from minertia.identification.problem.triangles import folded, upright
-from minertia.identification.signals.filtering import Motion
+from minertia.identification.signals.filtering import Motion, prepared_blocks
 from minertia.identification.signals.options import Filter
-from minertia.identification.signals.streaming import prepared_blocks
 from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 from minertia.io.resources import one_thread

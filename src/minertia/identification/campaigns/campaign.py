@@ -27,7 +27,7 @@ from minertia.io.errors import CampaignError, InputError, UnknownName
 from minertia.io.notebook import clipped
 from minertia.io.schema import Declared, Given, check, option, option_of
 from minertia.io.tables import load_toml
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
 PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to

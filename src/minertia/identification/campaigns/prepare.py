@@ -180,7 +180,7 @@ def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
         plan = resolved(campaign.filter, recording)
         blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
         return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks, read.prints)
-    motion, edged = prepared_with_edges(recording, campaign.filter)
+    motion, edged = prepared_with_edges(recording, resolved(campaign.filter, recording))
     whole = JudgedMotion(edged, recording, evaluation, rows, carried=load)
     fitted = motion if load is None else load.taken_off(motion)
     return PreparedLog(read.log, fitted, recording, read.findings, whole, read.prints)

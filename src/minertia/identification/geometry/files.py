@@ -11,8 +11,7 @@ from minertia.robot.identified import taken_notes
 from minertia.robot.robot import Note, Robot
 from minertia.robot.urdf.new import exact_rpy
 from minertia.robot.urdf.pose import written_origin
-from minertia.robot.write import write_robot
-from minertia.robot.xml_input import parse_xml
+from minertia.robot.xml import parse_xml
 
 UNIVERSAL = {  # joints of Universal Robots' descriptions -> names in the file of their driver
     "shoulder_pan_joint": "shoulder",

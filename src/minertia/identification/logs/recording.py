@@ -282,6 +282,17 @@ def _together(pieces: list[Array]) -> Array:
     return array
 
 
+def with_last(blocks: Iterable[Recording]) -> Iterator[tuple[Recording, bool]]:
+    """Each block, and whether it is the last one."""
+    held: Recording | None = None
+    for block in blocks:
+        if held is not None:
+            yield held, False
+        held = block
+    if held is not None:
+        yield held, True
+
+
 def expect_recording(recording: object) -> None:
     """Refuse what is no recording, such as the name of a log."""
     expected(recording, Recording, "the recording", "read_recording")
