@@ -7,6 +7,7 @@ from pathlib import Path
 
 from minertia.algebra.vec3 import Mat
 from minertia.io.files import write_file
+from minertia.robot.files import write_robot
 from minertia.robot.identified import taken_notes
 from minertia.robot.robot import Note, Robot
 from minertia.robot.urdf.new import exact_rpy
