@@ -18,8 +18,8 @@ from minertia.excitation.route import Route
 from minertia.excitation.trajectory import Trajectory
 from minertia.excitation.transfer import Transfer
 from minertia.io.errors import Infeasible, UnknownName
+from minertia.robot.files import write_robot
 from minertia.robot.robot import Robot
-from minertia.robot.write import write_robot
 from tests.conftest import Run
 from tests.excitation.fake_controllers import FRANKA_EXCEPTION, FRANKA_ROBOT, Halted, Kuka, UniversalRobot
 from tests.shared import SHARED

@@ -23,7 +23,7 @@ from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.io.errors import Infeasible, ShapeError
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from tests.excitation.draws import DRAWS, Outcome, draws_of, files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 

@@ -23,7 +23,7 @@ from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell,
 from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.report.folders import write_identification
 from minertia.report.sweeps_page import sweeps_page
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
 from tests.notebooks import shown

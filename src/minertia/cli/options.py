@@ -19,7 +19,7 @@ LARGEST_SNAP = 0.5  # rad
 
 def complete_robot(incomplete: str) -> list[str]:
     """Bundled robots whose name begins so; files are completed by the shell."""
-    from minertia.robot.read import bundled_robots
+    from minertia.robot.files import bundled_robots
 
     return [name for name in bundled_robots() if name.startswith(incomplete)]
 
@@ -158,7 +158,7 @@ def read_given(
 
     without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
     """
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
@@ -169,7 +169,7 @@ def read_given(
 
 def with_held(robot: Robot, hold: Sequence[str]) -> Robot:
     """The robot with the joints of --hold locked."""
-    from minertia.robot.lock import held
+    from minertia.robot.variants import held
 
     words = [word.strip() for given in hold for word in given.split(",") if word.strip()]
     return held(robot, words) if words else robot

@@ -29,7 +29,7 @@ from minertia.excitation.trajectory import Family, Trajectory
 from minertia.excitation.transfer import transfer
 from minertia.io.arrays import Array
 from minertia.io.errors import MOST_NAMES, Infeasible, ShapeError, UnknownName, expect_one_of
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 ANY = "any"  # start of a motion, if the search may choose it

@@ -16,7 +16,7 @@ from minertia.excitation.trajectory import frozen
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible, ShapeError, expect_kinds, expect_list, expect_one_of
 from minertia.io.notebook import plural
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move

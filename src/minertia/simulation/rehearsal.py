@@ -31,7 +31,7 @@ from minertia.identification.problem.terms import robot_effects
 from minertia.io.errors import Infeasible, MinertiaError, MissingExtra
 from minertia.io.files import folder_at_once, write_file
 from minertia.io.resources import one_thread
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 from minertia.simulation.compiled import CompiledCode, compiled_model
 from minertia.simulation.control_comparison import control_tests
