@@ -15,9 +15,8 @@ from minertia.errors import Infeasible, MissingParameters, ShapeError, UnknownNa
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
-from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
+from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions, Workspace
 from minertia.excitation.result import stacked_regressor
-from minertia.excitation.space import Workspace
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.robot.joint import Limits

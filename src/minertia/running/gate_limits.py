@@ -20,8 +20,8 @@ from minertia.documents import DocumentError, json_document
 from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.claims import claims, listed
 from minertia.excitation.limits import SMALLEST, MotionLimits
-from minertia.excitation.limits_file import FILE, FORMAT, limits_dict
-from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+from minertia.excitation.limits_file import FILE, LimitsTable, limits_dict, limits_from_tables
+from minertia.excitation.options import FORMAT
 from minertia.files import is_file, reading
 from minertia.robot.robot import Robot
 from minertia.seals import has_seal
