@@ -1,4 +1,4 @@
-# The two commands a newcomer needs: make demo, make test.  Both set up everything they use in .venv.
+# The two commands a newcomer needs: make demo, make test.  Each sets up what it uses in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-all looked-over lint types unit unit-all mutants docs bench papers studio wheel clean
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.demo
 	$(BIN)/minertia demo --force --out $(DEMO_OUT)
 
 test: looked-over unit
@@ -75,13 +75,21 @@ wheel: $(VENV)/.ready studio
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
+SOURCES := pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
+
+# the demo needs MuJoCo and the studio's server, a quarter of what the tests need
+$(VENV)/.demo: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[sim,studio]'
+	touch $@
+
 # modules are compiled when they are first used, not all of them here: less to wait for and to store
 # again where dependencies or the C of the extension module have changed
-$(VENV)/.ready: pyproject.toml setup.py $(wildcard src/minertia/codegen/kernels/native/*)
+$(VENV)/.ready: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$(EXTRAS)]'
-	touch $@
+	touch $@ $(VENV)/.demo
 
 clean:
 	rm -rf $(VENV) $(DEMO_OUT) build dist studio/node_modules src/minertia/studio/static src/minertia/report/static

@@ -22,7 +22,7 @@ from minertia.codegen.device_least_squares import CudaLeastSquares
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL
 from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR_WIDE, Tuning
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 CHECKED, TUNED, MANY = 2**16, 2**22, 2**25
 SIZES = tuple(2**k for k in range(20, 25))

@@ -37,7 +37,7 @@ from benchmarks.simulated_program import (
 )
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, Stretches
 from minertia.fleet.robot_day import RobotDay
-from minertia.threads import one_thread
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 VISCOUS_FALL, DRY_FALL = 0.25, 0.08  # per 10 K

@@ -15,8 +15,8 @@ from scipy.linalg import matmul_toeplitz
 from minertia.dynamics.model import inverse_dynamics
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.identification.problem.linear import LinearModel, linear_model
-from minertia.robot.read import read_robot
-from minertia.threads import one_thread
+from minertia.io.resources import one_thread
+from minertia.robot.files import read_robot
 
 Array = NDArray[np.float64]
 ROBOT = "puma560_physical"

@@ -17,12 +17,12 @@ from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.identify import Identification, identify
 from minertia.identification.signals.filtering import DERIVATIVES
 from minertia.identification.signals.options import Filter
+from minertia.io.resources import one_thread
 from minertia.robot.robot import Robot
 from minertia.simulation.control_model import ControlModel, control_model
 from minertia.simulation.measured import Moving
 from minertia.simulation.plant import Controller, ControlSample, Imperfections, Plant
 from minertia.simulation.tracking import Gains, computed_torque
-from minertia.threads import one_thread
 
 Array = np.ndarray[Any, Any]
 PERIOD = 2e-3  # s, section 5.1 of the paper

@@ -17,11 +17,11 @@ from minertia.excitation.fourier import Fourier, FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.space import Workspace
-from minertia.files import write_text_atomic
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
-from minertia.robot.read import read_robot
+from minertia.io.files import write_text_atomic
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from minertia.files import write_text_atomic
+from minertia.io.files import write_text_atomic
 
 matplotlib.use("svg")
 matplotlib.rcParams.update(

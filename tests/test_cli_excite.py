@@ -11,8 +11,8 @@ import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.excitation.trajectory import Trajectory
-from minertia.robot.lock import held
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
+from minertia.robot.variants import held
 from tests.arm import ARM
 from tests.conftest import Run
 from tests.pages import page_data

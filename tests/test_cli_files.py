@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 
-from minertia import files
-from minertia.errors import MissingExtra
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.identify import identify
+from minertia.io import files
+from minertia.io.errors import MissingExtra
 from minertia.report.folders import write_identification
-from minertia.robot.read import read_robot
-from minertia.robot.write import write_robot
+from minertia.robot.files import read_robot, write_robot
 from minertia.simulation import rehearsal
 from tests import inside
 from tests.arm import recorded_arm

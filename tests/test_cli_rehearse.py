@@ -9,7 +9,7 @@ import pytest
 
 from minertia.cli import demo
 from minertia.codegen.kernels import build
-from minertia.errors import MissingExtra
+from minertia.io.errors import MissingExtra
 from minertia.report import pdf
 from minertia.simulation import rehearsal
 from tests.conftest import Run

@@ -117,8 +117,8 @@ def test_motions_that_cannot_be_run(run: Run, folder: Path, tmp_path: Path) -> N
 
 
 def test_the_gate_knows_motion_robot_and_speed(run: Run, folder: Path, tmp_path: Path) -> None:
-    from minertia.errors import MinertiaError
-    from minertia.files import write_file
+    from minertia.io.errors import MinertiaError
+    from minertia.io.files import write_file
     from minertia.running.record import require_rehearsed
 
     robot = read_robot(ROBOT)
@@ -192,7 +192,7 @@ def rehearsed(folder: Path, tmp_path: Path) -> Path:
 
 
 def _record(place: Path, folder: Path, robot: Robot, rate: float = 125.0, speed: float = 1.0) -> Path:
-    from minertia.files import write_file
+    from minertia.io.files import write_file
     from minertia.running.gate_limits import gate_limits
 
     held = gate_limits(folder, robot)

@@ -105,7 +105,7 @@ def test_pages_can_be_followed(page: Path, tmp_path: Path) -> None:
 
 def test_a_page_that_lies_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("```sh\nminertia --version\n```\n```text\nminertia 9.9.9\n```\n", encoding="utf-8")
+    page.write_text("```sh\nminertia --version\n```\n```text\nminertia 9.9.9rc9\n```\n", encoding="utf-8")
     Reader(tmp_path).follow(page)
     for wrong in ("```text\nmaxertia 0.1.0\n```\n", "```sh\nminertia show nobody\n```\n", "```toml\na = 1\n```\n"):
         page.write_text(wrong, encoding="utf-8")

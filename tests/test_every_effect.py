@@ -17,12 +17,12 @@ from minertia.codegen.kernels.kernel import BatchKernel, compile_function
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics, torque_regressor
-from minertia.errors import InputError, UnknownName
 from minertia.identification.identify import identify
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.problem.terms import robot_effects
+from minertia.io.errors import InputError, UnknownName
 from minertia.robot.effects import EFFECTS, INPUTS, TABLE, WORDS, JointState
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, call, library
 from tests.codegen.kernel_helpers import PATHS

@@ -68,16 +68,20 @@ def test_the_campaign_of_the_readme_is_short_and_good(tmp_path: Path) -> None:
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the commands about logs name."""
-    folder = recorded_arm(tmp_path_factory.mktemp("logs"))
+def files_of_the_readme(folder: Path) -> Path:
+    """The folder with the files that the commands about logs name."""
+    recorded_arm(folder)
     for k, name in enumerate("abc"):
         (folder / f"{name}.csv").rename(folder / f"run{k + 1}.csv")
     assert inside.command(["identify", "arm.urdf", "run1.csv", "--out", "result"], folder).returncode == 0
     shutil.copytree(folder / "result", folder / "other")
     shutil.copy(folder / "run3.csv", folder / "day.csv")
     return folder
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return files_of_the_readme(tmp_path_factory.mktemp("logs"))
 
 
 def tried(line: str) -> object:
@@ -88,12 +92,10 @@ def tried(line: str) -> object:
 
 # need what pages of their own make, which test_docs.py follows, or serve until they are stopped (tests/studio)
 ELSEWHERE = ("minertia fleet", "minertia run ", "minertia studio")
+README_LINES = [c for c in COMMANDS if c.startswith("minertia ") and not ("path/to" in c or c.startswith(ELSEWHERE))]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [tried(c) for c in COMMANDS if c.startswith("minertia ") and not ("path/to" in c or c.startswith(ELSEWHERE))],
-)
+@pytest.mark.parametrize("line", [tried(line) for line in README_LINES])
 def test_readme_commands(line: str, tmp_path: Path, logs: Path) -> None:
     arguments = line.split("#")[0].split()[1:]
     shutil.copytree(logs, tmp_path, dirs_exist_ok=True)

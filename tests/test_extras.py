@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from minertia.errors import MissingExtra
-from minertia.extras import load
+from minertia.io.errors import MissingExtra
+from minertia.io.extras import load
 
 
 def test_present_package_is_loaded():

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from minertia import drafts, files, seals
-from minertia.files import FileError, check_folder, folder_at_once, inputs_protected, reading, write_file
+from minertia.io import drafts, files, seals
+from minertia.io.files import FileError, check_folder, folder_at_once, inputs_protected, reading, write_file
 
 DRAFT = ".minertia-" + "0" * 32 + ".tmp"
 
@@ -303,7 +303,7 @@ def test_an_interrupt_waits_until_all_files_are_in_place(tmp_path: Path, monkeyp
 KILLED = """
     import os, signal, sys
     from pathlib import Path
-    from minertia.files import folder_at_once, write_file
+    from minertia.io.files import folder_at_once, write_file
     folder, step, left = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     def dies(name):
         def run(*args, **options):
@@ -360,7 +360,7 @@ def test_a_draft_in_work_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".minertia-notes.tmp").write_text("mine")
     with drafts.draft_folder(tmp_path) as own, open(tmp_path / DRAFT, "wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        done = python("import sys; from minertia.files import write_file; write_file(sys.argv[1], 'new')",
+        done = python("import sys; from minertia.io.files import write_file; write_file(sys.argv[1], 'new')",
                       tmp_path / "a.html")  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert sorted(p.name for p in tmp_path.iterdir()) == sorted([".minertia-notes.tmp", DRAFT, own.name, "a.html"])
@@ -407,7 +407,7 @@ def in_own_mounts(script: str, folder: Path) -> None:
 WRITE = """
 import sys
 from pathlib import Path
-from minertia.files import FileError, folder_at_once, write_file
+from minertia.io.files import FileError, folder_at_once, write_file
 content, file, *folders = sys.argv[1:]
 for folder in folders:
     with folder_at_once(folder) as draft:

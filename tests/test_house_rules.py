@@ -19,21 +19,18 @@ import pytest
 
 import minertia
 from minertia.cli.doctor import EXTRAS
-from minertia.lazy import homes_in
-from minertia.renamed import RENAMED
+from minertia.io.names import RENAMED, homes_in
 
 SRC = Path(minertia.__file__).parent
 ROOT = SRC.parent.parent
 LAYERS = (
-    *("version", "lazy", "renamed", "arrays", "errors", "documents", "memory", "extras"),
-    *("digests", "seals", "drafts", "files", "made_of"),
-    *("notebook", "tables", "schema", "threads", "algebra", "robot", "dynamics", "base", "codegen"),
+    *("version", "io", "algebra", "robot", "dynamics", "base", "codegen"),
     *("excitation|identification", "simulation|fleet|calibration", "running", "report", "studio", "cli"),
     *("options", "watch", "__main__"),
 )
 MAY_PRINT = ("cli", "report")
 WRITE_FILES = (
-    *("minertia.drafts", "minertia.files"),
+    *("minertia.io.drafts", "minertia.io.files"),
     *("minertia.codegen.kernels.build", "minertia.codegen.kernels.cache"),  # the cache of kernels
     "minertia.codegen.targets.fmu",  # sources for the compiler in a folder that is gone afterwards
 )
@@ -116,7 +113,7 @@ def test_no_import_cycle() -> None:
     """Each file can be read before those that use it; imports inside functions and names in tables count."""
     names = {name for _, name, _ in modules()}
     graph = {name: {t for t in (*imported(tree), *named(tree, names)) if t in names} for _, name, tree in modules()}
-    assert "minertia.robot.dh.read" in graph["minertia.robot.read"]  # a reader of the table of suffixes
+    assert "minertia.robot.dh.read" in graph["minertia.robot.files"]  # a reader of the table of suffixes
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [("b", "c", "b")]
     found = [way for way in circles(graph) if "minertia.identification.campaigns.write" not in way]
     assert found == [], "cycle: " + " -> ".join(found[0])
@@ -168,7 +165,7 @@ def writes(call: ast.Call) -> bool:
 
 
 def test_only_one_mechanism_writes_files() -> None:
-    """`minertia.files` keeps the user's files; nobody goes past it, but for files that no user ever sees."""
+    """`minertia.io.files` keeps the user's files; nobody goes past it, but for files that no user ever sees."""
     for _, name, tree in modules():
         calls = [node for node in nodes(tree) if isinstance(node, ast.Call) and writes(node)]
         assert name in WRITE_FILES or not calls, f"{name}: {[ast.unparse(call)[:80] for call in calls]}"
@@ -179,9 +176,10 @@ def test_only_one_mechanism_writes_files() -> None:
 
 def test_documents_are_parsed_in_one_place() -> None:
     """Whatever is read is looked over first, so that no small file takes minutes or gigabytes."""
-    for own, name, tree in modules():
+    for _, name, tree in modules():
         used = {ast.unparse(n) for n in nodes(tree) if isinstance(n, ast.Attribute)}
-        assert own == "documents" or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
+        is_home = name == "minertia.io.documents"
+        assert is_home or not used & {"tomllib.loads", "tomllib.load", "json.loads", "json.load"}, name
 
 
 def test_a_class_name_names_one_thing() -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.errors import MissingExtra, UnknownName
-from minertia.notebook import POINTS, clipped, frame, html_table, stated, thinned
+from minertia.io.errors import MissingExtra, UnknownName
+from minertia.io.notebook import POINTS, clipped, frame, html_table, stated, thinned
 from tests.arm import LOAD, recorded_arm
 
 LONGEST = 200

@@ -14,9 +14,9 @@ from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_options
 from minertia.identification.loads.load import Load
+from minertia.io.schema import keys_of
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.effects import WORDS as EFFECT_WORDS
-from minertia.schema import keys_of
 from tests.arm import ARM, simulated
 from tests.identification.logs import table, write_csv
 
@@ -110,7 +110,7 @@ PARTS = 24  # the cases of one test
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory) -> Path:
     """A folder with a robot and short logs of it."""
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
 
     folder = tmp_path_factory.mktemp("odd")
     (folder / "arm.urdf").write_text(ARM.format(name="arm"))

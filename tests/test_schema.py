@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minertia as mi
-from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import CampaignOptions, Command, ElasticJoints, Floor
 from minertia.identification.campaigns.read import file_options, read_campaign
@@ -22,11 +21,12 @@ from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import chosen_effects, read_effect
 from minertia.identification.signals.options import Evaluation, Filter
+from minertia.io.errors import CampaignError, MinertiaError, UnknownName
+from minertia.io.schema import REQUIRED, UNKNOWN, Declared, Option, OptionError, check, option, options, read, stated
+from minertia.io.tables import parse_table
 from minertia.robot.effects import BY_SYMBOL
-from minertia.robot.read import read_robot
-from minertia.schema import REQUIRED, UNKNOWN, Declared, Option, OptionError, check, option, options, read, stated
+from minertia.robot.files import read_robot
 from minertia.studio.toml_edit import edited
-from minertia.tables import parse_table
 from tests.amount import examples
 from tests.identification.logs import motion, table, write_csv
 

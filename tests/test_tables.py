@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from minertia.errors import CampaignError, DescriptionError, MinertiaError
 from minertia.excitation.limits_file import LimitsTable
 from minertia.identification.logs.campaign_table import CampaignTable
-from minertia.tables import CheckedTable, KeyLines, load_toml, parse_table
+from minertia.io.errors import CampaignError, DescriptionError, MinertiaError
+from minertia.io.tables import CheckedTable, KeyLines, load_toml, parse_table
 
 TEXT = """top = 1  # name = 3
 "quoted" = 2

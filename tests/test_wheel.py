@@ -20,6 +20,7 @@ import setuptools
 from minertia.codegen.kernels import build
 from minertia.version import __version__
 from tests.arm import recorded_arm
+from tests.test_examples import BLOCKS, README_LINES, files_of_the_readme
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("src", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
@@ -97,9 +98,10 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     nowhere.mkdir()
     home.mkdir()
 
-    def run(*args: object, command: str = "minertia", **more: str) -> subprocess.CompletedProcess[str]:
-        program = python.with_name(command)
-        return called(program, *args, cwd=home, PATH=str(nowhere), HOME=str(home), **more)
+    def run(
+        *args: object, command: str = "minertia", cwd: Path = home, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        return called(python.with_name(command), *args, cwd=cwd, PATH=str(nowhere), HOME=str(home), **more)
 
     return run
 
@@ -159,6 +161,31 @@ def test_main_job(bare: Run, tmp_path: Path) -> None:
         "robot.mjcf",
         "robot.urdf",
     }
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the README's lines name."""
+    return files_of_the_readme(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", README_LINES)
+def test_commands_of_the_readme(bare: Run, logs: Path, tmp_path: Path, line: str) -> None:
+    """Each runs, or names the extra that it needs; the comment says which lines need one."""
+    shutil.copytree(logs, tmp_path, dirs_exist_ok=True)
+    done = bare(*line.split("#")[0].split()[1:], cwd=tmp_path)
+    if "(extra sim)" in line:
+        assert done.returncode == 2 and "pip install 'minertia[sim]'" in done.stderr, done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", BLOCKS, ids=["campaign", "parts"])
+def test_python_of_the_readme(bare: Run, tmp_path: Path, block: str) -> None:
+    done = bare("-c", block, command="python", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout, done.stderr
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
-from minertia.schema import REQUIRED, Option, options, plain
+from minertia.io.schema import REQUIRED, Option, options, plain
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("campaign.md", "output-error.md", "elastic.md")

@@ -18,8 +18,7 @@ Verbs take a robot, a path or a bundled name. help(mi.identify) explains one of 
     as mi.PART    dynamics base codegen excitation identification simulation calibration watch fleet report options
 """
 
-from minertia.lazy import lazy_names
-from minertia.renamed import RENAMED
+from minertia.io.names import RENAMED, lazy_names
 from minertia.version import __version__ as __version__
 
 __getattr__, __dir__ = lazy_names(__name__, RENAMED)

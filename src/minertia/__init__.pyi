@@ -19,7 +19,6 @@ from minertia.calibration.calibrate import calibrate
 from minertia.codegen.compiled import compile
 from minertia.codegen.generate import generate
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics
-from minertia.errors import MinertiaError
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.result import Excitation
@@ -40,12 +39,12 @@ from minertia.identification.payload import identify_gains, identify_payload
 from minertia.identification.result import Identification
 from minertia.identification.significance import significance
 from minertia.identification.validate import validate
+from minertia.io.errors import MinertiaError
 from minertia.report.show import show
 from minertia.robot.check import check_robot
-from minertia.robot.read import bundled_robots as list_robots
-from minertia.robot.read import read_robot
+from minertia.robot.files import bundled_robots as list_robots
+from minertia.robot.files import read_robot, write_robot
 from minertia.robot.robot import Robot
-from minertia.robot.write import write_robot
 from minertia.simulation.engines import to_mujoco, to_pinocchio
 from minertia.simulation.rehearsal import rehearse
 from minertia.version import __version__

@@ -1,5 +1,5 @@
 """Options of the verbs: frozen values that check themselves."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

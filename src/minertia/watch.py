@@ -1,5 +1,5 @@
 """Load and residuals while the robot works: `learn_levels` once, then `watch_log` or an `OnlineWatch`."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

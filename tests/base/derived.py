@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from minertia.base.derive import Derivation
 from minertia.base.grouping import BaseParameters
+from minertia.io.resources import one_thread
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 
 class Derived:

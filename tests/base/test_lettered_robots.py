@@ -14,16 +14,16 @@ from minertia.base.numeric import random_states
 from minertia.base.sample import Sample
 from minertia.codegen.generate import count_programs, generate
 from minertia.dynamics.model import torque_regressor
-from minertia.errors import InputError
 from minertia.excitation.excite import excite
 from minertia.excitation.sweep import sweeps
 from minertia.identification.identify import identify
+from minertia.io.errors import InputError
+from minertia.io.resources import one_thread
 from minertia.report.words import certificate_sentences
 from minertia.robot.dh.read import parse_toml
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.reading import ReadOptions
 from minertia.robot.symoro.read import parse_par
-from minertia.threads import one_thread
 from tests.base.derived import Derived
 from tests.lettered_robots import lettered_robot
 

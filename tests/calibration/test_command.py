@@ -13,7 +13,7 @@ from minertia.calibration.chain import chain_of, moved
 from minertia.calibration.options import CalibrationOptions, MeasureColumns, MeasurementColumns
 from minertia.calibration.save import save_calibration
 from minertia.cli.root import run
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from tests.calibration.planted import arm, planted, write_csv
 from tests.shared import SHARED
 from tests.test_docs import json_table

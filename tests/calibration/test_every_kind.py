@@ -14,7 +14,7 @@ from minertia.calibration.folds import GeometryProblem
 from minertia.calibration.layout import Postures
 from minertia.calibration.measures import KINDS
 from minertia.calibration.options import MEASURED, MeasureColumns, MeasurementColumns
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from tests.calibration.planted import arm
 
 GEOMETRY = ("zeros", "lengths", "angles")

@@ -11,9 +11,9 @@ from minertia.calibration.fit import fit
 from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.plan import _length, plan_postures
 from minertia.cli.root import run
-from minertia.errors import MinertiaError
 from minertia.excitation.collision import CollisionModel, probes
-from minertia.robot.read import read_robot
+from minertia.io.errors import MinertiaError
+from minertia.robot.files import read_robot
 
 LEVELS = ("zeros", "geometry")
 

@@ -17,7 +17,7 @@ from minertia.codegen.kernels.steps import CODES
 from minertia.codegen.kernels.task import Task
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
-from minertia.errors import ShapeError
+from minertia.io.errors import ShapeError
 from tests.codegen.kernel_helpers import CAN, PATHS, WITH_CODE, relative, robots_of_every_kind, states, with_inertias
 
 ROBOTS = robots_of_every_kind()

@@ -21,10 +21,10 @@ from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.names import comment, identifier
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import MinertiaError
 from minertia.identification.online.c_levels import levels_header
 from minertia.identification.online.levels import WatchLevels
-from minertia.robot.smooth import smooth_friction
+from minertia.io.errors import MinertiaError
+from minertia.robot.variants import smooth_friction
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.random_robots import random_robot

@@ -9,7 +9,7 @@ import pytest
 
 import minertia as mi
 from minertia.base.numeric import random_states
-from minertia.errors import MinertiaError, MissingExtra, ShapeError, UnknownName
+from minertia.io.errors import MinertiaError, MissingExtra, ShapeError, UnknownName
 from tests.random_robots import random_robot
 
 has = importlib.util.find_spec

@@ -15,7 +15,7 @@ from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import LoopCommand, LoopValues, Rollout, Springs
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.options import CodeModel
 from minertia.robot.joint import Elastic
 from tests.codegen.compiled import COMPILERS

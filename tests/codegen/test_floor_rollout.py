@@ -11,7 +11,7 @@ from minertia.algebra.vec3 import HERE
 from minertia.codegen.rollout.floor import CREEP, SOFT, FloorUnder
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import LoopCommand, LoopValues, Rollout
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.robot import Frame
 from tests.codegen.test_rollout import ARM, AT, BODY, LINKS, nudged, task, unknowns
 

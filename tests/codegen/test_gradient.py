@@ -8,7 +8,7 @@ from minertia.codegen.programs import BUILDERS, build, programs_of
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.selftest import reference
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError, UnknownName
 from tests.codegen import robots
 from tests.random_robots import random_robot
 

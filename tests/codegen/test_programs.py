@@ -19,8 +19,8 @@ from minertia.codegen.programs import BUILDERS, build, programs_of
 from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
-from minertia.errors import MinertiaError, MissingParameters, UnknownName
-from minertia.robot.read import read_robot
+from minertia.io.errors import MinertiaError, MissingParameters, UnknownName
+from minertia.robot.files import read_robot
 from minertia.robot.reading import ReadOptions
 from minertia.robot.urdf.read import parse_urdf
 from tests.codegen import robots

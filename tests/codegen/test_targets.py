@@ -13,7 +13,7 @@ from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
-from minertia.errors import UnknownName
+from minertia.io.errors import UnknownName
 from tests.codegen import robots
 from tests.codegen.compiled import difference
 from tests.random_robots import random_robot

@@ -11,7 +11,7 @@ from minertia.algebra.linear import Linear
 from minertia.base.numeric import random_states
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.newton_euler import inverse_dynamics as recursion
-from minertia.errors import MissingParameters, ShapeError
+from minertia.io.errors import MissingParameters, ShapeError
 from minertia.robot.parameters import full_name
 from tests.oracles import MujocoOracle, PinocchioOracle
 from tests.random_robots import random_robot

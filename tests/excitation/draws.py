@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from minertia import read_robot
-from minertia.errors import Infeasible, InputError
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.options import MotionSearch, Optimality, Workspace
 from minertia.excitation.result import Excitation
+from minertia.io.errors import Infeasible, InputError
 from minertia.robot.robot import Robot
 from tests.excitation.world import World
 from tests.shared import SHARED

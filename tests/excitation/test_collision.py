@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel, probes
 from minertia.excitation.excite import excite
@@ -16,6 +15,7 @@ from minertia.excitation.limits import motion_limits
 from minertia.excitation.options import MotionSearch, Workspace
 from minertia.excitation.shapes import Shape, box, capsule
 from minertia.excitation.space import room
+from minertia.io.errors import Infeasible, MinertiaError
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot
 from tests.shared import SHARED, needs_shared

@@ -11,7 +11,6 @@ import pytest
 
 from minertia import read_robot
 from minertia.codegen.kernels.build import native
-from minertia.errors import Infeasible, MissingParameters, ShapeError, UnknownName
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
@@ -19,6 +18,7 @@ from minertia.excitation.options import MotionSearch, Optimality, RecordedMotion
 from minertia.excitation.result import stacked_regressor
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
+from minertia.io.errors import Infeasible, MissingParameters, ShapeError, UnknownName
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import Infeasible, UnknownName
 from minertia.excitation.exports.motion import ControllerMotion
 from minertia.excitation.exports.ros2 import quoted
 from minertia.excitation.exports.table import EXPORTS, export
 from minertia.excitation.route import Route
 from minertia.excitation.trajectory import Trajectory
 from minertia.excitation.transfer import Transfer
+from minertia.io.errors import Infeasible, UnknownName
+from minertia.robot.files import write_robot
 from minertia.robot.robot import Robot
-from minertia.robot.write import write_robot
 from tests.conftest import Run
 from tests.excitation.fake_controllers import FRANKA_EXCEPTION, FRANKA_ROBOT, Halted, Kuka, UniversalRobot
 from tests.shared import SHARED

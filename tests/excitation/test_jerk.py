@@ -12,7 +12,6 @@ import pytest
 
 from minertia.base.derive import base_parameters
 from minertia.codegen.kernels.build import native
-from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.check import Checker
 from minertia.excitation.claims import claims
 from minertia.excitation.excite import excite
@@ -23,7 +22,8 @@ from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.excitation.trajectory import ContinuousMotion
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.io.errors import Infeasible, ShapeError
+from minertia.robot.files import bundled_robots, read_robot
 from tests.excitation.draws import DRAWS, Outcome, draws_of, files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 

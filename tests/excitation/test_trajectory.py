@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.errors import DescriptionError, MinertiaError, ShapeError
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.spline import Spline
 from minertia.excitation.trajectory import Trajectory, null_basis
+from minertia.io.errors import DescriptionError, MinertiaError, ShapeError
 
 FAMILIES = {
     "fourier": Fourier(7.0, 4),

@@ -8,7 +8,6 @@ import pytest
 from minertia import read_robot
 from minertia.base.derive import base_parameters
 from minertia.codegen.kernels.build import native
-from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.check import Checker
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.excite import excite
@@ -19,6 +18,7 @@ from minertia.excitation.route import Route, route
 from minertia.excitation.shapes import box
 from minertia.excitation.spline import Spline
 from minertia.excitation.transfer import Transfer, transfer
+from minertia.io.errors import Infeasible, ShapeError
 
 QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
 NOWHERE = Workspace(floor=None, self_collision=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.fleet.between import between_robots
 from minertia.fleet.outliers import outlier_robots
+from minertia.io.errors import MinertiaError
 
 SCATTER = np.array([[1.0, 0.4], [0.4, 0.5]])
 

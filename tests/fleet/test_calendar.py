@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.fleet.calendar import CalendarTree, DayLog, cover, day_evidence, day_name, day_number
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.io.errors import MinertiaError
 
 LAYOUT = EvidenceLayout(("A", "B", "C"), ("one", "two"), ((0, 1, 2), (1,)))
 START = day_number("2026-03-01")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from minertia.base import numeric
-from minertia.errors import MinertiaError
 from minertia.fleet.columns import FLEET, column_set, kinematics_text, own_columns
 from minertia.fleet.robot_type import RobotType
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.signals.options import Filter
-from minertia.robot.read import read_robot
+from minertia.io.errors import MinertiaError
+from minertia.robot.files import read_robot
 
 IN_TABLE = ("FV", "FC", "OFF", "FS", "FCL", "FCK", "KS")
 

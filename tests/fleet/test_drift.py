@@ -12,7 +12,6 @@ from benchmarks import fleet_drift as fleet_drift_benchmark
 from benchmarks.simulated_fleet import START, FleetChange, SimulatedFleet
 from benchmarks.simulated_program import simulated_model
 
-from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects, learn_day_effects
 from minertia.fleet.day_stack import DayStack
@@ -24,6 +23,7 @@ from minertia.fleet.fit import FitOptions, fit_fleet
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LevelStream, StreamType
+from minertia.io.errors import MinertiaError
 
 EFFECTS = DayEffects((0.015, 0.01), 0.7, 0.7, 40, 30)
 LEARNT, CHANGED, DAYS = 18, 21, 28

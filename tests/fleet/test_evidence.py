@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
+from minertia.io.errors import MinertiaError, ShapeError, UnknownName
 
 LAYOUT = EvidenceLayout(("A", "B", "C", "D"), ("one", "two"), ((0, 1, 2), (1, 3)))
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minertia import drafts
-from minertia.errors import MinertiaError
 from minertia.fleet import add
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.places import LocalPlace, StoreError
+from minertia.io import drafts
+from minertia.io.errors import MinertiaError
 from tests.fleet import killers
 from tests.fleet.small import DAY, START, added, contents, log_columns, logged_fleet, write_log
 

@@ -9,7 +9,6 @@ import pytest
 from benchmarks.simulated_fleet import FleetChange, SimulatedFleet
 from benchmarks.simulated_program import nominal_values, simulated_model
 
-from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.day_memory import DayMemory, day_memory
 from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import FleetEvidence
@@ -17,6 +16,7 @@ from minertia.fleet.fit import FitOptions, fit_fleet
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.levels import LOAD
 from minertia.fleet.readout import load_directions
+from minertia.io.errors import MinertiaError, UnknownName
 
 ROBOTS, DAYS = 8, 12
 PLAIN = ("FV", "FC", "OFF", "FCL")

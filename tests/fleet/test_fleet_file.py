@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.fleet.fleet_file import ROBOT_KEYS, TOP_KEYS, TYPE_KEYS, read_fleet
 from minertia.fleet.record import TYPES
 from minertia.fleet.sources import LogSource
+from minertia.io.errors import MinertiaError
 from tests.fleet.small import FLEET, small_fleet
 
 

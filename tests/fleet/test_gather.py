@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minertia.errors import RecordingError
 from minertia.fleet import gather
 from minertia.fleet.gather import Gathered, gathered
 from minertia.fleet.record import record_of, records_of, rows_table
@@ -20,7 +19,8 @@ from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.signals.filtering import low_pass, prepared
 from minertia.identification.signals.options import Filter
-from minertia.robot.read import read_robot
+from minertia.io.errors import RecordingError
+from minertia.robot.files import read_robot
 from tests.arm import ARM, simulated
 
 

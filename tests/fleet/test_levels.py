@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minertia.codegen.kernels import build
-from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.day_stack import DayStack, merged_stack
 from minertia.fleet.elimination import projected
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
@@ -14,6 +13,7 @@ from minertia.fleet.levels import LOAD, Levels, robot_sums, robot_values, type_v
 from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.solve import solution
 from minertia.identification.problem.triangles import upright
+from minertia.io.errors import MinertiaError, ShapeError
 
 LAYOUT = EvidenceLayout(
     ("A", "B", "FV1", "FC1", "FVK1", "FV2", "FC2", "FVK2"), ("one", "two"), ((0, 1, 2, 3, 4), (1, 5, 6, 7))

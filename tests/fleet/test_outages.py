@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.fleet import engine, outages
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.outages import Outage, kind_of
 from minertia.fleet.places import place
+from minertia.io.errors import MinertiaError
 from tests.conftest import Run
 from tests.fleet.small import added, contents, logged_fleet
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.fleet import places
 from minertia.fleet.places import LocalPlace, RemotePlace
 from minertia.fleet.sources import LogSource, find_logs, opened
+from minertia.io.errors import MinertiaError
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.index import index_bytes
 from minertia.fleet.places import LocalPlace
 from minertia.fleet.record import TYPES
 from minertia.fleet.stored_types import StoredType
+from minertia.io.errors import MinertiaError
 from tests.fleet.small import DAY, FLEET, START, added, contents, log_columns, small_fleet, small_logs, write_log
 
 

@@ -175,8 +175,8 @@ def memory(name: str) -> float:
 
 
 def _read(path: Path, robot: Any) -> str:
-    from minertia.errors import MinertiaError
     from minertia.identification.logs.readers import read_recording
+    from minertia.io.errors import MinertiaError
 
     try:
         return f"read {len(read_recording(path, robot))} samples"

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 SECONDS = 5.0  # far more than any of these small files needs, even on a busy machine
 LONGEST = 1300  # characters of a sentence, with the path of a test in it

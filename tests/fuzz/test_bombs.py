@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from minertia.errors import InputError
-from minertia.memory import allowed, room
+from minertia.io.errors import InputError
+from minertia.io.resources import allowed, room
 from tests.fuzz import bombs
 from tests.fuzz.seeds import csv_text
 

@@ -13,9 +13,9 @@ import pytest
 import minertia as mi
 from minertia.codegen.generate import count_programs, generate
 from minertia.codegen.options import CodeModel
-from minertia.errors import InputError, MinertiaError, SingularMass
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
+from minertia.io.errors import InputError, MinertiaError, SingularMass
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.simulation.rehearsal import rehearse

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minertia.cli.limits import read_limits
-from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import Trajectory
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import recorded_campaign
@@ -25,8 +24,9 @@ from minertia.identification.logs.header import read_to_audit
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
+from minertia.io.errors import MinertiaError
 from minertia.robot.expression import ExpressionError, expression_text, parse_expression
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.fuzz import seeds
 from tests.fuzz.guard import assert_reads_or_says, peak_megabytes
 from tests.fuzz.strategies import mutated_bytes, mutated_gzip, mutated_text, mutated_toml, noise

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from minertia.errors import InputError, ShapeError
 from minertia.identification.alarm import observer_thresholds, output_thresholds
+from minertia.io.errors import InputError, ShapeError
 
 RATE, GAIN = 100.0, 20.0
 

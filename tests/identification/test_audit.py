@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import RecordingError
 from minertia.identification.audits.audit import audit, worst
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import moving_range, repaired
+from minertia.io.errors import RecordingError
 from tests.identification.logs import chain, motion, recorded
 from tests.random_robots import random_robot
 

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from minertia.errors import RecordingError
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.values import quantum, runs
 from minertia.identification.logs.recording import Recording
@@ -22,6 +21,7 @@ from minertia.identification.logs.repair import (
     without_standstill,
     worth_cutting,
 )
+from minertia.io.errors import RecordingError
 from tests.identification.logs import chain, motion, recorded
 
 ROBOT = chain("RR", limit=3.0)

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns import record as record_module
 from minertia.identification.campaigns import write as write_module
 from minertia.identification.campaigns.campaign import Campaign, Log
@@ -28,10 +27,11 @@ from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.terms import EffectSpec
 from minertia.identification.signals.options import Evaluation, Filter
+from minertia.io.errors import CampaignError, MinertiaError, UnknownName
+from minertia.io.schema import option
 from minertia.robot.effects import BY_SYMBOL, WORDS
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
-from minertia.schema import option
+from minertia.robot.files import read_robot
+from minertia.robot.variants import locked
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
 

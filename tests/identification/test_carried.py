@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import minertia.identification.campaigns.long_logs as long_logs
-from minertia.errors import CampaignError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, build_problem, identify, solve
 from minertia.identification.loads.load import Load
 from minertia.identification.signals.options import Evaluation, Filter
-from minertia.robot.read import read_robot
+from minertia.io.errors import CampaignError, UnknownName
+from minertia.robot.files import read_robot
 from tests.identification.fits import USUAL, part_left, unseen_part
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion

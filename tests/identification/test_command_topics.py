@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import RecordingError
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, open_log, read_recording
+from minertia.io.errors import RecordingError
 
 bags = pytest.importorskip("rosbags.rosbag2")
 typesys = pytest.importorskip("rosbags.typesys")

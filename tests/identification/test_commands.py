@@ -10,7 +10,6 @@ import pytest
 
 import minertia
 from minertia import read_robot
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
@@ -26,6 +25,7 @@ from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.recording import Recording
+from minertia.io.errors import MinertiaError
 from tests.shared import SHARED, needs_shared
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane

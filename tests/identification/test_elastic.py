@@ -10,7 +10,6 @@ import pytest
 
 import minertia
 from minertia import read_robot
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.campaigns.read import read_campaign
@@ -22,6 +21,7 @@ from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.logs.recording import Recording
+from minertia.io.errors import MinertiaError
 from minertia.robot.dh.write import toml_text
 from minertia.robot.joint import Elastic
 from tests.identification.sprung import one_side, sprung_log

@@ -9,13 +9,13 @@ import pytest
 
 from minertia import Campaign, Recording, identify, identify_payload
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import FilterError, MinertiaError
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.identify import build_problem
 from minertia.identification.problem.rows import RowMaker
 from minertia.identification.signals.filtering import Motion, half_length, prepared
+from minertia.io.errors import FilterError, MinertiaError
+from minertia.io.schema import OptionError, option_of
 from minertia.options import Filter
-from minertia.schema import OptionError, option_of
 from tests.identification.logs import motion, table, write_csv
 from tests.identification.motions import fourier_motion
 from tests.random_robots import random_robot

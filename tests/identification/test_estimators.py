@@ -12,12 +12,12 @@ import pytest
 
 import minertia as mi
 from minertia import Campaign
-from minertia.errors import MinertiaError, OldName, UnknownName
 from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options, named_estimator
 from minertia.identification.estimators.recursive import OnlineState
 from minertia.identification.estimators.total import EXACT
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
+from minertia.io.errors import MinertiaError, OldName, UnknownName
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia.errors import InputError, MinertiaError, ShapeError, UnknownName
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
@@ -16,8 +15,9 @@ from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import with_fixed
 from minertia.identification.signals.filtering import Motion
 from minertia.identification.signals.options import Filter
+from minertia.io.errors import InputError, MinertiaError, ShapeError, UnknownName
 from minertia.robot.effects import EFFECTS
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.every_effect import GAS
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot

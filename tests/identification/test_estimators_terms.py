@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.terms import Term, chosen_effects
+from minertia.io.errors import MinertiaError, UnknownName
 from minertia.robot.effects import EFFECTS
 from tests.every_effect import plain_constants
 from tests.identification.fits import fitted

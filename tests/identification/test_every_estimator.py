@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.estimators import ESTIMATORS, named_estimator
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.identify import build_problem, judge, solve
 from minertia.identification.kind import Problem
+from minertia.io.errors import MinertiaError
 from tests.shared import SHARED, needs_shared
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"

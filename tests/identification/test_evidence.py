@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.estimators import named_estimator
 from minertia.identification.evidence.evidence import Evidence
@@ -27,7 +26,8 @@ from minertia.identification.problem.observation import observe
 from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Evaluation, Filter
-from minertia.robot.read import read_robot
+from minertia.io.errors import MinertiaError
+from minertia.robot.files import read_robot
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot

@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 
 from minertia.codegen.kernels import build
-from minertia.errors import FilterError, MinertiaError, RecordingError
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
-from minertia.identification.signals.filtering import DERIVATIVES, decimated, low_pass, prepared, resolved
+from minertia.identification.signals.filtering import (
+    DERIVATIVES,
+    decimated,
+    low_pass,
+    prepared,
+    prepared_blocks,
+    resolved,
+)
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.identification.signals.streaming import prepared_blocks
-from minertia.schema import OptionError
+from minertia.io.errors import FilterError, MinertiaError, RecordingError
+from minertia.io.schema import OptionError
 from tests.identification.logs import motion
 
 M = motion(2, seconds=40.0, rate=500.0)

@@ -10,7 +10,6 @@ import pytest
 
 import minertia
 from minertia.algebra.vec3 import HERE
-from minertia.errors import CampaignError, InputError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.campaigns.read import read_campaign
@@ -21,6 +20,7 @@ from minertia.identification.closed_loop.judge import position_residuals
 from minertia.identification.closed_loop.logs import LoopLog, loop_log, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
+from minertia.io.errors import CampaignError, InputError, MinertiaError
 from minertia.options import Floor
 from minertia.robot.robot import Frame
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands

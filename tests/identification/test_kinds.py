@@ -15,11 +15,11 @@ import pytest
 
 import minertia as mi
 from minertia import Campaign
-from minertia.errors import MinertiaError
 from minertia.identification.kind import Problem
 from minertia.identification.kinds import KINDS, kind_of, kind_of_model, kinds
 from minertia.identification.logs.recording import Recording
 from minertia.identification.validate import predict_logs
+from minertia.io.errors import MinertiaError
 from minertia.options import Command
 from minertia.report import bundle, pages
 from minertia.report.folders import check_identification, write_identification

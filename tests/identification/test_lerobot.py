@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import RecordingError
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, read_recording
+from minertia.io.errors import RecordingError
 from minertia.robot.robot import Robot
 
 arrow = pytest.importorskip("pyarrow")

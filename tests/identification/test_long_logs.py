@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import minertia.identification.campaigns.long_logs as module
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.options import Filter
+from minertia.io.errors import MinertiaError
 from minertia.report.fit_views import audit_lines
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.identification.fits import USUAL
 from tests.identification.logs import table

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import minertia.dynamics.model as dynamics
-from minertia.errors import DescriptionError
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.validate import validate
+from minertia.io.errors import DescriptionError
+from minertia.robot.files import read_robot, write_robot
 from minertia.robot.inertia import impossible
-from minertia.robot.read import read_robot
-from minertia.robot.write import write_robot
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot

@@ -10,7 +10,6 @@ import pytest
 
 from minertia.algebra.vec3 import HERE
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import spread
 from minertia.identification.loads.gains import drive_gains
 from minertia.identification.loads.load import Load
@@ -24,6 +23,7 @@ from minertia.identification.loads.payload import (
 )
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.solve import weighted_solution
+from minertia.io.errors import MinertiaError
 from minertia.robot.flange import Flange
 from minertia.robot.inertia import from_com, impossible, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import UnknownName
 from minertia.identification.estimators import named_estimator
 from minertia.identification.physical.cones import dual_matrix
 from minertia.identification.physical.consistency import feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
+from minertia.io.errors import UnknownName
+from minertia.io.schema import OptionError
 from minertia.robot.inertia import impossible, pseudo_inertia
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.schema import OptionError
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import RecordingError
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.pickled import PickleError, named_arrays, unpickled
 from minertia.identification.logs.readers import column_names, read_recording
+from minertia.io.errors import RecordingError
 
 T = np.arange(50) / 100
 Q = np.column_stack([np.sin(3 * T), np.cos(2 * T)])

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import minertia
-from minertia.errors import CampaignError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command
 from minertia.identification.closed_loop.build import loop_model
@@ -18,6 +17,7 @@ from minertia.identification.closed_loop.fit import output_error
 from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
+from minertia.io.errors import CampaignError
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE, commands
 from tests.shared import SHARED, needs_shared
 

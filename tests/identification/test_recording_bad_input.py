@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minertia.errors import MinertiaError, RecordingError
 from minertia.identification.audits.audit import audit
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.logs.repair import repaired
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Filter
+from minertia.io.errors import MinertiaError, RecordingError
 from tests.fuzz.guard import assert_reads_or_says
 from tests.identification.logs import chain, motion, table, write_csv
 

@@ -7,13 +7,13 @@ import pytest
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
-from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import spread
 from minertia.identification.evidence.significance import FTest, contributions, eliminate, one_percent, operations
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.solve import weighted_solution
-from minertia.robot.read import read_robot
+from minertia.io.errors import MinertiaError
+from minertia.robot.files import read_robot
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 

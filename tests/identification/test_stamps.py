@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from minertia import identify, read_robot
-from minertia.errors import RecordingError
 from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns import long_logs
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 from minertia.identification.logs.stamps import bursts_of, usual_step
+from minertia.io.errors import RecordingError
 from tests.conftest import Run
 
 ROWS = 5000

@@ -7,13 +7,13 @@ import importlib.util
 import numpy as np
 import pytest
 
-from minertia.errors import RecordingError
 from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns import long_logs
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import iter_blocks, read_recording
+from minertia.io.errors import RecordingError
 from tests.arm import recorded_arm
 from tests.identification.logs import chain, motion, table, write_csv
 

@@ -14,12 +14,12 @@ from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.targets.names import identifier
 from minertia.codegen.watch_rules import LOAD, RESIDUAL, SUSPECTED
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import InputError, MinertiaError, ShapeError
 from minertia.identification.online.c_levels import levels_header
 from minertia.identification.online.evidence import BlockStage
 from minertia.identification.online.levels import WatchLevels, WatchOptions, whitened
 from minertia.identification.online.samples import SampleStage, blocks_of_log
 from minertia.identification.watch import OnlineWatch
+from minertia.io.errors import InputError, MinertiaError, ShapeError
 from tests.codegen.compiled import COMPILERS, STRICT, run
 from tests.identification.watched import ARM, RATE, WATCHED, forgotten, levels_of, logged, states
 

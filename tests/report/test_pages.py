@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.errors import InputError, MinertiaError, MissingExtra
 from minertia.excitation.options import MotionShape
 from minertia.excitation.sweep import sweeps
 from minertia.identification.comparison import compare_models
+from minertia.io.errors import InputError, MinertiaError, MissingExtra
 from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.report.folders import write_identification
 from minertia.report.sweeps_page import sweeps_page
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
 from tests.notebooks import shown

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from minertia import list_robots, read_robot
 from minertia.algebra.polynomial import Poly, letter
-from minertia.errors import DescriptionError
-from minertia.files import FileError
+from minertia.io.errors import DescriptionError
+from minertia.io.files import FileError
 from minertia.robot.dh.placement import khalil_pose
 from minertia.robot.dh.write import khalil_row, toml_text, write_toml
 from minertia.robot.joint import Follows, Joint, Limits

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.closure import CLOSED, residual
 from minertia.robot.joint import Follows
 from minertia.robot.robot import Robot

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.errors import DescriptionError, InputError
+from minertia.io.errors import DescriptionError, InputError
 from minertia.robot.closure import CLOSED, residual
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 mujoco = pytest.importorskip("mujoco")
 
-from minertia.errors import DescriptionError, MinertiaError  # noqa: E402
-from minertia.files import FileError  # noqa: E402
+from minertia.io.errors import DescriptionError, MinertiaError  # noqa: E402
+from minertia.io.files import FileError  # noqa: E402
 from minertia.robot.inertia import from_com, from_pseudo_inertia  # noqa: E402
 from minertia.robot.joint import Follows, Joint, Limits  # noqa: E402
 from minertia.robot.mjcf.values import quaternion  # noqa: E402

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import UnknownName
+from minertia.io.errors import UnknownName
 from tests.random_robots import random_robot
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from minertia import MinertiaError, read_robot
 from minertia.algebra.polynomial import letter
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.reading import ReadOptions
 from minertia.robot.symoro.read import parse_par
 from tests.amount import examples

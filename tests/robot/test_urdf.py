@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minertia import read_robot
 from minertia.algebra.vec3 import invert
-from minertia.errors import DescriptionError, MinertiaError
+from minertia.io.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import from_com, symmetric, to_com, transport_ten
 from minertia.robot.joint import Follows
 from minertia.robot.robot import Note

@@ -13,9 +13,9 @@ import pytest
 import tomli_w
 
 from minertia import read_robot
-from minertia.errors import MinertiaError
 from minertia.excitation.transfer import Transfer
-from minertia.files import write_file
+from minertia.io.errors import MinertiaError
+from minertia.io.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running.driver import JointReading
 from minertia.running.gate_limits import gate_limits

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from minertia import motion_limits, read_robot
-from minertia.errors import Infeasible
+from minertia.io.errors import Infeasible
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.new import new_urdf
 from minertia.running.described import check_description

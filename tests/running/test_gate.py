@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import MinertiaError
 from minertia.excitation.capsules import length
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.limits_file import LimitsTable, limits_toml
@@ -20,7 +19,8 @@ from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.shapes import box
 from minertia.excitation.trajectory import Trajectory
 from minertia.excitation.transfer import Transfer
-from minertia.files import write_file
+from minertia.io.errors import MinertiaError
+from minertia.io.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running import gate
 from minertia.running.gate import STEP, Gate, _step, check_rate

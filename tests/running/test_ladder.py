@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.running.driver import JointReading
 from minertia.running.guard import Guard
 from minertia.running.ladder import SETTLE, WATCHDOG, climb

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.running.driver import DriverError
 from minertia.running.ladder import climb
 from minertia.running.rosbridge import COMMANDS, STATES, RosbridgeDriver
@@ -165,7 +165,7 @@ def test_the_controller_is_asked_for_its_joints(answers, found):
 
 def test_joints_in_another_order_or_of_another_robot(monkeypatch):
     from minertia import read_robot
-    from minertia.errors import Infeasible
+    from minertia.io.errors import Infeasible
     from minertia.running.identity import check_identity
 
     robot_file = read_robot("planar2r")  # whose joints are j1 and j2
@@ -192,7 +192,7 @@ def test_the_description_of_another_robot_is_refused():
     from dataclasses import replace
 
     from minertia import read_robot
-    from minertia.errors import Infeasible
+    from minertia.io.errors import Infeasible
     from minertia.robot.urdf.new import new_urdf
     from minertia.running.identity import check_identity
 

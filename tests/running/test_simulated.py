@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import UnknownName
 from minertia.excitation.transfer import Transfer
+from minertia.io.errors import UnknownName
 from minertia.running.driver import DriverError
 from minertia.running.guard import Guard
 from minertia.running.ladder import WATCHDOG, climb

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import InputError, MinertiaError
+from minertia.io.errors import InputError, MinertiaError
 from minertia.running import ladder
 from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 from minertia.running.guard import Guard

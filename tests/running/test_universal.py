@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.errors import Infeasible, MissingExtra
 from minertia.excitation.transfer import Transfer
+from minertia.io.errors import Infeasible, MissingExtra
 from minertia.running.driver import DriverError
 from minertia.running.guard import Guard
 from minertia.running.identity import check_identity

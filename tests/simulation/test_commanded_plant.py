@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import minertia
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.closed_loop.actuators import motor_name, to_isaac_lab, to_position_mjcf
@@ -23,6 +22,7 @@ from minertia.identification.closed_loop.problem import CommandProblem
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.result import Identification
 from minertia.identification.validate import predict_logs
+from minertia.io.errors import MinertiaError
 from minertia.report.fit_views import validation_view
 from minertia.report.folders import write_identification
 from minertia.robot.joint import Follows

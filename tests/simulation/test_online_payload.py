@@ -11,8 +11,8 @@ import pytest
 
 from minertia import read_robot
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import Infeasible
 from minertia.excitation.fourier import Fourier
+from minertia.io.errors import Infeasible
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.simulation.change import ChangeDetector, clipped_weights

@@ -9,8 +9,8 @@ import pytest
 
 from minertia import read_robot
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics
-from minertia.errors import Infeasible, MinertiaError, MissingParameters, ShapeError
 from minertia.excitation.fourier import Fourier
+from minertia.io.errors import Infeasible, MinertiaError, MissingParameters, ShapeError
 from minertia.simulation.control_model import control_model
 from minertia.simulation.measured import recording_of
 from minertia.simulation.moves import point_to_point

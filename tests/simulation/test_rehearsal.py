@@ -12,13 +12,13 @@ import pytest
 from minertia import read_robot
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.build import find_compiler
-from minertia.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
 from minertia.excitation.limits import motion_limits
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
+from minertia.io.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
+from minertia.io.schema import OptionError
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
-from minertia.schema import OptionError
 from minertia.simulation import compiled, rehearsal
 from minertia.simulation.compiled import compiled_model
 from minertia.simulation.control_model import control_model

@@ -14,15 +14,15 @@ from minertia.codegen.kernels import build
 from minertia.codegen.kernels.build import find_compiler
 from minertia.dynamics import forward_kinematics
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import Infeasible
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.options import MotionSearch
 from minertia.excitation.result import Excitation
+from minertia.io.errors import Infeasible
+from minertia.io.schema import OptionError
 from minertia.report.rehearsal_page import rehearsal_page
 from minertia.robot.robot import Robot
-from minertia.schema import OptionError
 from minertia.simulation import contact, guiding
 from minertia.simulation.adaptation import show_adaptation
 from minertia.simulation.arm import GRIP

@@ -7,8 +7,8 @@ import pytest
 
 from minertia import read_robot
 from minertia.dynamics import model as dynamics
-from minertia.errors import Infeasible
 from minertia.excitation.fourier import Fourier
+from minertia.io.errors import Infeasible
 from minertia.simulation.control_model import control_model
 from minertia.simulation.moves import joint_move, point_to_point
 

@@ -17,9 +17,9 @@ import httpx
 import numpy as np
 import pytest
 
-from minertia.errors import InputError
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.logs.readers import FORMATS
+from minertia.io.errors import InputError
 from minertia.studio.bindings import ProjectNow, refuse_changed
 from minertia.studio.jobs import INTERRUPTED, RECORD, began, end_orphan
 from minertia.studio.project import Project

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minertia.documents import toml_document
-from minertia.errors import InputError
+from minertia.io.documents import toml_document
+from minertia.io.errors import InputError
 from minertia.studio.project import Project
 from minertia.studio.toml_edit import edited, merged, same
 from tests.amount import examples

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.kernels.build import find_compiler
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.studio.control_work import control
 from minertia.studio.job_work import JobWork
 from minertia.studio.project import Project

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.studio.project import Project
 
 ROBOT = """<robot name="arm"><link name="a">

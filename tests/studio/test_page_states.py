@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minertia.documents import toml_document
+from minertia.io.documents import toml_document
 from tests.arm import recorded_arm
 from tests.studio.browser import Visit
 from tests.studio.running import client, done, running

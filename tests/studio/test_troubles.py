@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
-from minertia import drafts
-from minertia.errors import InputError
+from minertia.io import drafts
+from minertia.io.errors import InputError
 from minertia.studio.jobs import Jobs
 from minertia.studio.project import Project
 from minertia.studio.serve import Listening

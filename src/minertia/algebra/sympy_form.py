@@ -14,7 +14,7 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.polynomial import NEGLIGIBLE, Monomial, Number, Poly, split_atom
 from minertia.algebra.quotient import Coefficient, Quotient
 from minertia.algebra.show import latex_name
-from minertia.extras import load
+from minertia.io.extras import load
 
 EXTRA = "symbolic"
 Angles: TypeAlias = Mapping[Monomial, Number]  # a polynomial in sines and cosines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minertia.algebra.scalar import Scalar, add, cos, mul, neg, sin, sub
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 
 class Turn:

@@ -1,5 +1,5 @@
 """Base parameters: what of a robot's inertia its joint efforts can show."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -14,7 +14,6 @@ import numpy as np
 from minertia.algebra.quotient import number_of, quotient
 from minertia.algebra.scalar import Scalar, is_zero, mul
 from minertia.algebra.vec3 import ZERO, Mat, Vec, X, Y, Z, apply, cross, dot, scale, transpose, vsub
-from minertia.arrays import Array
 from minertia.base.cut_joints import Relation, enter
 from minertia.base.geometry import Axes
 from minertia.base.moments import MATRIX, SAME, carried_moments, constant, moment, structural
@@ -22,9 +21,10 @@ from minertia.base.numeric import random_states
 from minertia.dynamics.energy import link_poses
 from minertia.dynamics.kinematics import State, joint_rates
 from minertia.dynamics.projection import project
-from minertia.robot.closure_rows import cut_chains
+from minertia.io.arrays import Array
+from minertia.robot.closure import cut_chains
 from minertia.robot.inertia import transport
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 

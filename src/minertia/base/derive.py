@@ -13,7 +13,6 @@ import numpy as np
 
 from minertia.algebra import wide
 from minertia.algebra.linear import Linear
-from minertia.arrays import Array
 from minertia.base import numeric
 from minertia.base.certificate import CONFIRMED, SMALLEST, Certificate, Judged, Redrawn
 from minertia.base.geometry import nearly_aligned
@@ -21,10 +20,11 @@ from minertia.base.grouping import BaseParameters, matrix_of
 from minertia.base.sample import Sample
 from minertia.base.sets import BaseSet, Sets
 from minertia.base.wide_rank import wide_rank
-from minertia.errors import InputError, RankError, UnknownName
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError, RankError, UnknownName
+from minertia.io.resources import one_thread
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 METHODS = ("closed-form", "mlc", "numeric")
 SECOND_DRAW = 1  # of the letters; the first tells which axes are aligned

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.certificate import Certificate
-from minertia.notebook import LIMIT, PREDICTED, REST, SMALL, panels
+from minertia.io.arrays import Array
+from minertia.io.notebook import LIMIT, PREDICTED, REST, SMALL, panels
 from minertia.robot.parameters import split_name
 
 COLOURS = {"alone": "#9ed0f5", "combination": "#ffd58a", "none": "#eceff2"}

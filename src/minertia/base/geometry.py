@@ -14,7 +14,7 @@ import numpy as np
 from minertia.algebra.polynomial import Poly, evaluate
 from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import Vec, Z, apply, transpose
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
 TOLERANCE = 1e-9  # on unit vectors, and on lengths in m

@@ -16,14 +16,14 @@ from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.quotient import divisors, number_of
 from minertia.algebra.show import latex, latex_name, text
 from minertia.algebra.sympy_form import linear_form, symbol
-from minertia.arrays import Array
 from minertia.base import numeric
 from minertia.base.certificate import Certificate
 from minertia.base.figure import base_figure
 from minertia.base.sample import product
 from minertia.dynamics.model import torque_regressor
-from minertia.errors import ShapeError
-from minertia.notebook import clipped, frame, html_table, plural
+from minertia.io.arrays import Array
+from minertia.io.errors import ShapeError
+from minertia.io.notebook import clipped, frame, html_table, plural
 from minertia.robot.inertia import transport_ten
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot

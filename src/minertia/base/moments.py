@@ -14,9 +14,9 @@ import numpy as np
 from minertia.algebra.quotient import number_of, quotient
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, X, Y, Z, apply, vadd
-from minertia.arrays import Array
 from minertia.base.cut_joints import PIVOT, ROUNDING, Relation, enter, simplicity
 from minertia.base.geometry import Axes
+from minertia.io.arrays import Array
 from minertia.robot.inertia import transport
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
-from minertia.arrays import Array
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import torque_regressor
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value, columns scaled to length 1

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from minertia.arrays import Array
 from minertia.base.certificate import CLEAR_GAP, CONFIRMED
 from minertia.base.numeric import SMALL, random_states, regressor_at, triangle
+from minertia.io.arrays import Array
 from minertia.robot.parameters import LINK, split_name
 from minertia.robot.robot import Robot
 

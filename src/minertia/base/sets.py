@@ -10,7 +10,6 @@ import numpy as np
 from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import number_of
 from minertia.algebra.scalar import Scalar
-from minertia.arrays import Array
 from minertia.base.alike import alike_relations
 from minertia.base.certificate import CONFIRMED
 from minertia.base.closed_form import closed_form
@@ -19,6 +18,7 @@ from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import matrix_of
 from minertia.base.mlc import minimal_combinations
 from minertia.base.sample import Sample
+from minertia.io.arrays import Array
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name
 from minertia.robot.robot import Robot

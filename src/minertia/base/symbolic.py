@@ -21,9 +21,9 @@ from minertia.dynamics.compound import total_mass_matrix
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.newton_euler import gravity_torques, velocity_torques
 from minertia.dynamics.regressor import regressor_entries
-from minertia.errors import InputError
-from minertia.notebook import clipped, plural
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.errors import InputError
+from minertia.io.notebook import clipped, plural
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 

@@ -32,9 +32,9 @@ from minertia.calibration.measures import (
     SamePointMeasure,
     ToolReadings,
 )
-from minertia.errors import RankError, UnknownName
-from minertia.notebook import clipped, plural
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.errors import RankError, UnknownName
+from minertia.io.notebook import clipped, plural
+from minertia.robot.files import RobotLike, as_robot
 
 MEASURES = ("point", "points", *(kind for kind in KINDS if kind != "point"))
 POINTS = 3  # of the kind "points"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.dynamics.frame import frame_named
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import Robot
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from minertia.schema import Declared, check, option
+from minertia.io.schema import Declared, check, option
 
 LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": 0.0254}
 ANGLES = {"rad": 1.0, "mrad": 1e-3, "deg": math.pi / 180}

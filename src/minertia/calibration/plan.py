@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
 from minertia.calibration.base import MEASURES, exact_readings
 from minertia.calibration.chain import Chain, chain_of, moved
 from minertia.calibration.choice import groups_of
@@ -23,10 +22,11 @@ from minertia.calibration.fit import FREE, JOINT_PRIOR, PRIOR, inverse
 from minertia.calibration.joints import joint_columns
 from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.options import LEVELS
-from minertia.errors import InputError, UnknownName
 from minertia.excitation.collision import CollisionModel, probes
-from minertia.files import write_file
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError, UnknownName
+from minertia.io.files import write_file
+from minertia.robot.files import RobotLike, as_robot
 
 USUAL = ("zeros", "geometry", "sag")  # levels that are planned for
 CANDIDATES = 3000

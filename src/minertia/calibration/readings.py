@@ -29,13 +29,13 @@ from minertia.calibration.measures import (
     ToolReadings,
 )
 from minertia.calibration.options import ANGLES, LENGTHS, WIDTHS, MeasureColumns, MeasurementColumns
-from minertia.errors import RecordingError
-from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import open_log
+from minertia.io.errors import RecordingError
+from minertia.io.files import is_file, reading, why_no_file
+from minertia.io.schema import read
+from minertia.io.tables import CheckedTable
 from minertia.robot.robot import Robot
-from minertia.schema import read
-from minertia.tables import CheckedTable
 
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000

@@ -18,7 +18,7 @@ from minertia.calibration.measures import told
 from minertia.calibration.setups import OtherReading
 from minertia.calibration.spread import GeometrySpread
 from minertia.identification.evidence.verdict import Verdict
-from minertia.notebook import clipped, html_table, plural
+from minertia.io.notebook import clipped, html_table, plural
 
 BY_PRIOR = 0.5  # part of the prior's variance above which the prior decided a value
 QUANTILE = 1.959963984540054

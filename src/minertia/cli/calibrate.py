@@ -11,8 +11,8 @@ from minertia.calibration.options import LEVELS, CalibrationOptions, Measurement
 from minertia.cli.options import AsJson, Force, Gravity, RobotName, option, read_given
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
-from minertia.errors import InputError
-from minertia.schema import option_of
+from minertia.io.errors import InputError
+from minertia.io.schema import option_of
 
 if TYPE_CHECKING:
     from minertia.calibration.result import Calibration
@@ -124,7 +124,7 @@ def _columns(file: Path | None, angle: str | None, length: str | None) -> Measur
     from dataclasses import replace
 
     from minertia.calibration.readings import parse_columns
-    from minertia.tables import CheckedTable, load_toml
+    from minertia.io.tables import CheckedTable, load_toml
 
     given = parse_columns(load_toml(file, CheckedTable)) if file is not None else MeasurementColumns()
     return replace(given, angle=angle or given.angle, length=length or given.length)

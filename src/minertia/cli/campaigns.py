@@ -25,10 +25,10 @@ from minertia.cli.options import (
     with_held,
 )
 from minertia.cli.terminal import say_notes
-from minertia.errors import InputError
 from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.logs.options import ColumnMap
-from minertia.schema import option_of, options
+from minertia.io.errors import InputError
+from minertia.io.schema import option_of, options
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -162,7 +162,7 @@ def _physical(campaign: Campaign, wanted: bool) -> Campaign:
 
 
 def _prior(campaign: Campaign, name: str) -> Campaign:
-    from minertia.files import is_file, why_no_file
+    from minertia.io.files import is_file, why_no_file
 
     path = campaign.find(name)
     if name != "robot" and not is_file(path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from minertia.cli.options import AsJson, Force, OutFolder
 from minertia.cli.rehearse import PAGE
 from minertia.cli.terminal import diagnose, say, say_json
-from minertia.errors import MissingExtra
+from minertia.io.errors import MissingExtra
 
 if TYPE_CHECKING:
     from minertia.base.grouping import BaseParameters
@@ -28,8 +28,8 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     Ends with a page of everything that came back and compiled C code, in about half a minute.
     """
     from minertia.base.derive import base_parameters
-    from minertia.files import check_folder, folder_at_once
-    from minertia.robot.read import read_robot
+    from minertia.io.files import check_folder, folder_at_once
+    from minertia.robot.files import read_robot
     from minertia.simulation.rehearsal import file_names
 
     rehearsed = (PAGE, *file_names(read_robot(REHEARSED)))
@@ -68,7 +68,7 @@ def _page(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
 
 
 def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
-    from minertia.files import write_file
+    from minertia.io.files import write_file
 
     write_file(folder / FILES[1], found.to_json() + "\n")
     return [FILES[1]]
@@ -76,7 +76,7 @@ def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
 
 def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
     from minertia.cli.rehearse import say_step, write_rehearsal
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
     from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
 

@@ -14,9 +14,9 @@ from minertia.cli.motions import Delivery, deliver, deliver_sweeps
 from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose
-from minertia.errors import MinertiaError
 from minertia.excitation.exports.options import MotionFiles
 from minertia.excitation.options import MotionSearch, MotionShape, Optimality
+from minertia.io.errors import MinertiaError
 
 if TYPE_CHECKING:
     from minertia.excitation.optimise import Progress

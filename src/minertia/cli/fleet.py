@@ -62,10 +62,10 @@ def add(
 
     The records have the same bytes whoever makes them.  Ends with 1 where logs have faults; all others are added.
     """
-    from minertia.errors import InputError
     from minertia.fleet.fleet import Fleet
     from minertia.fleet.fleet_file import read_fleet
     from minertia.fleet.sources import find_logs
+    from minertia.io.errors import InputError
 
     file = None if fleet_file is None else read_fleet(fleet_file)
     place = store or (file.store if file is not None else None)

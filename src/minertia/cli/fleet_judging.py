@@ -72,9 +72,9 @@ def fit(
 
     Ends with 1 where records are damaged, which are named; all others are fitted.
     """
-    from minertia.errors import InputError
     from minertia.fleet.fit import FitOptions
     from minertia.fleet.fleet import Fleet
+    from minertia.io.errors import InputError
 
     if models and out is None:
         raise InputError("models are files: name the folder for them with --out DIR")
@@ -113,8 +113,8 @@ def drift(
     Ends with 1 where there are alarms, where a robot that was judged before is not any more, and where records are
     damaged; all others are judged.
     """
-    from minertia.files import check_file, write_file
     from minertia.fleet.fleet import Fleet
+    from minertia.io.files import check_file, write_file
     from minertia.report.bundle import require_bundle
 
     own = Fleet.open(store)
@@ -148,8 +148,8 @@ def report(
 
     Into the folder go fleet.html, drift.json and fit-TYPE.json.  Ends with 1 as `drift` does.
     """
-    from minertia.files import check_folder
     from minertia.fleet.fleet import Fleet
+    from minertia.io.files import check_folder
     from minertia.report.bundle import NOT_WRITTEN, is_built
 
     own = Fleet.open(store)
@@ -177,7 +177,7 @@ JUDGING_COMMANDS = (fit, drift, report)
 
 def _types(own: Fleet, type: str | None, robot: str | None) -> list[str]:
     """Types with records that were asked for."""
-    from minertia.errors import MinertiaError, UnknownName
+    from minertia.io.errors import MinertiaError, UnknownName
 
     known = dict.fromkeys(row.robot_type for row in own.rows(robot))
     if type is not None and type not in known:
@@ -223,7 +223,7 @@ def _text(data: dict[str, Any]) -> str:
 
 
 def _write(out: Path, files: dict[str, str], force: bool) -> None:
-    from minertia.files import folder_at_once, write_file
+    from minertia.io.files import folder_at_once, write_file
 
     with folder_at_once(out, force=force) as draft:
         for name, text in files.items():

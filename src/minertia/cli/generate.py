@@ -21,7 +21,7 @@ from minertia.cli.options import (
     read_given,
 )
 from minertia.cli.terminal import diagnose, say, say_json, say_notes
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 if TYPE_CHECKING:
     from minertia.codegen.generate import GenerationResult
@@ -142,7 +142,7 @@ def generate(
     from minertia.codegen import generate as codegen
     from minertia.codegen.options import Arithmetic, CodeSearch
     from minertia.dynamics.frame import ChosenFrame
-    from minertia.robot.smooth import smooth_friction
+    from minertia.robot.variants import smooth_friction
 
     given = read_given(robot, floating, snap, numbers=True, without=without)
     given = given if smooth is None else smooth_friction(given, smooth)

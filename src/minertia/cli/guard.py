@@ -16,8 +16,8 @@ import typer
 
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, drop_stdout
-from minertia.errors import MinertiaError, OldName
-from minertia.files import files_below, inputs_protected, reading
+from minertia.io.errors import MinertiaError, OldName
+from minertia.io.files import files_below, inputs_protected, reading
 
 DEBUG = ContextVar("DEBUG", default=False)  # --debug was given
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -14,7 +14,7 @@ from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
@@ -145,7 +145,7 @@ def validate(
 def _in_simulator(
     model: IdentifiedModel, logs: list[str], simulator: str, step: float, tell: Any
 ) -> tuple[Residuals, ...]:
-    from minertia.errors import UnknownName
+    from minertia.io.errors import UnknownName
     from minertia.simulation.commanded_plant import validate_in_mujoco
 
     if simulator != "mujoco":

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.options import as_text
-from minertia.errors import MinertiaError, UnknownName
 from minertia.excitation.options import JOINT_LIMITS, LimitOptions
-from minertia.schema import option_of
+from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.schema import option_of
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
@@ -77,8 +77,8 @@ def numbers(name: str, text: str) -> list[float]:
 
 def _limits_file(path: Path) -> LimitsTable:
     from minertia.excitation.limits_file import LimitsTable
-    from minertia.files import is_file
-    from minertia.tables import load_toml
+    from minertia.io.files import is_file
+    from minertia.io.tables import load_toml
 
     if not is_file(path):
         raise MinertiaError(f"'{path}' is neither NAME=VALUES nor a file that can be read")

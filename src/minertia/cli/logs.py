@@ -87,8 +87,8 @@ def new(
 
     The last of several logs is kept back to judge the result.
     """
-    from minertia.files import write_file
     from minertia.identification.campaigns.new import new_campaign
+    from minertia.io.files import write_file
 
     if out is None:
         say(new_campaign(robot, logs, topic=topic).rstrip("\n"), wrap=False)

@@ -39,7 +39,7 @@ class Delivery:
         from minertia.excitation.exports.table import EXPORTS, export
         from minertia.excitation.route import Route
         from minertia.excitation.transfer import resting
-        from minertia.files import check_folder
+        from minertia.io.files import check_folder
 
         still = Route((("excitation", resting([0.0] * robot.n)),))
         if self.files.rate is not None:
@@ -136,7 +136,7 @@ def deliver_sweeps(
     """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
     from minertia.excitation.limits_file import limits_toml
     from minertia.excitation.sweep import sweeps
-    from minertia.files import check_folder, folder_at_once, write_file
+    from minertia.io.files import check_folder, folder_at_once, write_file
     from minertia.report.bundle import write_page
     from minertia.report.excitation_tables import sweep_table
     from minertia.report.sweeps_page import sweeps_page

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.errors import InputError
-from minertia.schema import REQUIRED, Declared, Option, OptionError, options
-from minertia.tables import shown
+from minertia.io.errors import InputError
+from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
+from minertia.io.tables import shown
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -27,7 +27,7 @@ EVERY = "all"  # in place of the names of an option
 
 def complete_robot(incomplete: str) -> list[str]:
     """Bundled robots whose name begins so; files are completed by the shell."""
-    from minertia.robot.read import bundled_robots
+    from minertia.robot.files import bundled_robots
 
     return [name for name in bundled_robots() if name.startswith(incomplete)]
 
@@ -272,7 +272,7 @@ def read_given(
 
     without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
     """
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
     from minertia.robot.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
@@ -283,7 +283,7 @@ def read_given(
 
 def with_held(robot: Robot, hold: Sequence[str]) -> Robot:
     """The robot with the joints of --hold locked."""
-    from minertia.robot.lock import held
+    from minertia.robot.variants import held
 
     words = [word.strip() for given in hold for word in given.split(",") if word.strip()]
     return held(robot, words) if words else robot

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from minertia.cli.terminal import diagnose
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
@@ -21,7 +21,7 @@ Pdf = Annotated[
 
 def check_pages(html: Path | None, pdf: Path | None, *, force: bool) -> None:
     """Say before the work, not after it, that a page cannot be written."""
-    from minertia.files import check_file
+    from minertia.io.files import check_file
     from minertia.report.bundle import require_bundle
     from minertia.report.pdf import require_browser
 
@@ -38,7 +38,7 @@ def check_pages(html: Path | None, pdf: Path | None, *, force: bool) -> None:
 
 def write_pages(page: str, html: Path | None, pdf: Path | None, *, force: bool) -> None:
     """Write a page where it was asked for, as HTML and as PDF."""
-    from minertia.files import write_file
+    from minertia.io.files import write_file
     from minertia.report.pdf import as_pdf
 
     if html is not None:

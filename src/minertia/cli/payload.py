@@ -12,7 +12,7 @@ from minertia.cli.options import AsJson, Force, complete_robot, finite, not_nega
 from minertia.cli.pages import Html, Pdf, check_pages, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign

@@ -40,7 +40,7 @@ def rehearse(
     as_json: AsJson = False,
 ) -> None:
     """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
-    from minertia.files import check_folder, folder_at_once
+    from minertia.io.files import check_folder, folder_at_once
     from minertia.simulation.rehearsal import file_names
     from minertia.simulation.rehearsal import rehearse as run
 

@@ -35,7 +35,7 @@ from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.cli.watch import watch
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (

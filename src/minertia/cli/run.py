@@ -17,7 +17,7 @@ from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables, numb
 from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError, UnknownName
 
 if TYPE_CHECKING:
     from minertia.excitation.route import Route
@@ -138,7 +138,7 @@ def run(
 ) -> None:
     """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
     from minertia.excitation.limits_file import LimitsTable
-    from minertia.files import check_folder
+    from minertia.io.files import check_folder
     from minertia.running.gate_limits import gate_limits
     from minertia.running.ladder import check_first, check_speeds
     from minertia.running.record import FILE, log_name, require_rehearsed
@@ -334,7 +334,7 @@ def _say_rung(log: RungLog) -> None:
 
 def _deliver(task: _RunTask, column: str, logs: Sequence[RungLog], place: LogFolder) -> None:
     """Write the logs, whole up to the last row, and the record; say what came of it."""
-    from minertia.files import folder_at_once, write_file
+    from minertia.io.files import folder_at_once, write_file
     from minertia.running.record import FILE, log_csv, log_name, record_of
 
     record = record_of(task.robot, task.way, task.driver, logs, rate=task.rate, limits=task.limits)

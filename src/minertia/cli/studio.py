@@ -28,8 +28,8 @@ def studio(
 
     Everything it shows is in plain files that the other commands read and write, too.
     """
-    from minertia.extras import load
-    from minertia.files import inputs_protected
+    from minertia.io.extras import load
+    from minertia.io.files import inputs_protected
 
     for package in ("uvicorn", "fastapi", "tomlkit"):
         load(package, "studio")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
-from minertia.errors import visible
+from minertia.io.errors import visible
 
 if TYPE_CHECKING:
     from minertia.report.tables import Table

@@ -11,7 +11,7 @@ from minertia.cli.campaigns import Columns, Topic, map_for
 from minertia.cli.options import AsJson, Force, not_negative, option
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 
 if TYPE_CHECKING:
     from minertia.identification.model import IdentifiedModel
@@ -60,9 +60,9 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
-    from minertia.files import check_folder
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log
+    from minertia.io.files import check_folder
 
     if out is not None:
         check_folder(out, (LEVELS, HEADER), force=force)
@@ -98,9 +98,9 @@ def _levels(
 
 
 def _write(out: Path, model: IdentifiedModel, levels: WatchLevels, precision: str, force: bool) -> None:
-    from minertia.files import folder_at_once, write_file
     from minertia.identification.online.c_levels import levels_header
     from minertia.identification.online.levels_file import levels_text
+    from minertia.io.files import folder_at_once, write_file
 
     with folder_at_once(out, force=force) as draft:
         write_file(draft / LEVELS, levels_text(levels))

@@ -1,5 +1,5 @@
 """Programs: one expression graph to C for a controller, batch kernels, NumPy and other targets."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

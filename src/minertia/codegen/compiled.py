@@ -14,9 +14,9 @@ from minertia.codegen.program import Program
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.targets import array_module
-from minertia.errors import MinertiaError, UnknownName, expected
-from minertia.extras import load
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.errors import MinertiaError, UnknownName, expected
+from minertia.io.extras import load
+from minertia.robot.files import RobotLike, as_robot
 
 DEVICES = ("cpu", "cuda")
 MODEL, SEARCH = CodeModel(), CodeSearch()

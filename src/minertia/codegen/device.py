@@ -8,8 +8,8 @@ from typing import Any
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Port, Program
 from minertia.codegen.targets import c, cuda
-from minertia.errors import MinertiaError, ShapeError
-from minertia.extras import load
+from minertia.io.errors import MinertiaError, ShapeError
+from minertia.io.extras import load
 
 PREFIX = "minertia"
 DTYPES = {"double": "float64", "float": "float32"}

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
 from minertia.codegen.device import compiled_functions, cuda_array, cuda_module
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.kernels.least_squares import (
@@ -34,7 +33,8 @@ from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL
 from minertia.codegen.options import PRECISIONS
 from minertia.codegen.program import Port, Program
 from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, TENSOR_WIDE, WIDTHS, SumsKernel, Tuning
-from minertia.errors import MinertiaError, ShapeError, UnknownName
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError, UnknownName
 from minertia.robot.robot import Robot
 
 PROCESSORS, SHARED = 16, 97  # numbers of these attributes of a CUDA device

@@ -14,7 +14,7 @@ from minertia.algebra.scalar import Scalar, add, div, mul, sub
 from minertia.codegen.draft import EFFORT, Built, Draft, summed
 from minertia.codegen.program import Port
 from minertia.dynamics.forward import solve_symmetric, velocity_names
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from minertia.algebra.scalar import Scalar, sub
 from minertia.algebra.vec3 import IDENTITY, Vec, scale, vadd
-from minertia.arrays import Array
 from minertia.codegen.formulation import parallel_joints
+from minertia.io.arrays import Array
 from minertia.robot.inertia import transport_ten
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot

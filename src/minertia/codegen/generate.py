@@ -33,13 +33,13 @@ from minertia.codegen.targets import (
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
-from minertia.documents import json_document
 from minertia.dynamics.frame import LAST_LINK, frame_named
-from minertia.errors import MinertiaError, UnknownName, expect_one_of, expect_path
-from minertia.files import check_folder, folder_at_once, make_folder, reading, write_file
-from minertia.notebook import clipped, html_table
+from minertia.io.documents import json_document
+from minertia.io.errors import MinertiaError, UnknownName, expect_one_of, expect_path
+from minertia.io.files import check_folder, folder_at_once, make_folder, reading, write_file
+from minertia.io.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import split_name
 from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot

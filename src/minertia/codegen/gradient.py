@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from minertia.algebra.derivative import reverse
 from minertia.codegen.program import Port, Program
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError, UnknownName
 
 STATE = ("q", "qd", "qdd")
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from minertia.codegen.setting import CLOSING_STEPS, FORMULATIONS, PARAMETERS, Representative, Setting
 from minertia.dynamics.frame import LAST_LINK, ChosenFrame
-from minertia.errors import MinertiaError, UnknownName, expect_kinds
+from minertia.io.errors import MinertiaError, UnknownName, expect_kinds
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot

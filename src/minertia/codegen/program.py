@@ -12,7 +12,7 @@ import numpy as np
 from minertia.algebra.expr import Expr, Graph, evaluate
 from minertia.algebra.simplify import free_nodes, operations, simplified
 from minertia.codegen.tail import RootUpdate
-from minertia.errors import ShapeError
+from minertia.io.errors import ShapeError
 
 
 @dataclass(frozen=True, slots=True)

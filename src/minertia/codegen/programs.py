@@ -20,7 +20,7 @@ from minertia.codegen.tail import RootUpdate
 from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.dynamics.regressor import regressor_entries
-from minertia.errors import UnknownName
+from minertia.io.errors import UnknownName
 from minertia.robot.robot import Robot
 
 

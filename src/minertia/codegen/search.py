@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.sample import Sample
 from minertia.codegen.formulation import Formulation, parallel_joints
 from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Representative, Setting
+from minertia.io.arrays import Array
 from minertia.robot.parameters import full_name, split_name
 
 SMALLEST_PIVOT = 0.02

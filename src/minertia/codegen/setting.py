@@ -15,14 +15,14 @@ import numpy as np
 
 from minertia.algebra.expr import Graph
 from minertia.algebra.scalar import Scalar, add, mul
-from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
 from minertia.codegen.frames import parameters_back
 from minertia.codegen.program import Port
 from minertia.dynamics.frame import LAST_LINK, ChosenFrame
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, UnknownName
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot

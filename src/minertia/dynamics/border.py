@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar
-from minertia.arrays import Array
 from minertia.dynamics import frame as frames
 from minertia.dynamics import regressor
 from minertia.dynamics.closing import closing_of
@@ -18,8 +17,9 @@ from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
 from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.projection import Projection, project
-from minertia.errors import InputError, ShapeError
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError, ShapeError
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.dynamics.closing import Closing, closing_of
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.scalar import Scalar
-from minertia.arrays import Array
 from minertia.dynamics.dyad import Dyad, dyad_of
 from minertia.dynamics.elimination import Pivots, pivots_of
 from minertia.dynamics.loop_blocks import SINGULAR, LoopBlock, loop_blocks
 from minertia.dynamics.loop_equations import LoopEquations
-from minertia.errors import InputError
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 from minertia.robot.robot import Robot
 
 Flags = NDArray[np.bool_]

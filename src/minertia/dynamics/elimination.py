@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from minertia.algebra.scalar import Scalar, div, is_zero, mul, sub
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 
 Pivots = tuple[tuple[int, int], ...]  # row and column of each, in order
 PIVOT = 0.1  # part of the largest entry below a pivot that it must have wherever the matrix was looked at

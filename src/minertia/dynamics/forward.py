@@ -14,7 +14,7 @@ from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters, inverse_dynamics, rigid_torques
 from minertia.dynamics.projection import Projection
-from minertia.errors import SingularMass
+from minertia.io.errors import SingularMass
 from minertia.robot.robot import Robot
 
 ZERO = 1e-13  # part of a diagonal entry that rounding leaves of a pivot that is zero

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from minertia.algebra.scalar import Scalar, add
 from minertia.algebra.vec3 import Pose, Vec, X, Y, Z, apply, column, compose, cross, scale, transpose, vadd, vsub
 from minertia.dynamics.kinematics import Passage, Scalars, base_pose, passages
-from minertia.errors import InputError, UnknownName
+from minertia.io.errors import InputError, UnknownName
 from minertia.robot.robot import Frame, Robot
 
 AXES = ("world", "link")

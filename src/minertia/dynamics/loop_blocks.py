@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from minertia.arrays import Array
 from minertia.dynamics.loop_equations import LoopEquations
-from minertia.errors import InputError
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 
 SINGULAR = 1e-5  # smallest over largest singular value below which no motion of a loop can be told from its coordinates
 

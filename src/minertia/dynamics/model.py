@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from minertia.algebra.vec3 import ZERO
-from minertia.arrays import Array
 from minertia.dynamics import (
     compound,
     derivatives,
@@ -32,8 +31,9 @@ from minertia.dynamics.frame import ChosenFrame, FrameWrench
 from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
 from minertia.dynamics.projection import projected_coriolis, projected_momentum
-from minertia.errors import ShapeError
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.arrays import Array
+from minertia.io.errors import ShapeError
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import full_name
 
 

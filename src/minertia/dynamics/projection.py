@@ -13,12 +13,12 @@ import numpy as np
 
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub, total
-from minertia.arrays import Array
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.compound import mass_matrix
 from minertia.dynamics.kinematics import Scalars, State
 from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
 Matrix = list[list[Scalar]]

@@ -24,7 +24,7 @@ from minertia.dynamics.kinematics import (
 )
 from minertia.dynamics.newton_euler import Parameters, backward, with_base
 from minertia.dynamics.regressor import Entries, entries_of_motions
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.robot import Robot
 
 

@@ -11,8 +11,8 @@ from minertia.dynamics.closing import Closing
 from minertia.dynamics.elimination import Eliminated, Pivots
 from minertia.dynamics.kinematics import Scalars
 from minertia.dynamics.loop_blocks import LoopBlock
-from minertia.errors import InputError
-from minertia.robot.closure_rows import Row
+from minertia.io.errors import InputError
+from minertia.robot.closure import Row
 
 
 @dataclass(frozen=True)

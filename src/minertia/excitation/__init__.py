@@ -1,5 +1,5 @@
 """Exciting motions: what to run on the robot so that its parameters can be told apart."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

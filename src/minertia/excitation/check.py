@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.conditioning import ConditioningUse
 from minertia.excitation.effort import EffortModel
@@ -16,6 +15,7 @@ from minertia.excitation.loops import LoopUse
 from minertia.excitation.model import PointModel
 from minertia.excitation.objective import box_corners
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
+from minertia.io.arrays import Array
 
 ROUNDING = 1e-9
 BLOCK = 2000

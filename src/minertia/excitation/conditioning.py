@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.algebra.scalar import Scalar, is_zero, mul
-from minertia.arrays import Array
 from minertia.dynamics.closing import NEAR, REGULAR, Closing
 from minertia.dynamics.loop_blocks import LoopBlock
 from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.io.arrays import Array
 
 
 @dataclass(frozen=True)

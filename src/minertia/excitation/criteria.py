@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import lapack
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 
 Criterion: TypeAlias = Callable[[Array, float], tuple[float, Array] | None]  # (G, sharpness); None: G is singular
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 
 TINY = 1e-12  # m2, or a part: below this a segment is a point and two segments are parallel
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.dynamics.effects import UnitEffects, effect_torques
 from minertia.dynamics.kinematics import State
 from minertia.excitation.model import SlopedModel
+from minertia.io.arrays import Array
 from minertia.robot.effects import BY_SYMBOL, MOTOR_SYMBOLS, STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import full_name
 from minertia.robot.robot import Robot

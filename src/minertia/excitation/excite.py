@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import MOST_NAMES, Infeasible, ShapeError, UnknownName, expect_one_of
 from minertia.excitation import criteria
 from minertia.excitation.check import Checker
 from minertia.excitation.criteria import Criterion
@@ -29,7 +27,9 @@ from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.spline import Spline
 from minertia.excitation.trajectory import Family, RecordedMotions, Trajectory
 from minertia.excitation.transfer import transfer
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.arrays import Array
+from minertia.io.errors import MOST_NAMES, Infeasible, ShapeError, UnknownName, expect_one_of
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
 from minertia.excitation.options import MotionShape
 from minertia.excitation.trajectory import ContinuousMotion, Family, frozen
-from minertia.schema import Declared, like, option
+from minertia.io.arrays import Array
+from minertia.io.schema import Declared, like, option
 
 
 @dataclass(frozen=True, repr=False)

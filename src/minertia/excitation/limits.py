@@ -9,17 +9,17 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, ShapeError, expect_list, expect_one_of
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import LoopModel
 from minertia.excitation.options import USUAL, Box, LimitOptions, Workspace
 from minertia.excitation.space import room
 from minertia.excitation.trajectory import frozen
-from minertia.notebook import plural
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, ShapeError, expect_list, expect_one_of
+from minertia.io.notebook import plural
+from minertia.io.schema import check, like
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
-from minertia.schema import check, like
 
 SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint can still move
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing

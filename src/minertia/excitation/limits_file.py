@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from minertia.errors import Infeasible
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.options import FORMAT, JOINT_LIMITS, Box, LimitOptions, Obstacle, Workspace
 from minertia.excitation.shapes import Shape, box
+from minertia.io.errors import Infeasible
+from minertia.io.schema import options, plain, read
+from minertia.io.tables import CheckedTable
 from minertia.robot.robot import Robot
-from minertia.schema import options, plain, read
-from minertia.tables import CheckedTable
 
 FILE = "excitation-limits.toml"
 HEAD = "# What the motion in this folder keeps.  `minertia run` holds it against this again, before a robot moves.\n"

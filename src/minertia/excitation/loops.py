@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd, vsub
-from minertia.arrays import Array
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.scalar_loops import LoopsOnScalars
-from minertia.errors import Infeasible
 from minertia.excitation.conditioning import ConditioningUse, conditionings
 from minertia.excitation.model import StateGraph
 from minertia.excitation.options import USUAL
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
 from minertia.robot.closure_rows import cut_chains, loop_joints
 from minertia.robot.loop import Cut
 from minertia.robot.robot import Robot

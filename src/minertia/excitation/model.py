@@ -13,7 +13,6 @@ from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import Vec, vadd
-from minertia.arrays import Array
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
@@ -24,6 +23,7 @@ from minertia.dynamics.projection import project
 from minertia.dynamics.regressor import regressor_entries
 from minertia.dynamics.scalar_loops import NewtonStart
 from minertia.excitation.smooth import SmoothGraph
+from minertia.io.arrays import Array
 from minertia.robot.robot import Frame, Robot, find_frame
 
 Blocks = list[Array]

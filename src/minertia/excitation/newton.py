@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from minertia.arrays import Array
 from minertia.excitation.objective import INFINITE, Objective, ObjectiveValue
+from minertia.io.arrays import Array
 
 HALVINGS = 25
 NEAR = 0.95  # part of the way to a wall that one step may go

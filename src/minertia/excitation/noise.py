@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
-from minertia.errors import MinertiaError
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 

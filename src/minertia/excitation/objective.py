@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from minertia.arrays import Array
 from minertia.excitation.criteria import Criterion
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.model import Blocks, PointModel, RegressorModel
 from minertia.excitation.trajectory import Family
+from minertia.io.arrays import Array
 
 INFINITE = float("inf")
 FINER = 10  # the last check has this many times the samples of the search

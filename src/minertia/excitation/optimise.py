@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.criteria import Criterion, log_det
 from minertia.excitation.newton import minimise
 from minertia.excitation.objective import FINER, INFINITE, Objective, ObjectiveValue
 from minertia.excitation.trajectory import ContinuousMotion
-from minertia.notebook import plural
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
+from minertia.io.notebook import plural
 
 SHARPEST = 1e3
 SHRINK = 0.99

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from minertia.errors import Infeasible, expect_list, expect_one_of
-from minertia.schema import Declared, check, like, option
+from minertia.io.errors import Infeasible, expect_list, expect_one_of
+from minertia.io.schema import Declared, check, like, option
 
 if TYPE_CHECKING:
     from minertia.excitation.shapes import Shape

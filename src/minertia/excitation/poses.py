@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.dynamics.kinematics import State, joint_positions
 from minertia.dynamics.projection import project
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
 

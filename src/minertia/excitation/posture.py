@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.check import Checker
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, ShapeError
 
 TRIES = 4000
 ROOM = 0.5  # of a posture to start from: this far from every limit there is somewhere to go

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.grouping import BaseParameters
 from minertia.excitation.check import Margins
 from minertia.excitation.claims import Claims, claims
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.optimise import FoundMotion
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
-from minertia.notebook import Quantity, clipped, html_table, joint_figure, plural
+from minertia.io.arrays import Array
+from minertia.io.notebook import Quantity, clipped, html_table, joint_figure, plural
 
 FORMAT = 1
 WIDTH = 80

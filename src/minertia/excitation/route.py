@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible
 from minertia.excitation.check import Checker
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import ContinuousMotion
 from minertia.excitation.transfer import Transfer, transfer, transfer_back
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
 
 AT_REST = 1e-6  # rad/s or m/s, and per s2
 SAME = 1e-9  # rad or m between the ends of a motion that ends where it began

@@ -8,9 +8,9 @@ from math import comb, factorial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
 
 DEGREE = 5
 BLOCK = 20_000  # intervals looked at together

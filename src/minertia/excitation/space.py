@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from minertia.errors import Infeasible
 from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.options import BASE, USUAL, Workspace
+from minertia.io.errors import Infeasible
 from minertia.robot.robot import Robot
 
 MOST = 4  # links named in a sentence

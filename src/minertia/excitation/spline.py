@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible
 from minertia.excitation.options import MotionShape
 from minertia.excitation.trajectory import ContinuousMotion, Family, frozen
-from minertia.schema import Declared, check, like, option
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
+from minertia.io.schema import Declared, check, like, option
 
 DEGREES = (3, 5)
 

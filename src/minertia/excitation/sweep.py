@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.errors import Infeasible
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.claims import Claims, claims
 from minertia.excitation.criteria import predicted_deviations
@@ -29,7 +27,9 @@ from minertia.excitation.options import MotionSearch, MotionShape
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
-from minertia.notebook import clipped, plural
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
+from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
 USED = 0.95  # part of the limits a sweep may use

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
-from minertia.errors import DescriptionError, Infeasible, ShapeError
 from minertia.excitation.options import MOST, RATES
-from minertia.files import reading, write_file
-from minertia.notebook import Quantity, frame, joint_figure, plural, signals
+from minertia.io.arrays import Array
+from minertia.io.errors import DescriptionError, Infeasible, ShapeError
+from minertia.io.files import reading, write_file
+from minertia.io.notebook import Quantity, frame, joint_figure, plural, signals
 
 FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"

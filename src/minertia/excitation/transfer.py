@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, ShapeError
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.trajectory import ContinuousMotion, frozen
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, ShapeError
 
 # s = 35 x^4 - 84 x^5 + 70 x^6 - 20 x^7: largest rate, second and third derivative of it over 0 to 1
 BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])

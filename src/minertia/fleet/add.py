@@ -14,7 +14,6 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
-from minertia.errors import MinertiaError, RecordingError
 from minertia.fleet.engine import Engine
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.gather import BLOCK, Gathered, gathered
@@ -29,7 +28,8 @@ from minertia.identification.logs.columns import MARKS
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import column_names, iter_blocks
 from minertia.identification.logs.recording import Recording
-from minertia.memory import keep_freed_memory
+from minertia.io.errors import MinertiaError, RecordingError
+from minertia.io.resources import keep_freed_memory
 
 BATCH_BYTES, BATCH_LOGS = 400_000_000, 100  # in one task, at most
 SHARES = 4  # tasks for each worker, at least, where the logs are few

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
-from minertia.notebook import plural
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.notebook import plural
+from minertia.io.resources import one_thread
 
 FEWEST_ROBOTS = 3
 ROUNDS = 500

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from minertia.errors import MinertiaError
 from minertia.fleet.evidence import FleetEvidence
-from minertia.threads import one_thread
+from minertia.io.errors import MinertiaError
+from minertia.io.resources import one_thread
 
 
 @dataclass(frozen=True)

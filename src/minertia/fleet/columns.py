@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
 from minertia.base import numeric
 from minertia.codegen.kernels import build
-from minertia.errors import MinertiaError, MissingParameters
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.regressor import MANY
-from minertia.notebook import clipped, plural
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, MissingParameters
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 from minertia.robot.dh.write import toml_text
 from minertia.robot.effects import TABLE, Effect, JointState
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 TEMPERATURE = 25.0  # degC at which friction is stated unless told
 UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
 from minertia.fleet.streams import LevelStream
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.resources import one_thread
 
 FLAT = 3.0**2  # variance of what is not known beforehand
 MISSING = 1e4  # variance of a day that a robot has fewer than others

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.fleet.day_stack import DayStack, merged_stack, upper_places
 from minertia.fleet.elimination import RANK, Head, projected, shows_all
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.triangles import upright
+from minertia.io.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 
 FEWEST_DAYS = 5  # from which days tell by themselves how much they differ
 USUAL_MEMORY = 0.7  # of day effects, where too few robots tell

@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, joined_rows
 from minertia.identification.problem.triangles import gram_triangle, preconditioner, triangle, upright
-from minertia.notebook import plural
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.notebook import plural
 
 ALIKE = 6  # days from which normal equations are worth what makes them safe
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.errors import MinertiaError, expect_kinds
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects, learn_day_effects
 from minertia.fleet.e_process import HORIZON, EProcess, e_process
@@ -32,7 +31,8 @@ from minertia.fleet.streams import (
     robot_streams,
     stray_days,
 )
-from minertia.notebook import plural
+from minertia.io.errors import MinertiaError, expect_kinds
+from minertia.io.notebook import plural
 from minertia.version import __version__
 
 SILENT = 3  # days without logs after which a robot is not judged

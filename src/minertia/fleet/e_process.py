@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from minertia.arrays import Array
 from minertia.fleet.day_effects import FLAT, DayEffects, blocks, effects_covariance
 from minertia.fleet.streams import LevelStream
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.resources import one_thread
 
 HORIZON = 90  # days over which the beginning of a step is spread
 CLIP = 3.0  # deviations at which an innovation is clipped

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_elimination import without_days
 from minertia.fleet.day_stack import DayStack
@@ -14,6 +13,7 @@ from minertia.fleet.levels import Levels
 from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.triangles import upright
+from minertia.io.arrays import Array
 
 CORRELATION = 20.0  # samples that count as one in the choice of effects, where the records do not say
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.fleet.day_stack import DayStack
+from minertia.io.arrays import Array
 
 RANK = 1e-6  # of a column's length: less than that beside the columns before it is nothing
 

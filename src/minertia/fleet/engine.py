@@ -24,8 +24,8 @@ from concurrent.futures import (
 )
 from typing import Any, TypeVar
 
-from minertia.errors import MinertiaError
-from minertia.extras import load
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
 
 IN_FLIGHT = 200  # batches that a scheduler knows of at a time
 UNKNOWN = 8  # workers of an executor that does not say

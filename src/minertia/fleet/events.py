@@ -9,10 +9,10 @@ from io import StringIO
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_number
 from minertia.fleet.robot_day import RobotDay
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 
 RETIRED = "retired"  # a robot, or a joint, that nobody expects to be judged any more
 KINDS = ("maintenance", "tool", "program", "calibration", RETIRED)

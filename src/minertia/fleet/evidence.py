@@ -14,13 +14,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError, ShapeError, UnknownName
 from minertia.fleet.stretch_spread import score_spread, triangle_spread
 from minertia.identification.evidence.intervals import Spread
 from minertia.identification.problem.triangles import folded, upright
-from minertia.notebook import plural
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError, UnknownName
+from minertia.io.notebook import plural
+from minertia.io.resources import one_thread
 
 TRUNCATED = 1e-9  # of the largest singular value, columns scaled to length 1: what the superset fit leaves out
 LEFT_OUT = 0.1  # of the squared residual: what columns left out may explain before deviations from scores are in doubt

@@ -10,8 +10,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError, SolverFailed, UnknownName, expect_kinds
 from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
@@ -32,8 +30,9 @@ from minertia.fleet.robot_fit import from_stretches, robot_fit
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.problem.linear import LinearModel, symbol_of
-from minertia.memory import keep_freed_memory
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, SolverFailed, UnknownName, expect_kinds
+from minertia.io.resources import keep_freed_memory, one_thread
 
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
 WORKERS = 2

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.fleet.between import FEWEST_ROBOTS, Between, between_robots
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_memory import DayMemory
@@ -17,7 +16,8 @@ from minertia.fleet.index import LogFault
 from minertia.fleet.outliers import OutlierRobot, outlier_robots
 from minertia.identification.physical.fit import PhysicalFit
 from minertia.identification.problem.linear import symbol_of
-from minertia.notebook import plural
+from minertia.io.arrays import Array
+from minertia.io.notebook import plural
 
 FORMAT = 1  # of the JSON
 

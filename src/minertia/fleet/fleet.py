@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.add import AddResult, add_logs
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
 from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
@@ -31,6 +30,7 @@ from minertia.fleet.store import EvidenceStore
 from minertia.fleet.store_check import StoreCheck, check_store
 from minertia.fleet.stored_types import StoredType
 from minertia.identification.model import IdentifiedModel
+from minertia.io.errors import MinertiaError, UnknownName
 
 Days = str | tuple[str | date | None, str | date | None] | None
 Tell = Callable[[str], None]

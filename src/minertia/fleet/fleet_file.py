@@ -10,19 +10,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from minertia.errors import MinertiaError, expect_path
-from minertia.files import is_file
 from minertia.fleet.columns import TEMPERATURE
 from minertia.fleet.places import is_remote
 from minertia.fleet.robot_type import REST, RobotType
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.columns_file import parse_columns
 from minertia.identification.signals.options import Filter
-from minertia.notebook import plural
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.io.errors import MinertiaError, expect_path
+from minertia.io.files import is_file
+from minertia.io.notebook import plural
+from minertia.io.schema import read
+from minertia.io.tables import load_toml, shown
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.schema import read
-from minertia.tables import load_toml, shown
 
 FORMAT = 1
 TOP_KEYS = ("format", "store", "zone", "types", "robots")

@@ -15,8 +15,6 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import RecordingError
 from minertia.fleet.columns import ColumnSet
 from minertia.fleet.evidence import FleetEvidence
 from minertia.identification.logs.even import EVEN, check_finite
@@ -26,10 +24,11 @@ from minertia.identification.logs.stamps import bursts_of, usual_step
 from minertia.identification.logs.streaming import even_blocks
 from minertia.identification.problem.rows import STILL
 from minertia.identification.problem.triangles import folded, upright
-from minertia.identification.signals.filtering import Motion
+from minertia.identification.signals.filtering import Motion, prepared_blocks
 from minertia.identification.signals.options import Filter
-from minertia.identification.signals.streaming import prepared_blocks
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import RecordingError
+from minertia.io.resources import one_thread
 
 BLOCK = 65_536  # samples that are filtered at a time, from the start of a run
 STANDS = 1e-3  # rad/s or m/s below which the sign of a velocity is that of its noise

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from minertia.extras import load
 from minertia.fleet.record import EvidenceRecord
+from minertia.io.extras import load
 
 TYPES = {
     **{"record": "string", "robot": "string", "robot_type": "string", "day": "string", "content": "string"},

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from minertia.documents import json_document
-from minertia.extras import load
 from minertia.fleet.calendar import day_name, day_number
 from minertia.fleet.drift import FleetDrift, NoLongerJudged
 from minertia.fleet.events import EVERY, RETIRED, RobotEvent
@@ -21,6 +19,8 @@ from minertia.fleet.index import IndexRow, LogFault
 from minertia.fleet.levels import LOAD
 from minertia.fleet.places import StoreError
 from minertia.fleet.store import EvidenceStore
+from minertia.io.documents import json_document
+from minertia.io.extras import load
 
 JUDGED = "judged"
 SHORT = 16  # characters of a hash that tell contents and keys apart

@@ -9,8 +9,6 @@ from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 
-from minertia.documents import DocumentError, json_document
-from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import DriftOptions, FleetDrift, NoEvidence, NotJudged, TypeFleet, fleet_drift
@@ -32,7 +30,9 @@ from minertia.fleet.places import StoreError
 from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.stored_types import StoredType
-from minertia.notebook import plural
+from minertia.io.documents import DocumentError, json_document
+from minertia.io.errors import MinertiaError
+from minertia.io.notebook import plural
 from minertia.robot.reading import read_text
 
 EVENTS, CALIBRATION = "events.csv", "calibration"

@@ -14,8 +14,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError, ShapeError
 from minertia.fleet.columns import DAY, FLEET, ROBOT
 from minertia.fleet.day_elimination import without_days
 from minertia.fleet.day_stack import DayStack
@@ -24,7 +22,9 @@ from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.packed_stack import PackedStack
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.triangles import upright
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError
+from minertia.io.resources import one_thread
 
 # families that wear scales as wholes
 VISCOUS = tuple(symbol for symbol, effect in FLEET.items() if effect.is_viscous)

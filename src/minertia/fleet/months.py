@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from minertia.extras import load
 from minertia.fleet.index import IndexRow
 from minertia.fleet.places import StoreError
 from minertia.fleet.record import table_bytes
 from minertia.fleet.store import EVIDENCE, GROUP, HEAD, MONTHS, EvidenceStore, Tell, day_name
+from minertia.io.extras import load
 
 PART = 400  # records in a file of a month
 MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")

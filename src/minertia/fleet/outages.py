@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 TRIES, PAUSE = 2, 1.0  # s between them; what is behind fsspec tries several times by itself
 Result = TypeVar("Result")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.resources import one_thread
 
 FREEDOM = 5.0  # of Student's distribution that location and scatter are taken with
 FEWEST = 10  # robots from which a scatter can be told

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.fleet.day_stack import DayStack, day_weights, noise_of
 from minertia.fleet.evidence import EvidenceLayout
-from minertia.notebook import plural
+from minertia.io.arrays import Array
+from minertia.io.notebook import plural
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from minertia.drafts import write_whole
-from minertia.extras import load
 from minertia.fleet.outages import Outage, StoreError, ToldFile, asked, told
+from minertia.io.drafts import write_whole
+from minertia.io.extras import load
 
 CHUNK = 1 << 20  # bytes copied or hashed at a time
 __all__ = [

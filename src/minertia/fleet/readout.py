@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
 from minertia.fleet.calendar import DayLog, day_evidence, day_number
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence
 from minertia.fleet.fit import LostEvidence
@@ -23,6 +22,7 @@ from minertia.fleet.store import MONTHS, EvidenceStore
 from minertia.fleet.stored_types import StoredType
 from minertia.fleet.streams import StreamType
 from minertia.identification.problem.linear import LinearModel
+from minertia.io.arrays import Array
 from minertia.robot.parameters import full_name
 
 KEPT = 6  # files of months that are kept decoded

@@ -19,13 +19,13 @@ import scipy
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
-from minertia.errors import MinertiaError
-from minertia.extras import load
 from minertia.fleet.evidence import EvidenceLayout, FleetEvidence, Stretches
 from minertia.fleet.gather import POSITION_BINS, TEMPERATURE_BINS, Gathered
 from minertia.fleet.robot_type import RECORD_VERSION, RobotType
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
 from minertia.version import __version__
 
 EPOCH = 946_684_800.0  # s: stamps before the year 2000 are of a clock that does not know the day

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minertia.arrays import Array
 from minertia.fleet.evidence import FleetEvidence
+from minertia.io.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-from minertia.arrays import Array
 from minertia.fleet.day_memory import FEWEST_DAYS, DayMemory
 from minertia.fleet.evidence import LEFT_OUT, FleetEvidence
 from minertia.fleet.fit_result import RobotFit
 from minertia.fleet.levels import Levels, RobotSums, RobotValues
 from minertia.identification.evidence.intervals import FEWEST_FREEDOM, LEVEL, NORMAL
 from minertia.identification.problem.solve import solution
-from minertia.notebook import plural
+from minertia.io.arrays import Array
+from minertia.io.notebook import plural
 
 
 def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemory, half_life: float | None) -> RobotFit:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError, UnknownName
 from minertia.fleet.calendar import day_name
 from minertia.fleet.columns import DAY, own_columns
 from minertia.fleet.fit_result import FleetFit, RobotFit
@@ -24,6 +22,8 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.terms import Wanted, at_joints
 from minertia.identification.remembered import relation_of
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, UnknownName
 from minertia.robot.effects import BY_SYMBOL
 
 

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from minertia.errors import MinertiaError
 from minertia.fleet.columns import TEMPERATURE, ColumnSet, column_set, digest_of, kinematics_text
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.filtering import EDGE, OVERSAMPLING
 from minertia.identification.signals.options import Filter
-from minertia.notebook import clipped
+from minertia.io.errors import MinertiaError
+from minertia.io.notebook import clipped
 from minertia.robot.robot import Robot
 
 RECORD_VERSION = 3  # raised whenever the same log gives other numbers; older records are then another set

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
 
-from minertia.errors import MinertiaError, RecordingError
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.outages import asked, told
 from minertia.fleet.places import chunks, file_system, is_remote
 from minertia.identification.logs.readers import FORMATS, is_folder
+from minertia.io.errors import MinertiaError, RecordingError
 
 PARTITION = re.compile(r"(?:^|/)(robot|day)=([^/]+)(?=/)")  # a folder, and no part of another word
 DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")

@@ -19,9 +19,6 @@ from typing import Any
 
 import tomli_w
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import MinertiaError
-from minertia.extras import load
 from minertia.fleet.fleet_file import FleetFile
 from minertia.fleet.index import IndexRow, index_bytes, index_rows
 from minertia.fleet.places import StoreError, StorePlace, place
@@ -35,6 +32,9 @@ from minertia.fleet.stored_types import (
     parsed_type,
     type_text,
 )
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
 
 MARK, FLEET, INDEX, DAMAGED = "store.toml", "fleet.toml", "index.parquet", "damaged.txt"
 EVIDENCE, MONTHS, KINDS = "evidence", "months", "types"

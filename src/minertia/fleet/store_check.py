@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from minertia.errors import MinertiaError
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.store import EVIDENCE, INDEX, EvidenceStore, Tell, day_name
+from minertia.io.errors import MinertiaError
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import tomli_w
 
-from minertia.documents import DocumentError, toml_document
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.fleet.fleet_file import FleetRobot
 from minertia.fleet.places import StoreError
 from minertia.fleet.robot_type import RobotType
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.record import campaign_record, recorded_campaign
+from minertia.io.documents import DocumentError, toml_document
 from minertia.robot.dh.write import toml_text
-from minertia.robot.read import parse_robot
+from minertia.robot.files import parse_robot
 
 FORMAT = 1
 

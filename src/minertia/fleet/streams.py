@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
 from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.evidence import FleetEvidence
 from minertia.fleet.levels import (
@@ -28,7 +27,8 @@ from minertia.fleet.levels import (
 )
 from minertia.fleet.robot_day import RobotDay
 from minertia.identification.problem.linear import symbol_of
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.resources import one_thread
 
 LEARNING = 30  # days with logs
 FEWEST_LEARNT = 10  # of them from which on a robot tells others what is usual

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
-from minertia.arrays import Array
 from minertia.identification.evidence.intervals import FEWEST_FREEDOM, LEAST_INFLATION, LEVEL, NORMAL, Spread
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.resources import one_thread
 
 ALONE = 1e-10  # what others add to a direction that one stretch knows by itself: its residual says nothing there
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter
 
-from minertia.errors import InputError, ShapeError
+from minertia.io.errors import InputError, ShapeError
 
 Array = NDArray[np.float64]
 TAIL = 0.9  # quantile above which peaks are looked for

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, expected
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
-from minertia.notebook import clipped, html_table, plural
+from minertia.io.errors import InputError, expected
+from minertia.io.notebook import clipped, html_table, plural
 
 FORMAT = 1
 LEVEL = 0.05  # of finding any difference between two fits of one robot, all values together

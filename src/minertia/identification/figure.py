@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, UnknownName
 from minertia.identification.kind import PredictedLog
-from minertia.notebook import MEASURED, PREDICTED, REST, SMALL, clipped, panels, thinned
+from minertia.io.errors import InputError, UnknownName
+from minertia.io.notebook import MEASURED, PREDICTED, REST, SMALL, clipped, panels, thinned
 
 Array = NDArray[np.float64]
 

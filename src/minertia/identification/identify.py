@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import InputError, expected
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, silent
 from minertia.identification.estimators.estimate import Estimate
@@ -20,8 +19,9 @@ from minertia.identification.kind import Problem
 from minertia.identification.kinds import kind_of
 from minertia.identification.problem.terms import Wanted
 from minertia.identification.result import Identification
+from minertia.io.errors import InputError, expected
+from minertia.io.resources import one_thread
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 __all__ = ["Identification", "Problem", "build_problem", "identify", "judge", "solve"]
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
@@ -31,6 +30,7 @@ from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.ladder import Ladder
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
+from minertia.io.errors import InputError
 from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]

@@ -13,14 +13,14 @@ import tomli_w
 from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import Pose
-from minertia.documents import toml_document
-from minertia.files import write_file
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
-from minertia.made_of import MadeOf
-from minertia.notebook import clipped, frame, html_table, plural
+from minertia.io.documents import toml_document
+from minertia.io.files import write_file
+from minertia.io.notebook import clipped, frame, html_table, plural
+from minertia.io.provenance import MadeOf
 from minertia.robot.dh.write import toml_text
 from minertia.robot.identified import FORMAT, identified_robot
 from minertia.robot.joint import numeric_pose

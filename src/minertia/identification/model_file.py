@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, expect_path, expected
-from minertia.files import is_file, why_no_file, write_file
 from minertia.identification.model import IdentifiedModel, model_text
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
-from minertia.made_of import read_made_of
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, expect_path, expected
+from minertia.io.files import is_file, why_no_file, write_file
+from minertia.io.provenance import read_made_of
 from minertia.robot.identified import check_format, nominal_robot
 from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.robot import Robot

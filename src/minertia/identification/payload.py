@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, expected
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
 from minertia.identification.efforts.build import linear_of
@@ -24,6 +23,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.remembered import campaign_like
+from minertia.io.errors import InputError, expected
 from minertia.robot.flange import find_flange, load_frame
 
 Array = NDArray[np.float64]

@@ -25,7 +25,7 @@ from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.remembered import parameter_entry
-from minertia.notebook import clipped, plural
+from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.evidence.significance import SHARE, Significance, eliminate, one_percent
 from minertia.identification.identify import build_problem
 from minertia.identification.kind import Problem
-from minertia.notebook import clipped, frame, html_table
+from minertia.io.notebook import clipped, frame, html_table
 
 FORMAT = 1
 

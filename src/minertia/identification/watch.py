@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.codegen.watch_rules import LOAD, NOTHING, SUSPECTED
-from minertia.errors import InputError, RecordingError, ShapeError
 from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.loads.payload import Payload, payload_of
@@ -25,12 +24,13 @@ from minertia.identification.online.evidence import BlockStage
 from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
 from minertia.identification.online.samples import LATE, SampleStage, WatchedRobot, blocks_of_log, filtered_motion
 from minertia.identification.remembered import campaign_like
-from minertia.notebook import clipped, plural
+from minertia.io.errors import InputError, RecordingError, ShapeError
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 USUAL = WatchOptions()

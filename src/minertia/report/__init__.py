@@ -1,5 +1,5 @@
 """Results for people: tables, sentences and self-contained HTML pages."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 from minertia.report.bundle import filled
 from minertia.report.numbers import rounded, thinned
 from minertia.report.tables import Table

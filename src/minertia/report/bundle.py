@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import MinertiaError
-from minertia.files import write_file
+from minertia.io.errors import MinertiaError
+from minertia.io.files import write_file
 from minertia.robot.robot import Note
 from minertia.version import __version__
 

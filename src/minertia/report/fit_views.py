@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.measure import Measure
@@ -18,6 +17,7 @@ from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel
+from minertia.io.arrays import Array
 from minertia.report.identification_tables import physical_sentence
 from minertia.report.log_views import judged_view
 from minertia.report.numbers import POINTS, finite, rounded, thinned

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
 from minertia.fleet.drift import FORMAT, FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.levels import LOAD
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 from minertia.report.blocks import Block, BlockPage, Chart, FleetStrip, Listed, Part, Words, cells
 from minertia.report.fleet_tables import (
     alarm_table,

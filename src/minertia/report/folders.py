@@ -11,13 +11,13 @@ from typing import Any
 from minertia.excitation.limits_file import FILE as LIMITS_FILE
 from minertia.excitation.limits_file import limits_toml
 from minertia.excitation.result import Excitation
-from minertia.files import check_folder, folder_at_once, reading, write_file
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.identify import Identification
 from minertia.identification.kinds import kind_of
 from minertia.identification.model_file import write_model
-from minertia.made_of import made_of
+from minertia.io.files import check_folder, folder_at_once, reading, write_file
+from minertia.io.provenance import made_of
 from minertia.report.bundle import write_page
 from minertia.report.pages import fit_page, motion_page
 from minertia.robot.robot import Note

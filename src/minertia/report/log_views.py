@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.signal import welch
 
-from minertia.arrays import Array
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import Curves, PredictedLog
+from minertia.io.arrays import Array
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 
 SAMPLES = 400  # points of a log in which residuals are drawn against speed and position

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.result import Excitation
+from minertia.io.arrays import Array
 from minertia.report.numbers import finite, rounded, thinned
 from minertia.report.robot_data import robot_data
 from minertia.report.shapes import drawn_robot

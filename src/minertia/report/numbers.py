@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 
 POINTS = 4000  # of one curve; parts keep their extremes
 

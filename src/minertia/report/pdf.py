@@ -6,8 +6,8 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from minertia.errors import MinertiaError
-from minertia.extras import load
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
 
 EXTRA = "pdf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")

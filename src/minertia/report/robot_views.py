@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import FORMAT, BaseParameters
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.report.robot_data import robot_data
 from minertia.report.shapes import drawn_robot
 from minertia.report.tables import class_counts, unit_of

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from minertia.base.grouping import BaseParameters
-from minertia.errors import InputError
 from minertia.excitation.result import Excitation
-from minertia.files import write_file
 from minertia.identification.comparison import ModelComparison
 from minertia.identification.identify import Identification
 from minertia.identification.loads.payload import Payload
 from minertia.identification.significance import SignificantParameters
-from minertia.notebook import clipped
+from minertia.io.errors import InputError
+from minertia.io.files import write_file
+from minertia.io.notebook import clipped
 from minertia.report import pages
-from minertia.robot.given import as_robot
+from minertia.robot.files import as_robot
 from minertia.robot.robot import Robot
 
 HEIGHT, LOW = 720, 410  # pixels of a page in a notebook, and of the view of a robot

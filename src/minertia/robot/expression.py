@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from minertia.algebra.polynomial import Number, Poly, letter, turn
-from minertia.tables import LARGEST
+from minertia.io.tables import LARGEST
 
 MAX_LENGTH = 4000
 MAX_DEPTH = 30

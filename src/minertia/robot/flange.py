@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.algebra.vec3 import Pose, compose, invert
-from minertia.arrays import Array
-from minertia.errors import InputError
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import Frame, Robot, find_frame
 

@@ -9,8 +9,8 @@ from typing import Any
 import tomli_w
 
 from minertia.algebra.vec3 import Pose
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.parameters import full_name

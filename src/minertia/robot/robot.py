@@ -13,8 +13,8 @@ import numpy as np
 from minertia.algebra.polynomial import Poly, Values
 from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.algebra.vec3 import HERE, Pose
-from minertia.errors import InputError, MissingParameters, UnknownName
-from minertia.notebook import clipped, html_table, plural
+from minertia.io.errors import InputError, MissingParameters, UnknownName
+from minertia.io.notebook import clipped, html_table, plural
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -25,8 +25,7 @@ from minertia.robot.effects import (
     WORDS,
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
-from minertia.robot.joint import Elastic, Joint, numeric_pose, partial_pose
-from minertia.robot.loop import CUT_KINDS, Cut
+from minertia.robot.joint import CUT_KINDS, Cut, Elastic, Joint, numeric_pose, partial_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.poses import link_poses
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, MinertiaError
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from minertia.robot.urdf.read import parse_urdf

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from minertia.arrays import Array
-from minertia.errors import MinertiaError
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 
 
 class DriverError(MinertiaError):

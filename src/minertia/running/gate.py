@@ -13,15 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.base.derive import base_parameters
-from minertia.errors import Infeasible
 from minertia.excitation.capsules import length
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible
 from minertia.robot.robot import Robot
 
 # what sampling explains: excite looks on a grid, and its motion can be a little beyond between two looks

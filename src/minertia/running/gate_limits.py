@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.documents import DocumentError, json_document
-from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.claims import claims, listed
 from minertia.excitation.limits import SMALLEST, MotionLimits
 from minertia.excitation.limits_file import FILE, LimitsTable, limits_dict, limits_from_tables
 from minertia.excitation.options import FORMAT
-from minertia.files import is_file, reading
+from minertia.io.arrays import Array
+from minertia.io.documents import DocumentError, json_document
+from minertia.io.errors import Infeasible, MinertiaError
+from minertia.io.files import is_file, reading
+from minertia.io.seals import has_seal
+from minertia.io.tables import parse_table
 from minertia.robot.robot import Robot
-from minertia.seals import has_seal
-from minertia.tables import parse_table
 
 FAR = 1e6  # rad or m: a joint whose range nobody knows
 STRONG = 1e12  # N m or N: where no limit is known

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.arrays import Array
-from minertia.errors import InputError
 from minertia.excitation.limits import per_joint
 from minertia.excitation.trajectory import frozen
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 from minertia.robot.robot import Robot
 from minertia.running.driver import JointReading
 

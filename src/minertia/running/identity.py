@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from minertia.errors import Infeasible
 from minertia.excitation.claims import listed
 from minertia.excitation.limits import MotionLimits
+from minertia.io.errors import Infeasible
 from minertia.robot.robot import Robot
 from minertia.running.described import check_description
 from minertia.running.driver import Driver, RobotIdentity

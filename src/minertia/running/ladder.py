@@ -13,9 +13,9 @@ from time import monotonic
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import InputError
 from minertia.excitation.trajectory import ContinuousMotion, frozen
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
 from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.running.guard import Following, Guard
 

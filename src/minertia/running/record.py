@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, MinertiaError
 from minertia.excitation.route import Route
 from minertia.excitation.trajectory import ContinuousMotion
-from minertia.files import reading
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, MinertiaError
+from minertia.io.files import reading
+from minertia.io.seals import has_seal
 from minertia.robot.robot import Robot
 from minertia.running.ladder import RungLog
-from minertia.seals import has_seal
 
 FORMAT = 2
 FILE = "run.toml"

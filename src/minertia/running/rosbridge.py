@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.documents import DocumentError, json_document
-from minertia.errors import InputError
-from minertia.extras import load
+from minertia.io.arrays import Array
+from minertia.io.documents import DocumentError, json_document
+from minertia.io.errors import InputError
+from minertia.io.extras import load
 from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 
 STATES, COMMANDS = "/joint_states", "/forward_position_controller/commands"

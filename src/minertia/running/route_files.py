@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.errors import Infeasible, MinertiaError, ShapeError
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.options import SECONDS
 from minertia.excitation.route import AT_REST, Route
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
-from minertia.files import is_file
+from minertia.io.errors import Infeasible, MinertiaError, ShapeError
+from minertia.io.files import is_file
 from minertia.robot.robot import Robot
 from minertia.running.gate import Gate, check_columns
 from minertia.running.gate_limits import gate_limits, within_file

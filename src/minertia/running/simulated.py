@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.arrays import Array
-from minertia.documents import DocumentError, json_document
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import InputError, MinertiaError, UnknownName
 from minertia.excitation.limits import usual_rates
+from minertia.io.arrays import Array
+from minertia.io.documents import DocumentError, json_document
+from minertia.io.errors import InputError, MinertiaError, UnknownName
 from minertia.robot.robot import Robot
 from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.simulation.arm import RUNAWAY

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
-from minertia.errors import Infeasible, MissingExtra
-from minertia.extras import load
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, MissingExtra
+from minertia.io.extras import load
 from minertia.running.driver import Driver, DriverError, JointReading, RobotIdentity
 
 JOINTS = 6

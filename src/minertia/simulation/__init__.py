@@ -1,5 +1,5 @@
 """The model put to the test: a robot in an independent physics engine, and control with what was identified."""
 
-from minertia.lazy import lazy_names
+from minertia.io.names import lazy_names
 
 __getattr__, __dir__ = lazy_names(__name__)

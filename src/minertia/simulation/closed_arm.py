@@ -19,7 +19,7 @@ from minertia.codegen.program import Port, Program
 from minertia.dynamics import model as dynamics
 from minertia.dynamics.kinematics import State, joint_positions, joint_rates
 from minertia.dynamics.projection import project
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, JointState
 from minertia.robot.robot import Robot
 from minertia.simulation.arm import GRIP, RUNAWAY, ActingEffect, Array, More, SimulatedArm, acting_effects

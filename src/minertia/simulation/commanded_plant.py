@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, MinertiaError
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.closed_loop.actuators import loop_of, motor_name, not_held, rate_name, to_position_mjcf
@@ -24,6 +23,7 @@ from minertia.identification.evidence.residuals import Residuals, residuals_of_a
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.model_file import read_model
 from minertia.identification.remembered import campaign_like
+from minertia.io.errors import InputError, MinertiaError
 from minertia.simulation.engines import mujoco_package
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from minertia.codegen.kernels.cache import NoFolder, own_folder
 from minertia.codegen.options import CodeModel
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.names import identifier
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.robot.robot import Robot
 from minertia.simulation.control_model import ControlModel
 from minertia.simulation.passive_joints import PassiveJoints, passive_joints

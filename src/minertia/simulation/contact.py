@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import Infeasible, MinertiaError
 from minertia.excitation.trajectory import frozen
 from minertia.identification.alarm import APART, AlarmThresholds, output_thresholds
-from minertia.notebook import plural
+from minertia.io.errors import Infeasible, MinertiaError
+from minertia.io.notebook import plural
 from minertia.simulation.moves import random_moves
 from minertia.simulation.plant import ControlSample, PlantLog, Touch
 from minertia.simulation.rig import Rig

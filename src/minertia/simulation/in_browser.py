@@ -15,7 +15,7 @@ import numpy as np
 from minertia.codegen.kernels.build import CompilerMissing, run_compiler
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.robot.robot import Robot
 
 FLAGS = ("--target=wasm32", "-std=c99", "-O2", "-nostdlib", "-fno-builtin", "-ffp-contract=off")

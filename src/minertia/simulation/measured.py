@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
-from minertia.errors import MinertiaError
 from minertia.excitation.trajectory import frozen
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Filter
+from minertia.io.errors import MinertiaError
 from minertia.simulation.plant import PlantLog
 
 Array = NDArray[np.float64]

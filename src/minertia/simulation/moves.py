@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.errors import Infeasible
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.trajectory import ContinuousMotion, Trajectory
+from minertia.io.errors import Infeasible
 
 PEAK = 1.875  # largest velocity of the quintic blend over its mean velocity
 BEND = 5.774  # its largest acceleration, for a way of 1 in a time of 1

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Expr
 from minertia.dynamics import model as dynamics
-from minertia.errors import Infeasible
 from minertia.excitation.trajectory import Trajectory, frozen
 from minertia.identification.estimators.recursive import OnlineState
+from minertia.io.errors import Infeasible
+from minertia.io.resources import one_thread
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.simulation.change import ChangeDetector, clipped_weights
@@ -23,7 +24,6 @@ from minertia.simulation.measured import STANDSTILL
 from minertia.simulation.passive_joints import passive_joints
 from minertia.simulation.plant import ControlSample, Plant
 from minertia.simulation.tracking import Gains, computed_torque
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 WINDOW = 0.06  # s of positions that one velocity and acceleration are taken from

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minertia.errors import Infeasible
 from minertia.excitation.options import MotionSearch, MotionShape
-from minertia.schema import Declared, check, like, option
+from minertia.io.errors import Infeasible
+from minertia.io.schema import Declared, check, like, option
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Robot

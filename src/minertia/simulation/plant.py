@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import Infeasible, MinertiaError, ShapeError
 from minertia.excitation.trajectory import Trajectory, frozen
+from minertia.io.errors import Infeasible, MinertiaError, ShapeError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 from minertia.simulation.arm import RUNAWAY, ActingEffect, SimulatedArm

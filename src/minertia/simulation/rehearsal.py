@@ -16,21 +16,22 @@ from minertia.codegen.generate import TARGETS
 from minertia.codegen.kernels.build import CompilerMissing
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics.model import inverse_dynamics
-from minertia.errors import Infeasible, MinertiaError, MissingExtra
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.options import MotionSearch
 from minertia.excitation.result import Excitation
 from minertia.excitation.trajectory import Trajectory
-from minertia.files import folder_at_once, write_file
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.evidence.significance import eliminate
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model_file import write_model
 from minertia.identification.problem.terms import robot_effects
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.errors import Infeasible, MinertiaError, MissingExtra
+from minertia.io.files import folder_at_once, write_file
+from minertia.io.resources import one_thread
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 from minertia.simulation.compiled import CompiledCode, compiled_model
 from minertia.simulation.control_comparison import control_tests
@@ -46,7 +47,6 @@ from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.soft_loops import soft_loops
 from minertia.simulation.sprung_plant import rehearse_springs
 from minertia.simulation.tracking import Gains, TrackingTable, computed_torque
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 GAINS = Gains(10.0)

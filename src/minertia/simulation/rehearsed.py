@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
 from minertia.identification.model import IdentifiedModel
-from minertia.notebook import clipped, html_table, plural
+from minertia.io.arrays import Array
+from minertia.io.notebook import clipped, html_table, plural
 from minertia.robot.robot import Robot
 from minertia.simulation.online_payload import OnlinePayload
 from minertia.simulation.options import RehearsalOptions

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import mass_matrix
-from minertia.errors import Infeasible
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import Command, ElasticJoints
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
+from minertia.io.errors import Infeasible
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS
 from minertia.robot.joint import Elastic
 from minertia.robot.mjcf.write import STIFF

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import Infeasible
 from minertia.excitation.trajectory import Trajectory
+from minertia.io.errors import Infeasible
 from minertia.simulation.control_model import ControlModel
 from minertia.simulation.moves import joint_move
 from minertia.simulation.plant import Controller, ControlSample, Plant, PlantLog

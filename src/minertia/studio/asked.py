@@ -13,7 +13,7 @@ from minertia.codegen.generate import TARGETS
 from minertia.codegen.programs import BUILDERS
 from minertia.excitation.options import CRITERIA
 from minertia.identification.campaigns.read import TABLES, file_options
-from minertia.schema import UNKNOWN, Option
+from minertia.io.schema import UNKNOWN, Option
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 JobName = Annotated[str, Field(pattern=r"^[0-9]{4,6}-[a-z]{1,20}$")]

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from minertia.digests import file_digest, stamp
-from minertia.errors import InputError
+from minertia.io.errors import InputError
+from minertia.io.provenance import file_digest, stamp
 from minertia.studio.project import CAMPAIGN, RUNS, STATE, Project, ProjectFile
 
 OF_NO_ROBOT = ("propose", "fleet")  # kinds of jobs: headers of logs, records of a store

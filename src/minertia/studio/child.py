@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from minertia.errors import MinertiaError, one_line
+from minertia.io.errors import MinertiaError, one_line
 
 OFTEN = 0.1  # s between two messages of the same step
 
@@ -62,12 +62,12 @@ def main(task: JobTask, limits: JobLimits, pipe: Connection) -> None:
 
 
 def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str]]]:
-    from minertia.files import inputs_protected
+    from minertia.io.files import inputs_protected
+    from minertia.io.resources import one_thread
     from minertia.studio.bindings import files_read, refuse_changed
     from minertia.studio.job_work import JobWork
     from minertia.studio.project import Project
     from minertia.studio.work import run
-    from minertia.threads import one_thread
 
     project, out = Project(task.folder), Path(task.out)
     refuse_changed(project, task.made_of)

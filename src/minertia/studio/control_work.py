@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
+from minertia.io.errors import MinertiaError
 from minertia.report.numbers import rounded, thinned
 from minertia.report.robot_data import robot_data
 from minertia.report.shapes import drawn_robot

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from minertia.documents import json_document
+from minertia.io.documents import json_document
 
 FOLDER, ADDRESS, PAGE = ".studio", "address.json", "open.html"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.files import folder_at_once, write_file
 from minertia.fleet.calendar import day_name
 from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
+from minertia.io.files import folder_at_once, write_file
 from minertia.report.bundle import write_page
 from minertia.report.fleet_page import fleet_page
 from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text

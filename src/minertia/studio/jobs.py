@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 from weakref import finalize
 
-from minertia.documents import DocumentError, json_document
-from minertia.drafts import claimed
-from minertia.errors import InputError, MinertiaError, visible
-from minertia.files import make_folder, write_file
+from minertia.io.documents import DocumentError, json_document
+from minertia.io.drafts import claimed
+from minertia.io.errors import InputError, MinertiaError, visible
+from minertia.io.files import make_folder, write_file
 from minertia.studio.bindings import bound
 from minertia.studio.child import JobLimits, JobTask, main
 from minertia.studio.project import RUNS, Project

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
-from minertia.files import new_file
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.filtering import low_pass, resolved
 from minertia.identification.signals.options import Filter
+from minertia.io.errors import MinertiaError
+from minertia.io.files import new_file
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 
 Array = NDArray[np.float64]

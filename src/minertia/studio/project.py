@@ -22,17 +22,16 @@ from typing import Any, BinaryIO
 
 import tomli_w
 
-from minertia.digests import bundled_digest, file_digest, stamp
-from minertia.documents import DocumentError, json_document, toml_document
-from minertia.drafts import one_at_a_time
-from minertia.errors import DescriptionError, InputError, MinertiaError, visible
-from minertia.files import edit_file, make_folder, new_file, write_file
 from minertia.identification.logs.readers import FORMATS, is_folder, is_there
-from minertia.made_of import MadeOf, is_changed, read_made_of
-from minertia.robot.read import bundled_robots
+from minertia.io.documents import DocumentError, json_document, toml_document
+from minertia.io.drafts import one_at_a_time
+from minertia.io.errors import DescriptionError, InputError, MinertiaError, visible
+from minertia.io.files import edit_file, make_folder, new_file, write_file
+from minertia.io.provenance import MadeOf, bundled_digest, file_digest, is_changed, read_made_of, stamp
+from minertia.io.seals import is_ours
+from minertia.robot.files import bundled_robots
 from minertia.robot.reading import is_model_text
-from minertia.robot.xml_input import parse_xml
-from minertia.seals import is_ours
+from minertia.robot.xml import parse_xml
 from minertia.studio.toml_edit import edited
 
 FORMAT = 1

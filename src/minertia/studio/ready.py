@@ -19,8 +19,8 @@ import minertia.report.motion_views
 import minertia.report.robot_views
 import minertia.studio.log_curves
 import minertia.studio.work  # noqa: F401
-from minertia.errors import MissingExtra
-from minertia.extras import load
+from minertia.io.errors import MissingExtra
+from minertia.io.extras import load
 
 with suppress(MissingExtra):  # which reads logs, where it is installed
     load("pyarrow.csv", "logs")

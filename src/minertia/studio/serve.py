@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from minertia.errors import InputError, MinertiaError
-from minertia.extras import load
+from minertia.io.errors import InputError, MinertiaError
+from minertia.io.extras import load
 from minertia.studio.entrance import announced
 from minertia.studio.safety import Door, loopback_hosts, new_token
 

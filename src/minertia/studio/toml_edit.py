@@ -8,8 +8,8 @@ from typing import Any
 
 import tomli_w
 
-from minertia.documents import DocumentError, toml_document
-from minertia.extras import load
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.extras import load
 
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:

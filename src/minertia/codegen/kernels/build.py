@@ -31,8 +31,8 @@ from pathlib import Path
 from types import ModuleType
 
 from minertia.codegen.kernels import cache as libraries
-from minertia.drafts import undisturbed
-from minertia.errors import MinertiaError, UnknownName
+from minertia.io.drafts import undisturbed
+from minertia.io.errors import MinertiaError, UnknownName
 
 PATHS = ("compiled", "interpreter", "numpy")
 PATH_VARIABLE = "MINERTIA_KERNELS"

@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 VARIABLE = "MINERTIA_CACHE"
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.algebra.expr import Graph, evaluate
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import single_source
 from minertia.codegen.kernels.runner import references, runner
@@ -26,7 +25,8 @@ from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Single, T
 from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
-from minertia.errors import ShapeError
+from minertia.io.arrays import Array
+from minertia.io.errors import ShapeError
 from minertia.robot.robot import Robot
 
 MOST_SUMS = 64  # partial sums of a batch, whatever its length: what is added to what never depends on threads

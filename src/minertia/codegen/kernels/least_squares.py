@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Work
 from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.codegen.program import Program
-from minertia.errors import RankError, ShapeError
+from minertia.io.arrays import Array
+from minertia.io.errors import RankError, ShapeError
 from minertia.robot.robot import Robot
 
 SWITCH = 1e5  # condition number above which the normal equations are preconditioned

@@ -15,7 +15,6 @@ from typing import Any, final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import batch_source
 from minertia.codegen.kernels.schedule import Schedule
@@ -33,6 +32,7 @@ from minertia.codegen.kernels.task import (
     Work,
     address,
 )
+from minertia.io.arrays import Array
 
 
 class Runner(abc.ABC):

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
 from minertia.codegen.kernels.schedule import Schedule
 from minertia.codegen.kernels.tiles import MatrixPattern, Tiles
+from minertia.io.arrays import Array
 
 PORTS = 12
 ROWS, NONZEROS, GRAM, RESIDUAL, PRECONDITIONED, NOTHING = range(6)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar, add, mul, neg
-from minertia.arrays import Array
 from minertia.codegen.program import Port, Program
+from minertia.io.arrays import Array
 from minertia.robot.effects import BY_SYMBOL, EFFECTS, Effect, JointState
 
 SIMULATED = tuple(e.name for e in EFFECTS if "temperature" not in e.inputs)  # commands come without temperatures

@@ -16,7 +16,7 @@ from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
 from minertia.algebra.scalar import Scalar, add, div, mul, sqrt, sub
 from minertia.dynamics.frame import frame_named, frame_pose, jacobian
-from minertia.errors import InputError
+from minertia.io.errors import InputError
 from minertia.robot.robot import Robot
 
 FLOOR = ("height", "stiffness", "friction")  # [m], [N/m], coefficient: what a floor has, in order of its inputs

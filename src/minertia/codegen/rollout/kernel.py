@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.batch import single_source
 from minertia.codegen.kernels.kernel import compile_function
@@ -25,7 +24,8 @@ from minertia.codegen.rollout.floor import FloorUnder
 from minertia.codegen.rollout.plain import Diverged, PlainLoop
 from minertia.codegen.rollout.programs import slopes_program, terms_program
 from minertia.codegen.rollout.task import AT_JOINTS, KINDS, OF_SPRINGS, LoopCommand, LoopValues, Rollout, Springs
-from minertia.errors import MinertiaError
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.robot import Robot
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from minertia.arrays import Array
 from minertia.codegen.rollout.effects import GroupEffects
 from minertia.codegen.rollout.task import Rollout
+from minertia.io.arrays import Array
 
 SWEEPS = 4000
 PASSES = 50  # of efforts that are not linear in the motion

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.arrays import Array
+from minertia.io.arrays import Array
 
 AT_JOINTS = ("kp", "kd", "ki", "limit", "zero")
 OF_SPRINGS = ("cj", "dj", "rj")  # compliance, damping and rest of elastic joints

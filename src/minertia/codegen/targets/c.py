@@ -11,7 +11,7 @@ from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Port, Program, input_place
 from minertia.codegen.targets.names import comment
 from minertia.codegen.targets.turns import in_turns
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 
 DOUBLE = Arithmetic()
 

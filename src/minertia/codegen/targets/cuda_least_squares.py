@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 
 from minertia.algebra.expr import Expr
-from minertia.arrays import Array
 from minertia.codegen.kernels.task import PRECONDITIONED, RESIDUAL
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Program
@@ -23,7 +22,8 @@ from minertia.codegen.targets import cuda
 from minertia.codegen.targets.c import CStyle, Renderer, schedule
 from minertia.codegen.targets.cuda_columns import EDGE, Columns, Sum
 from minertia.codegen.targets.cuda_least_squares_text import FILE
-from minertia.errors import MinertiaError
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 
 PREFIX = "minertia"
 PAD = 4  # samples between entries in shared memory, so that lanes meet different banks

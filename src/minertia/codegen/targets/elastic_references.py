@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.codegen.elastic_programs import parted, sprung_joints
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
@@ -15,6 +14,7 @@ from minertia.codegen.targets.references import named
 from minertia.dynamics import model
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import State
+from minertia.io.arrays import Array
 from minertia.robot.parameters import LINK_SYMBOLS
 
 Arrays = dict[str, Array]

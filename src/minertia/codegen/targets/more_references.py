@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.references import joint_motion, named
 from minertia.dynamics import model
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State
+from minertia.io.arrays import Array
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minertia.arrays import Array
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.dynamics import model
@@ -16,7 +15,8 @@ from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.frame import FrameWrench
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project
-from minertia.errors import MinertiaError
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 

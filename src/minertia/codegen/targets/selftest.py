@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minertia.algebra.recursive import square_root_update
-from minertia.arrays import Array
 from minertia.base.numeric import random_states
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
@@ -20,6 +19,7 @@ from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.elastic_references import ELASTIC
 from minertia.dynamics import model
 from minertia.dynamics.closing import closing_of
+from minertia.io.arrays import Array
 from minertia.robot.effects import ROTOR_SYMBOLS
 
 SAMPLES = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minertia.codegen.targets.names import comment
-from minertia.errors import Infeasible
 from minertia.excitation.exports.motion import ControllerMotion
+from minertia.io.errors import Infeasible
 
 PROGRAM, SAMPLES = "franka_motion.cpp", "franka_motion.csv"
 RATE = 1000.0  # Hz

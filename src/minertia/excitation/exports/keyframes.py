@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minertia.codegen.targets.names import printable
-from minertia.errors import Infeasible
 from minertia.excitation.exports.motion import ControllerMotion
+from minertia.io.errors import Infeasible
 
 FILE = "keyframes.xml"
 

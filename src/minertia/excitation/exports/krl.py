@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from minertia.codegen.targets.names import comment
-from minertia.errors import Infeasible
 from minertia.excitation.exports.motion import ControllerMotion, number
+from minertia.io.errors import Infeasible
 
 NAME = "EXCITATION"
 FILES = ("excitation.src", "excitation.dat")

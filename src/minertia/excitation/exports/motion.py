@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.errors import Infeasible
 from minertia.excitation.route import Route
 from minertia.excitation.trajectory import Trajectory
+from minertia.io.errors import Infeasible
 from minertia.robot.robot import Robot
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minertia.excitation.options import RATES
-from minertia.schema import Declared, check, option
+from minertia.io.schema import Declared, check, option
 
 
 def _forms() -> Iterable[str]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from minertia.errors import UnknownName
 from minertia.excitation.exports import franka, keyframes, krl, ros2, urscript
 from minertia.excitation.exports.motion import ControllerMotion
 from minertia.excitation.route import Route
+from minertia.io.errors import UnknownName
 from minertia.robot.robot import Robot
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minertia.codegen.targets.names import comment
-from minertia.errors import Infeasible
 from minertia.excitation.exports.motion import ControllerMotion, number
+from minertia.io.errors import Infeasible
 
 FILE = "excitation.script"
 RATES = (125.0, 500.0)  # Hz: CB3, e-Series

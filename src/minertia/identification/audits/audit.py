@@ -10,9 +10,9 @@ from minertia.identification.audits import motion, time, values
 from minertia.identification.audits.commands import commands
 from minertia.identification.audits.findings import LEVELS, Finding
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.resources import one_thread
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 SHORTEST = 10  # samples below which the values are not looked at
 Check = Callable[[Recording, Robot | None], Iterator[Finding]]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.dynamics.model import torque_regressor
-from minertia.errors import MinertiaError
 from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import STILL_AT_LEAST, moving_range, repaired
 from minertia.identification.signals.filtering import low_pass
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.io.errors import MinertiaError
 from minertia.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minertia.errors import CampaignError, InputError, UnknownName
 from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
@@ -23,10 +22,11 @@ from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.terms import read_effect, read_joints
-from minertia.notebook import clipped
-from minertia.robot.read import read_robot
+from minertia.io.errors import CampaignError, InputError, UnknownName
+from minertia.io.notebook import clipped
+from minertia.io.schema import Declared, Given, check, option
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
-from minertia.schema import Declared, Given, check, option
 
 PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.loads.carried import Carried, carried
@@ -28,7 +27,8 @@ from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import CYCLES, HIGHEST
-from minertia.threads import one_thread
+from minertia.io.errors import MinertiaError
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 STEP = 2**0.5  # ratio of neighbouring cut-offs

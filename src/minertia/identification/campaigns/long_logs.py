@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.judged import JudgedMotion
 from minertia.identification.loads.carried import Carried
@@ -31,11 +30,11 @@ from minertia.identification.logs.repair import (
 from minertia.identification.logs.stamps import bursts_of
 from minertia.identification.logs.streaming import even_blocks, later_blocks
 from minertia.identification.signals.evaluation import evaluation_times
-from minertia.identification.signals.filtering import SETTLED, Motion, half_length, thinning
+from minertia.identification.signals.filtering import SETTLED, Motion, half_length, prepared_blocks, thinning
 from minertia.identification.signals.options import Evaluation, Filter
-from minertia.identification.signals.streaming import prepared_blocks
-from minertia.memory import room, too_large
-from minertia.notebook import plural
+from minertia.io.errors import RecordingError
+from minertia.io.notebook import plural
+from minertia.io.resources import room, too_large
 
 Array = NDArray[np.float64]
 LONG_BYTES = 50_000_000  # of the numbers of a log, from which it is read in blocks
@@ -314,24 +313,12 @@ def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion,
     held: Motion | None = None
     start = -np.inf
     for motion in motions:
-        held = motion if held is None else _joined(held, motion)
+        held = motion if held is None else held.followed_by(motion)
         if len(held) <= 2 * halo:
             continue
         stop = float(held.t[-1 - halo])
         yield held, start, stop
-        held, start = _select(held, slice(len(held) - 1 - 2 * halo, None)), stop
+        held, start = held.select(slice(len(held) - 1 - 2 * halo, None)), stop
     if held is None:
         raise RecordingError("there are no samples to judge")
     yield held, start, np.inf
-
-
-def _joined(a: Motion, b: Motion) -> Motion:
-    arrays = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in ("t", "q", "qd", "qdd", "tau")}
-    channels = {name: np.concatenate([a.channels[name], b.channels[name]]) for name in a.channels}
-    return replace(a, **arrays, channels=channels, keep=(0, len(a) + len(b), 1))  # type: ignore[arg-type]
-
-
-def _select(motion: Motion, rows: slice) -> Motion:
-    arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
-    channels = {name: values[rows] for name, values in motion.channels.items()}
-    return replace(motion, **arrays, channels=channels, keep=(0, len(arrays["t"]), 1))  # type: ignore[arg-type]

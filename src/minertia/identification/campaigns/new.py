@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.errors import CampaignError, MinertiaError, RecordingError
 from minertia.identification.logs.columns import TIME_NAMES, Chosen, choose, likely, template_of, time_column
 from minertia.identification.logs.columns_file import columns_beside
 from minertia.identification.logs.csv import CsvLog
@@ -19,9 +18,10 @@ from minertia.identification.logs.repair import repaired
 from minertia.identification.problem.ladder import START
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Filter
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
+from minertia.io.errors import CampaignError, MinertiaError, RecordingError
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
+from minertia.robot.variants import locked
 
 ASK = '"?"'
 UNITS = "Nm (N m, and N for prismatic joints), A, V, permille or percent"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minertia.errors import CampaignError, InputError
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.options import Evaluation, Filter
-from minertia.schema import UNKNOWN, Declared, check, option
+from minertia.io.errors import CampaignError, InputError
+from minertia.io.schema import UNKNOWN, Declared, check, option
 
 if TYPE_CHECKING:
     from minertia.identification.estimators.estimator import Estimator

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import FilterError, RecordingError
 from minertia.identification.audits.audit import audit
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
@@ -25,7 +24,8 @@ from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
 from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.signals.filtering import prepared_with_edges, resolved
-from minertia.notebook import clipped, plural
+from minertia.io.errors import FilterError, RecordingError
+from minertia.io.notebook import clipped, plural
 
 Array = NDArray[np.float64]
 Tell = Callable[[str], None]  # told what is being done
@@ -180,7 +180,7 @@ def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
         plan = resolved(campaign.filter, recording)
         blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
         return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks, read.prints)
-    motion, edged = prepared_with_edges(recording, campaign.filter)
+    motion, edged = prepared_with_edges(recording, resolved(campaign.filter, recording))
     whole = JudgedMotion(edged, recording, evaluation, rows, carried=load)
     fitted = motion if load is None else load.taken_off(motion)
     return PreparedLog(read.log, fitted, recording, read.findings, whole, read.prints)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from minertia.errors import CampaignError, MinertiaError, UnknownName, expect_path
-from minertia.files import reading
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
 from minertia.identification.logs.campaign_table import CampaignTable
@@ -17,11 +15,13 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, log_files
 from minertia.identification.problem.terms import EffectSpec, read_effect, read_joints
 from minertia.identification.signals.options import Evaluation
-from minertia.robot.lock import locked
-from minertia.robot.read import BASES, bundled_robots, read_robot
+from minertia.io.errors import CampaignError, MinertiaError, UnknownName, expect_path
+from minertia.io.files import reading
+from minertia.io.schema import Declared, Option, OptionError, keys_of, option, options, read, tables
+from minertia.io.tables import load_toml, shown
+from minertia.robot.files import BASES, bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.schema import Declared, Option, OptionError, keys_of, option, options, read, tables
-from minertia.tables import load_toml, shown
+from minertia.robot.variants import locked
 
 FORMAT = 1
 

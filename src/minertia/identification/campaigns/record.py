@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Repairs
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import Wanted, read_effect
 from minertia.identification.signals.options import Evaluation, Filter
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import Option, options, plain, stated
 from minertia.robot.robot import Robot
-from minertia.schema import Option, options, plain, stated
 
 APART = ("robot", "source", "places", "options")  # kept elsewhere, or where files are, or recorded with the estimator
 # fields whose record has a form of its own

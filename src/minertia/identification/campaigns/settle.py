@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from minertia.errors import CampaignError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Evaluation, Filter
+from minertia.io.errors import CampaignError
 
 TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
 FINER = 10.0  # rate at which efforts are judged over that of the logs, at most

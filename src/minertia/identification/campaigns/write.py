@@ -9,16 +9,16 @@ from typing import Any
 
 import tomli_w
 
-from minertia.errors import CampaignError, MinertiaError
-from minertia.files import check_file, folder_at_once, write_file
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.read import FORMAT
 from minertia.identification.campaigns.record import campaign_record, further_fields
 from minertia.identification.logs.readers import log_files
+from minertia.io.errors import CampaignError, MinertiaError
+from minertia.io.files import check_file, folder_at_once, write_file
+from minertia.io.schema import option_of, stated
 from minertia.robot.dh.write import toml_text
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
-from minertia.schema import option_of, stated
 
 
 def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:

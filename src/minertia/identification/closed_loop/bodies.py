@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.problem.triangles import triangle
+from minertia.io.errors import SolverFailed
 
 Array = NDArray[np.float64]
 CLEAR = 1e-6  # slack from which values are those of bodies beyond the solver's tolerance

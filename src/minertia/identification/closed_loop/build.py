@@ -14,7 +14,6 @@ from minertia.codegen.rollout.floor import FLOOR, FloorUnder
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import OF_SPRINGS
 from minertia.dynamics.frame import frame_named
-from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import FLOORS, SAME, SETS, STIFFNESS, Command, Floor
 from minertia.identification.closed_loop.ground import tied_by_floor
@@ -31,11 +30,12 @@ from minertia.identification.closed_loop.model import (
 from minertia.identification.problem.ladder import START, springs
 from minertia.identification.problem.linear import LinearModel, linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import Term, everywhere
+from minertia.io.errors import CampaignError, MinertiaError
+from minertia.io.schema import UNKNOWN
 from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
 from minertia.robot.joint import Elastic
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
-from minertia.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale

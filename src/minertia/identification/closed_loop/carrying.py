@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import CampaignError
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import Atom, ServoModel
 from minertia.identification.loads.carried import carried
 from minertia.identification.loads.load import Load
+from minertia.io.errors import CampaignError
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name

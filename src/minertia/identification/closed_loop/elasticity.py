@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import ElasticJoints
 from minertia.identification.closed_loop.build import loop_model
@@ -25,6 +24,7 @@ from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.springs import link_efforts, link_inertias, placed
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.io.errors import MinertiaError
 
 Array = NDArray[np.float64]
 STIFF = 40.0  # Hz, of the springs that are put in

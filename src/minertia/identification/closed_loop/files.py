@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minertia.errors import MinertiaError
-from minertia.files import write_file
 from minertia.identification.closed_loop.actuators import to_isaac_lab, to_position_mjcf
 from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
+from minertia.io.errors import MinertiaError
+from minertia.io.files import write_file
 from minertia.robot.robot import Note
 
 LOOP_FILES = ("actuators.mjcf", "isaac_lab.py")

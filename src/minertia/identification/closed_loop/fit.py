@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from minertia.errors import MinertiaError
 from minertia.identification.closed_loop.bodies import Bodies
 from minertia.identification.closed_loop.contact import pushed
 from minertia.identification.closed_loop.found import LoopFit, contact_notes
@@ -27,7 +26,8 @@ from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
-from minertia.threads import one_thread
+from minertia.io.errors import MinertiaError
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 COARSEST = 2e-3  # s, of the first steps

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
-from minertia.errors import MinertiaError
+from minertia.io.errors import MinertiaError
 from minertia.robot.robot import Robot
 
 STATES = 24

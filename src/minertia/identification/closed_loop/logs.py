@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.rollout.task import LoopCommand
-from minertia.errors import CampaignError, RecordingError
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
 from minertia.identification.campaigns.options import ElasticJoints
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import repaired
+from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
 

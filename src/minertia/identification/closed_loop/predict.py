@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
 from minertia.identification.campaigns.campaign import LogLike
 from minertia.identification.closed_loop.judge import position_residuals, steps_of
 from minertia.identification.closed_loop.logs import LoopLog, loop_log
@@ -19,6 +18,7 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import Curves, LogReading, PredictedLog
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.remembered import campaign_like, fitted_before
+from minertia.io.errors import RecordingError
 
 Array = NDArray[np.float64]
 VALIDATED_STEP = 2.5e-4  # s, with which logs are simulated that a model predicts

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, RecordingError, expected
 from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
@@ -36,7 +35,8 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.notebook import clipped, plural
+from minertia.io.errors import MinertiaError, RecordingError, expected
+from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from minertia.codegen.rollout.effects import SIMULATED
 from minertia.codegen.rollout.floor import FLOOR
 from minertia.codegen.rollout.task import OF_SPRINGS
-from minertia.errors import SolverFailed
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import Command, Floor
 from minertia.identification.closed_loop.build import loop_model
@@ -26,10 +25,11 @@ from minertia.identification.physical.fit import nearest_with_base
 from minertia.identification.problem.ladder import START
 from minertia.identification.problem.terms import at_joints
 from minertia.identification.remembered import is_possible
+from minertia.io.errors import SolverFailed
+from minertia.io.schema import UNKNOWN
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
-from minertia.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 LOOP = "loop"  # key of a model's evidence that holds its position loops

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import CampaignError, MinertiaError, UnknownName
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import SAME
 from minertia.identification.campaigns.prepare import Tell
@@ -26,7 +25,8 @@ from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.solve import inverse
-from minertia.schema import UNKNOWN
+from minertia.io.errors import CampaignError, MinertiaError, UnknownName
+from minertia.io.schema import UNKNOWN
 
 Array = NDArray[np.float64]
 NOTE = "the logs hold commands and no efforts: fitted through the joints' position loops"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import SETS
 from minertia.identification.campaigns.prepare import (
@@ -36,8 +35,9 @@ from minertia.identification.problem.rows import LogMotion, blocks_of, judged_mo
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.terms import everywhere
-from minertia.notebook import clipped, plural
-from minertia.threads import one_thread
+from minertia.io.errors import MinertiaError
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 

@@ -38,7 +38,8 @@ from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
-from minertia.identification.problem.rows import MotionLike, PlainMotion, blocks_of, judged_motion, states
+from minertia.identification.problem.rows import MotionLike, blocks_of, judged_motion, states
+from minertia.identification.signals.filtering import Motion
 
 Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
@@ -192,7 +193,7 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> Carri
     trial = trial_of(problem.linear, [log.motion])
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
-    motion = PlainMotion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
+    motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
     return carried_load(trial, predict(problem.linear, estimate.beta, motion))
 
 

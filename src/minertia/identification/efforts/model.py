@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpace, feasibility, physical_space
 from minertia.identification.physical.fit import nearest_with_base, physical_fit
 from minertia.identification.problem.observation import Observation
 from minertia.identification.remembered import is_possible
+from minertia.io.errors import SolverFailed
 
 Array = NDArray[np.float64]
 

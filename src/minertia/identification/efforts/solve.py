@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from minertia.errors import CampaignError, MinertiaError
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators import named_estimator, table_name
@@ -15,9 +14,10 @@ from minertia.identification.estimators.estimate import Estimate, Fit
 from minertia.identification.estimators.estimator import Estimator, Known
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.observation import Observation
-from minertia.robot.read import read_robot
+from minertia.io.errors import CampaignError, MinertiaError
+from minertia.io.resources import one_thread
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 
 def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Estimate:

@@ -13,7 +13,7 @@ from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.problem.rows import blocks_of
+from minertia.identification.problem.rows import MotionLike, blocks_of
 from minertia.identification.remembered import campaign_like, fitted_before
 
 
@@ -31,6 +31,6 @@ def _validated(model: IdentifiedModel, log: PreparedLog) -> Residuals:
     told = fitted_before(model, log.name)
     if "reach" in model.evidence:
         reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
-        blocks = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
+        blocks: list[MotionLike] = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
         told += remarks(model.linear, model.beta, model.covariance, reach, training, blocks, seen=residuals.relative)
     return replace(residuals, remarks=told)

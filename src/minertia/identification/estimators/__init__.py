@@ -7,8 +7,8 @@ import warnings
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from minertia.errors import OldName, UnknownName
-from minertia.schema import Option, options
+from minertia.io.errors import OldName, UnknownName
+from minertia.io.schema import Option, options
 
 if TYPE_CHECKING:
     from minertia.identification.estimators.estimator import Estimator

@@ -14,7 +14,6 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Choice, Estimator, Known
 from minertia.identification.estimators.least_squares import WeightedLeastSquares
@@ -27,7 +26,8 @@ from minertia.identification.problem.folds import block_folds, left_out_squares,
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, weighted_solution
-from minertia.threads import one_thread
+from minertia.io.errors import SolverFailed
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 FEWEST_BLOCKS = 3  # of the logs, below which leaving one out says too little

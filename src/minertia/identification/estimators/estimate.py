@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.problem.observation import Observation
-from minertia.notebook import plural
+from minertia.io.notebook import plural
 
 Array = NDArray[np.float64]
 

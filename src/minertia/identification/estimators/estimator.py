@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.schema import Declared
+from minertia.io.schema import Declared
 
 
 @dataclass(frozen=True)

@@ -8,33 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.solve import inverse, weighted_solution
-from minertia.schema import option
+from minertia.identification.signals.filtering import Motion
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import option
 
-Array = NDArray[np.float64]
 LOST = 100.0  # travels of the joint that moves most; a simulation farther off is that of no robot
-
-
-@dataclass(frozen=True)
-class SimulatedMotion:
-    """The motion of the model under the measured efforts and a loop that holds it near the measured positions."""
-
-    t: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    tau: Array
 
 
 @final
@@ -93,17 +81,17 @@ class InstrumentalVariable(Estimator):
             raise _no_instruments("does not excite every unknown") from None
 
 
-def _simulation(model: LinearModel, beta: Array, bandwidth: float, segments: int) -> Callable[[MotionLike], MotionLike]:
+def _simulation(model: LinearModel, beta: Array, bandwidth: float, segments: int) -> Callable[[Motion], Motion]:
     return lambda section: simulated(model, beta, section, bandwidth, segments)
 
 
-def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: float, segments: int) -> MotionLike:
+def simulated(model: LinearModel, beta: Array, section: Motion, bandwidth: float, segments: int) -> Motion:
     """Integrate the model under the measured efforts, held near the measured positions by an observer.
 
     x' = v + 2 w (q - x), v' = model + w^2 (q - x): measured velocities do not enter.  Fixed steps of one sample
     (classical Runge-Kutta), all segments side by side, each started early enough to forget its start.
     """
-    t, q, qd, tau = (np.asarray(a, float) for a in (section.t, section.q, section.qd, section.tau))
+    t, q, qd, tau = section.t, section.q, section.qd, section.tau
     samples = len(t)
     length = -(-samples // min(segments, max(samples // 8, 1)))
     starts = np.arange(0, samples, length)
@@ -130,9 +118,7 @@ def simulated(model: LinearModel, beta: Array, section: MotionLike, bandwidth: f
         v3, a3 = rate(x + h / 2 * v2, v + h / 2 * a2, middle)
         v4, a4 = rate(x + h * v3, v + h * a3, then)
         x, v = x + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    if hasattr(section, "keep"):  # a filtered motion, whose filter the simulated one passes alike
-        return cast(MotionLike, replace(cast(Any, section), q=Q, qd=V, qdd=A))
-    return SimulatedMotion(t, Q, V, A, tau)
+    return replace(section, q=Q, qd=V, qdd=A)  # its filter is the simulated one's, too
 
 
 def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Callable[..., tuple[Array, Array]]:

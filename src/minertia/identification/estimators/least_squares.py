@@ -11,7 +11,7 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
-from minertia.schema import option
+from minertia.io.schema import option
 
 
 @final

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed
 from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.physical.consistency import (
@@ -30,7 +29,8 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_floor, weighted_solution
 from minertia.identification.problem.triangles import triangle
-from minertia.schema import option
+from minertia.io.errors import SolverFailed
+from minertia.io.schema import option
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))

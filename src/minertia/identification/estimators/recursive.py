@@ -8,13 +8,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
-from minertia.schema import option
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import option
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,6 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import ShapeError
 from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
 from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
@@ -17,7 +16,8 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, noise_floor, noise_levels, solution
 from minertia.identification.problem.triangles import triangle
-from minertia.schema import option
+from minertia.io.errors import ShapeError
+from minertia.io.schema import option
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-8, 2))

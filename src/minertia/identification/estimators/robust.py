@@ -12,7 +12,7 @@ from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.observation import Observation, Rows
 from minertia.identification.problem.solve import inverse, noise_floor, solution, streamed_triangle, weighted_solution
-from minertia.schema import option
+from minertia.io.schema import option
 
 Array = NDArray[np.float64]
 LEAST = 0.1, 1e6  # thresholds; below, too few residuals count in full to tell their spread

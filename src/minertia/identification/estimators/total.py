@@ -7,15 +7,15 @@ from typing import final
 
 import numpy as np
 
-from minertia.errors import MinertiaError
 from minertia.identification.estimators.estimate import Fit
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import option
 from minertia.robot.effects import BY_SYMBOL
-from minertia.schema import option
 
 # Constants and signs carry no measurement noise; a bounded shape of the speed alone that has no constant to measure it
 # by can only depend on its sign.

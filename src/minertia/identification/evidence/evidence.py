@@ -11,7 +11,7 @@ from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.setups import Suspicion
-from minertia.notebook import plural
+from minertia.io.notebook import plural
 
 
 @dataclass(frozen=True)

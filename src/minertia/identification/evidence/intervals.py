@@ -22,7 +22,7 @@ from minertia.identification.evidence.scores import score_covariance
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse
 from minertia.identification.problem.triangles import triangle
-from minertia.threads import one_thread
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 LEVEL = 0.95  # of intervals

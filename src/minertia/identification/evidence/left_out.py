@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.problem.folds import block_folds
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import solution
-from minertia.threads import one_thread
+from minertia.io.errors import SolverFailed
+from minertia.io.resources import one_thread
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from minertia.identification.evidence.intervals import NORMAL, Spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import solution
-from minertia.notebook import clipped
+from minertia.io.notebook import clipped
 
 Array = NDArray[np.float64]
 PRIOR = "prior"  # class of a value that a prior gives: the data say little of it

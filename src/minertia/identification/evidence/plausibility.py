@@ -11,13 +11,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed
 from minertia.identification.estimators.automatic import MOST_LINKS
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.physical.consistency import GAPS_ONLY, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.physical.scaling import trusted_levels, unshifted
 from minertia.identification.problem.observation import Observation
+from minertia.io.errors import SolverFailed
 
 Array = NDArray[np.float64]
 

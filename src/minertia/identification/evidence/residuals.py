@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.problem.observation import Observation
-from minertia.notebook import clipped, html_table, plural
+from minertia.io.notebook import clipped, html_table, plural
 
 Array = NDArray[np.float64]
 

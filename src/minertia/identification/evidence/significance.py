@@ -19,7 +19,6 @@ from scipy.stats import ncx2 as noncentral
 
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
-from minertia.errors import MinertiaError
 from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import block_folds
@@ -27,9 +26,10 @@ from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
-from minertia.notebook import clipped
+from minertia.io.errors import MinertiaError
+from minertia.io.notebook import clipped
+from minertia.io.resources import one_thread
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 SHARE = 0.01  # of a joint's largest effort

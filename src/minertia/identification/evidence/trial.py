@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
-from minertia.errors import InputError
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.remainders import (
@@ -32,9 +31,10 @@ from minertia.identification.evidence.remainders import (
 )
 from minertia.identification.evidence.slides import Slide, slide_of
 from minertia.identification.problem.linear import LinearModel
-from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
+from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.terms import Term
 from minertia.identification.signals.filtering import Motion, low_pass
+from minertia.io.errors import InputError
 from minertia.robot.effects import JointState
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
@@ -525,12 +525,12 @@ def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bo
     return Trial(robot, model.rows, tuple(tracks), springs, in_newtons) if tracks and is_sound else None
 
 
-def _track(block: MotionLike, count: int) -> _Track:
+def _track(block: Motion, count: int) -> _Track:
     """Some rows of a block, both sides below the frequencies that are fitted."""
-    arrays = [np.asarray(a, float) for a in (block.q, block.qd, block.qdd, block.tau)]
+    arrays = [block.q, block.qd, block.qdd, block.tau]
     n, noise = len(arrays[0]), np.zeros(arrays[3].shape[1])
     rate = (n - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)
-    if isinstance(block, Motion):
+    if block.filter is not None:
         cutoff = min(block.filter.parallel_hz or np.inf, 0.4 * rate)
         noise = white_noise(arrays[3], rate, cutoff) if np.isfinite(cutoff) else noise
         arrays = [low_pass(a, cutoff, rate) for a in arrays] if np.isfinite(cutoff) else arrays

@@ -14,7 +14,7 @@ from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, residuals_of
 from minertia.identification.evidence.setups import Suspicion
-from minertia.notebook import clipped
+from minertia.io.notebook import clipped
 
 Grade = Literal["good", "usable", "not good"]
 ANSWERS: dict[Grade, str] = {"good": "yes", "usable": "with limits", "not good": "no"}

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
-from minertia.errors import MinertiaError
 from minertia.identification.problem.linear import LinearModel
+from minertia.io.errors import MinertiaError
 from minertia.robot.inertia import transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import CampaignError
 from minertia.identification.loads.body import body_columns
 from minertia.identification.loads.load import Load
 from minertia.identification.signals.filtering import Motion
+from minertia.io.errors import CampaignError
 from minertia.robot.inertia import from_com, impossible, symmetric
 from minertia.robot.robot import Robot
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, MinertiaError
 from minertia.identification.evidence.intervals import Weighted, spread_of
 from minertia.identification.loads.body import loaded_model
 from minertia.identification.loads.load import LARGEST, Load
@@ -21,9 +20,10 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.triangles import triangle
-from minertia.notebook import clipped, html_table
+from minertia.io.errors import InputError, MinertiaError
+from minertia.io.notebook import clipped, html_table
+from minertia.io.resources import one_thread
 from minertia.robot.inertia import from_com, symmetric
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 ITERATIONS = 50

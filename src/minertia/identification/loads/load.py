@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minertia.schema import Declared, option
+from minertia.io.schema import Declared, option
 
 LARGEST = 1e6  # kg, m or kg m2 of a load that can be meant
 

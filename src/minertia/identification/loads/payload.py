@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.evidence.intervals import spread
 from minertia.identification.loads.body import body_columns, loaded_model
 from minertia.identification.physical.cones import ConeProgram, link_svec
@@ -20,12 +19,13 @@ from minertia.identification.problem.prediction import load_efforts
 from minertia.identification.problem.rows import Load, LogMotion
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
-from minertia.notebook import clipped, frame, html_table
+from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.notebook import clipped, frame, html_table
+from minertia.io.resources import one_thread
 from minertia.robot.flange import Flange, NoFlange, find_flange
 from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetric, to_com
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")

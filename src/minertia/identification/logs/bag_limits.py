@@ -13,9 +13,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from minertia.extras import load
-from minertia.files import is_file
-from minertia.memory import room, too_large
+from minertia.io.extras import load
+from minertia.io.files import is_file
+from minertia.io.resources import room, too_large
 
 METADATA_BYTES, METADATA_DEPTH = 1_000_000, 50
 MOST_CHUNK = 50_000_000  # bytes that are unpacked at once; writers make chunks of about one million

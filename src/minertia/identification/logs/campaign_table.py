@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from minertia.errors import CampaignError
-from minertia.tables import CheckedTable
+from minertia.io.errors import CampaignError
+from minertia.io.tables import CheckedTable
 
 UNANSWERED = "?"  # what the writer of a campaign could not know
 

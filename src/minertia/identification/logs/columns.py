@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from minertia.errors import EffortUnitUnknown, RecordingError
-from minertia.files import is_file
 from minertia.identification.logs.options import ColumnMap, Names
+from minertia.io.errors import EffortUnitUnknown, RecordingError
+from minertia.io.files import is_file
 from minertia.robot.robot import Robot
 
 # signals that hardly anything needs: positions are differentiated

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from minertia.files import is_file
 from minertia.identification.logs.campaign_table import CampaignTable
 from minertia.identification.logs.options import ColumnMap, Drive
-from minertia.schema import read
-from minertia.tables import load_toml
+from minertia.io.files import is_file
+from minertia.io.schema import read
+from minertia.io.tables import load_toml
 
 FORMAT = 1
 BESIDE = ("columns.toml", "log.toml")

@@ -19,12 +19,12 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from minertia.errors import RecordingError
-from minertia.extras import load
 from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.columns import beside
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, torn_rows
 from minertia.identification.logs.options import DELIMITERS
+from minertia.io.errors import RecordingError
+from minertia.io.extras import load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

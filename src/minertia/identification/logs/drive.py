@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import RecordingError
 from minertia.identification.logs.options import Drive
+from minertia.io.errors import RecordingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.errors import RecordingError
 from minertia.identification.logs.recording import MATRICES, Recording
+from minertia.io.errors import RecordingError
 
 MEASURED = ("motor",)  # of the channels those that are measured as positions are
 EVEN = 0.02  # part of a step by which steps may differ in a recording that counts as evenly sampled

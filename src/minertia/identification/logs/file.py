@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
 from minertia.identification.logs.options import ColumnMap
+from minertia.io.errors import RecordingError
 
 Array = NDArray[np.float64]
 MAX_COLUMNS = 10_000

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from minertia.algebra.vec3 import IDENTITY, ZERO
-from minertia.errors import EffortUnitUnknown, RecordingError
 from minertia.identification.logs.columns import PATTERNS, choose, filled
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import open_log, read_recording
 from minertia.identification.logs.recording import Recording
+from minertia.io.errors import EffortUnitUnknown, RecordingError
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Robot
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from minertia.documents import DocumentError, json_document
-from minertia.files import is_file, reading
+from minertia.io.documents import DocumentError, json_document
+from minertia.io.files import is_file, reading
 
 STATE, ACTION, EPISODE = "observation.state", "action", "episode_index"
 WORDS = {STATE: "position", ACTION: "action"}  # as columns are called, with the joint's name behind

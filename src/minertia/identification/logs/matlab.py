@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minertia.errors import MinertiaError
-from minertia.extras import load
 from minertia.identification.logs.file import ArrayLog
 from minertia.identification.logs.matlab_file import check_matlab
-from minertia.memory import room, too_large
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
+from minertia.io.resources import room, too_large
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

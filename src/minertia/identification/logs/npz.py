@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from minertia.errors import RecordingError
 from minertia.identification.logs.file import MAX_COLUMNS, Block, LogFile
+from minertia.io.errors import RecordingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from minertia.errors import RecordingError
-from minertia.schema import Declared, check, option
+from minertia.io.errors import RecordingError
+from minertia.io.schema import Declared, check, option
 
 Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")

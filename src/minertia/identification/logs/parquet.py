@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minertia.errors import MinertiaError
-from minertia.extras import load
 from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.lerobot import EPISODE, WORDS, dataset_info, list_names
-from minertia.memory import room, too_large
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
+from minertia.io.resources import room, too_large
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

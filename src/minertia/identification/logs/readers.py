@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError, expect_path
-from minertia.files import is_file, reading, why_no_file
 from minertia.identification.logs.columns import Chosen, choose, has_positions
 from minertia.identification.logs.columns_file import columns_beside, read_columns
 from minertia.identification.logs.drive import Conversion, conversion, drive_matrix
@@ -20,8 +18,10 @@ from minertia.identification.logs.options import TIMES, ColumnMap
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
 from minertia.identification.logs.streaming import undelayed_blocks
-from minertia.memory import room, too_large
-from minertia.robot.given import RobotLike, as_robot
+from minertia.io.errors import RecordingError, expect_path
+from minertia.io.files import is_file, reading, why_no_file
+from minertia.io.resources import room, too_large
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

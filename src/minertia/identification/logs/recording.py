@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.errors import RecordingError, ShapeError, expected
 from minertia.identification.logs.stamps import bursts_of
-from minertia.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
+from minertia.io.errors import RecordingError, ShapeError, expected
+from minertia.io.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -280,6 +280,17 @@ def _together(pieces: list[Array]) -> Array:
     array = np.concatenate(pieces)
     freeze(array)  # so that a recording need not copy it
     return array
+
+
+def with_last(blocks: Iterable[Recording]) -> Iterator[tuple[Recording, bool]]:
+    """Each block, and whether it is the last one."""
+    held: Recording | None = None
+    for block in blocks:
+        if held is not None:
+            yield held, False
+        held = block
+    if held is not None:
+        yield held, True
 
 
 def expect_recording(recording: object) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import RecordingError
 from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
 from minertia.identification.logs.stamps import Bursts, bursts_of, usual_step
+from minertia.io.errors import RecordingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

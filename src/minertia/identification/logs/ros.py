@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minertia.errors import MinertiaError
-from minertia.extras import load
 from minertia.identification.logs.bag_limits import Meter, bound_unpacking, check_bag
 from minertia.identification.logs.bag_messages import Numbers, Packed, command_numbers, is_motors, motor_numbers
 from minertia.identification.logs.file import Block, LogFile
 from minertia.identification.logs.joint_state import Layout, layout_of, stamp_of
+from minertia.io.errors import MinertiaError
+from minertia.io.extras import load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

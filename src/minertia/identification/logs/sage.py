@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
-from minertia.files import is_file
 from minertia.identification.logs.file import MAX_COLUMNS, ArrayLog
-from minertia.memory import room, too_large
+from minertia.io.errors import RecordingError
+from minertia.io.files import is_file
+from minertia.io.resources import room, too_large
 
 Array = NDArray[np.float64]
 CONTROL, STATE, JOINTS = "control.csv", "state_motor.csv", "joint_list.txt"

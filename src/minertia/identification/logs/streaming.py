@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import RecordingError
 from minertia.identification.logs.recording import Recording, joined
 from minertia.identification.logs.repair import Grid, interpolated
+from minertia.io.errors import RecordingError
 
 Array = NDArray[np.float64]
 FORGOTTEN = 64  # samples after which a cubic spline has forgotten its end: each halves what is left, at least

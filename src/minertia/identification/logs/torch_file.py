@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minertia.errors import MinertiaError
 from minertia.identification.logs.file import ArrayLog
 from minertia.identification.logs.pickled import (
     MOST_BYTES,
@@ -18,7 +17,8 @@ from minertia.identification.logs.pickled import (
     named_arrays,
     unpickled,
 )
-from minertia.memory import room, too_large
+from minertia.io.errors import MinertiaError
+from minertia.io.resources import room, too_large
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

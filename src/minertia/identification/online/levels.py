@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.watch_rules import CLIP, SIGNED
-from minertia.errors import InputError, expect_kinds
-from minertia.notebook import stated
+from minertia.io.errors import InputError, expect_kinds
+from minertia.io.notebook import stated
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import tomli_w
 
-from minertia.documents import DocumentError, toml_document
-from minertia.errors import DescriptionError, InputError
-from minertia.files import is_file, why_no_file
 from minertia.identification.online.levels import WatchLevels
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, InputError
+from minertia.io.files import is_file, why_no_file
 from minertia.robot.reading import read_text
 
 KIND = "levels of a watch"

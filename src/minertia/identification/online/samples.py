@@ -18,8 +18,8 @@ from scipy import signal
 from minertia.codegen.compiled import compile, program
 from minertia.codegen.options import CodeModel
 from minertia.codegen.watch_rules import HALF
-from minertia.errors import ShapeError
 from minertia.identification.online.levels import Blocks, WatchLevels
+from minertia.io.errors import ShapeError
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from minertia.errors import SolverFailed
+from minertia.io.errors import SolverFailed
 from minertia.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
 Array = NDArray[np.float64]

@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import UnknownName
 from minertia.identification.physical.cones import ConeProgram, dual_matrix, link_svec, svec
 from minertia.identification.problem.linear import LinearModel, link_number, symbol_of
+from minertia.io.errors import UnknownName
+from minertia.io.resources import one_thread
 from minertia.robot.effects import BY_SYMBOL
-from minertia.robot.extents import Extent, link_extents
 from minertia.robot.inertia import from_com, nearest_possible, pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
+from minertia.robot.shapes import Extent, link_extents
 
 Array = NDArray[np.float64]
 MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import SolverFailed, UnknownName
 from minertia.identification.physical.cones import ConeProgram, pseudo_units
 from minertia.identification.physical.consistency import BOUNDARY, MARGIN, PRIORS, PhysicalSpace
+from minertia.io.errors import SolverFailed, UnknownName
+from minertia.io.resources import one_thread
 from minertia.robot.inertia import pseudo_inertia
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 NOT_FOUND = "not found"  # status of a physical fit that ended with none

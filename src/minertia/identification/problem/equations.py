@@ -9,31 +9,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError
 from minertia.identification.problem.linear import LinearModel, combined_columns
 from minertia.identification.problem.regressor import momentum_columns, power_columns
 from minertia.identification.signals.filtering import Motion, rate_of_change
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError
 
-Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]
 TORQUE, MOMENTUM, POWER = "torque", "momentum", "power"
 
 
-def equations_of(block: object) -> str:
+def equations_of(block: Motion) -> str:
     """What the rows of a block state; a motion without a filter has only efforts."""
-    return block.filter.equations if isinstance(block, Motion) else TORQUE
+    return TORQUE if block.filter is None else block.filter.equations
 
 
-def in_torques(block: object) -> object:
+def in_torques(block: Motion) -> Motion:
     """The same block with efforts for rows, as it is judged."""
-    if not isinstance(block, Motion) or block.filter.equations == TORQUE:
+    if block.filter is None or block.filter.equations == TORQUE:
         return block
     return replace(block, filter=replace(block.filter, equations=TORQUE))
 
 
-def row_count(model: LinearModel, block: object) -> int:
+def row_count(model: LinearModel, block: Motion) -> int:
     """Rows of a sample."""
     return 1 if equations_of(block) == POWER else len(model.rows)
 
@@ -48,7 +47,7 @@ def other_columns(
 ) -> Array:
     """Y (N, rows, unknowns) of momentum or power; load, temperature, samples: as `LinearModel.columns` takes them."""
     q, qd, _ = state
-    is_power = motion.filter.equations == POWER
+    is_power = equations_of(motion) == POWER
 
     def links(names: list[str]) -> Array:
         stored, rest = (power_columns if is_power else momentum_columns)(model.robot, names, q, qd, samples)
@@ -62,7 +61,7 @@ def other_columns(
 
 def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) -> Array:
     """The other side of the equation (N, rows): efforts, or their power."""
-    if motion.filter.equations != POWER:
+    if equations_of(motion) != POWER:
         return tau[:, list(model.rows)]
     if len(model.rows) < model.robot.n_velocity:
         raise MinertiaError("equations of power need the efforts of all joints; take momentum or torque for some")

@@ -28,12 +28,12 @@ from scipy.special import stdtrit
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.folds import Fold, block_folds, log_folds
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.rows import LogMotion, MotionLike, blocks_of
+from minertia.identification.problem.rows import LogMotion, blocks_of
 from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion
-from minertia.notebook import clipped, plural
+from minertia.io.notebook import clipped, plural
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.robot import Robot
 
@@ -198,13 +198,13 @@ def _tag(value: float | None) -> str:
 def shortened(motion: LogMotion) -> LogMotion:
     """The beginning of a log's motion, on which the choice is made."""
     first = next(blocks_of(motion))
-    if not isinstance(first, Motion):
+    if first.filter is None:
         return first
     start, stop, step = first.keep
     return replace(first, keep=(start, min(stop, start + SAMPLES), step))
 
 
-def decoupled(blocks: Sequence[MotionLike], robot: Robot) -> MotionLike:
+def decoupled(blocks: Sequence[Motion], robot: Robot) -> Motion:
     """Motion in which every joint has states of the logs, drawn for each joint apart; efforts are zero."""
     rng = np.random.default_rng(0)
     q, qd, qdd = (np.concatenate([_kept(block, name) for block in blocks]) for name in ("q", "qd", "qdd"))
@@ -217,23 +217,11 @@ def decoupled(blocks: Sequence[MotionLike], robot: Robot) -> MotionLike:
         return found
 
     t = np.arange(DECOUPLED, dtype=float)
-    return States(t, mixed(q), mixed(qd), mixed(qdd), np.zeros((DECOUPLED, qd.shape[1])))
+    return Motion(t, mixed(q), mixed(qd), mixed(qdd), np.zeros((DECOUPLED, qd.shape[1])))
 
 
-def _kept(block: MotionLike, name: str) -> Array:
-    values = np.asarray(getattr(block, name), dtype=float)
-    return values[block.keep[0] : block.keep[1]] if isinstance(block, Motion) else values
-
-
-@dataclass(frozen=True)
-class States:
-    """States of a robot that no log holds, in the shape of a motion."""
-
-    t: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    tau: Array
+def _kept(block: Motion, name: str) -> Array:
+    return np.asarray(getattr(block, name)[block.keep[0] : block.keep[1]])
 
 
 def climbed(problem: Observation, speeds: Array, decoupled: Observation) -> Ladder:

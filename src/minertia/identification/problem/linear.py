@@ -20,7 +20,6 @@ from minertia.base.sample import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project
-from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
@@ -30,11 +29,12 @@ from minertia.identification.problem.terms import (
     Wanted,
     chosen_effects,
 )
-from minertia.notebook import clipped, plural
+from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
-from minertia.threads import one_thread
 
 Array = NDArray[np.float64]
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")

@@ -12,9 +12,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.equations import POWER, row_count
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import (
@@ -23,16 +21,16 @@ from minertia.identification.problem.rows import (
     LogMotion,
     RowMaker,
     blocks_of,
-    kept_samples,
     reach_rows,
     states,
     still_joints,
 )
 from minertia.identification.problem.triangles import Accumulator, merged, triangle
-from minertia.notebook import clipped, plural
-from minertia.threads import one_thread
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
 
-Array = NDArray[np.float64]
 BLOCKS = 64  # kept per log, at most
 SHORTEST_BLOCK = 16  # samples
 
@@ -270,13 +268,13 @@ def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int)
     for block in blocks_of(motion):
         if store is None:
             # a log in blocks may know how many samples it keeps
-            expected = getattr(motion, "kept", None) or kept_samples(block)
+            expected = getattr(motion, "kept", None) or block.kept
             size = max(SHORTEST_BLOCK, -(-expected // blocks))
             store = Accumulator(row_count(model, block), model.count + 1, size, blocks, method)
-        still &= set(still_joints(model, np.asarray(block.q, float)))
+        still &= set(still_joints(model, block.q))
         for Y, tau in maker.rows(block):
             store.add(Y, tau)
-        own = reach_rows(model.robot, np.asarray(block.q, float), np.asarray(block.qd, float))
+        own = reach_rows(model.robot, block.q, block.qd)
         reach = np.stack([np.minimum(reach[0], own[0]), *np.maximum(reach[1:], own[1:])])
     if store is None or not store.samples:
         raise MinertiaError(f"{maker.title}: no sample is left after the filter")

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.errors import InputError, UnknownName
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
+from minertia.io.errors import InputError, UnknownName
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]

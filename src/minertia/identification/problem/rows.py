@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minertia.errors import MinertiaError, ShapeError
 from minertia.identification.problem.equations import TORQUE, equations_of, in_torques, other_columns, other_efforts
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length
+from minertia.io.arrays import Array
+from minertia.io.errors import MinertiaError, ShapeError
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 PIECE = 4096  # samples whose columns are in memory at a time
 STILL = 1e-3  # rad or m: a joint that moves less within a block stands still
 
 
 class MotionLike(Protocol):
-    """A prepared recording, or a block of one: joint side, samples first, all of the same length."""
+    """What may be given for a `Motion`: joint side, samples first, all of the same length."""
 
     @property
     def t(self) -> Array: ...  # noqa: D102
@@ -35,50 +34,32 @@ class MotionLike(Protocol):
     def tau(self) -> Array: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
-class PlainMotion:
-    """A motion of arrays and nothing else."""
-
-    t: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    tau: Array
-
-
 # the motion of one log: whole, or in blocks that can be read again
 LogMotion: TypeAlias = MotionLike | Iterable[MotionLike]
-Change: TypeAlias = Callable[[MotionLike], MotionLike]
+Change: TypeAlias = Callable[[Motion], Motion]
 Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> rigid-body torques
 
 
-def blocks_of(log: LogMotion) -> Iterator[MotionLike]:
+def blocks_of(log: LogMotion) -> Iterator[Motion]:
     """The blocks of a log's motion."""
-    if hasattr(log, "tau"):
-        yield cast(MotionLike, log)
-    else:
-        yield from log
+    given: Iterable[Any] = [log] if hasattr(log, "tau") else log
+    return map(Motion.of, given)
 
 
 def judged_motion(log: LogMotion) -> LogMotion:
     """A log's motion with efforts for rows, whatever it was fitted with."""
     if hasattr(log, "tau"):
-        return cast(MotionLike, in_torques(log))
-    return [cast(MotionLike, in_torques(block)) for block in blocks_of(log)]
+        return in_torques(Motion.of(log))
+    return [in_torques(block) for block in blocks_of(log)]
 
 
 def states(log: LogMotion) -> int | None:
     """Samples at which a pass over a log evaluates columns; None where only the pass can tell."""
     if hasattr(log, "tau"):
-        return len(cast(MotionLike, log).t)
+        return len(log.tau)
     if isinstance(log, Sequence):
         return sum(len(block.t) for block in log)
     return getattr(log, "states", None)
-
-
-def kept_samples(block: MotionLike) -> int:
-    """Samples of a block that enter the linear problem: those that its parallel filter keeps."""
-    return block.kept if isinstance(block, Motion) else len(block.t)
 
 
 @dataclass(frozen=True)
@@ -94,10 +75,10 @@ class RowMaker:
     title: str = "the motion"
     samples: int | None = None
 
-    def rows(self, block: MotionLike) -> Iterator[tuple[Array, Array]]:
+    def rows(self, block: Motion) -> Iterator[tuple[Array, Array]]:
         """Y and tau of a block, a piece at a time; both sides through the parallel filter of the motion."""
         for piece, Y, tau in self._pieces(block):
-            if not isinstance(piece, Motion) or _is_plain(piece):
+            if _is_plain(piece):
                 yield Y, tau
                 continue
             flat = np.concatenate([Y.reshape(len(Y), -1), tau], axis=1)
@@ -107,13 +88,13 @@ class RowMaker:
             kept[:, shown] = filtered
             yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
 
-    def residuals(self, block: MotionLike, beta: Array) -> Iterator[Array]:
+    def residuals(self, block: Motion, beta: Array) -> Iterator[Array]:
         """tau - Y beta of a block, filtered and decimated: as above, at a fraction of the work."""
         for piece, Y, tau in self._pieces(block):
             rest = tau - Y @ beta
-            yield decimated(piece, rest)[0] if isinstance(piece, Motion) else rest
+            yield decimated(piece, rest)[0]
 
-    def _pieces(self, block: MotionLike) -> Iterator[tuple[MotionLike, Array, Array]]:
+    def _pieces(self, block: Motion) -> Iterator[tuple[Motion, Array, Array]]:
         """Pieces of a block with their columns and efforts."""
         model = self.model
         q, qd, qdd, tau = _checked(model, block, self.title)
@@ -126,7 +107,7 @@ class RowMaker:
         for piece, own, (x, v, a, effort) in _cut(block, (q, qd, qdd, tau)):
             asked = None if self.load is None else self.load(x, v, a)
             warm = None if warmth is None else warmth[own]
-            if isinstance(piece, Motion) and equations_of(piece) != TORQUE:
+            if equations_of(piece) != TORQUE:
                 Y = other_columns(model, piece, (x, v, a), asked, warm, samples)
                 yield piece, Y, other_efforts(model, piece, (x, v, a), effort)
                 continue
@@ -155,19 +136,19 @@ def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion
 
 def _is_plain(motion: Motion) -> bool:
     """Whether nothing is left to filter."""
-    return half_length(motion.filter, motion.rate_hz) == 0 and motion.keep == (0, len(motion), 1)
+    return _half(motion) == 0 and motion.keep == (0, len(motion), 1)
 
 
-def _cut(block: MotionLike, state: tuple[Array, ...]) -> Iterator[tuple[MotionLike, slice, tuple[Array, ...]]]:
+def _half(motion: Motion) -> int:
+    """Samples that the parallel filter needs on each side."""
+    return 0 if motion.filter is None else half_length(motion.filter, motion.rate_hz)
+
+
+def _cut(block: Motion, state: tuple[Array, ...]) -> Iterator[tuple[Motion, slice, tuple[Array, ...]]]:
     """Pieces of a block whose columns fit in memory, each with the samples its filter needs around it, and which."""
     n = len(state[0])
-    if not isinstance(block, Motion):
-        for start in range(0, n, PIECE):
-            rows = slice(start, start + PIECE)
-            yield block, rows, tuple(a[rows] for a in state)
-        return
     first, stop, step = block.keep
-    halo = half_length(block.filter, block.rate_hz) + (0 if equations_of(block) == TORQUE else REACH)
+    halo = _half(block) + (0 if equations_of(block) == TORQUE else REACH)
     size = max(max(PIECE, 8 * halo) // step, 1) * step
     for start in range(first, stop, size):
         end = min(start + size, stop)
@@ -184,7 +165,7 @@ def still_joints(model: LinearModel, q: Array) -> list[int]:
     return [j for j in range(model.robot.n) if np.ptp(own[:, j]) < STILL]
 
 
-def _checked(model: LinearModel, block: MotionLike, title: str) -> tuple[Array, Array, Array, Array]:
+def _checked(model: LinearModel, block: Motion, title: str) -> tuple[Array, Array, Array, Array]:
     robot, samples = model.robot, len(block.t)
     result = []
     for name, width in (

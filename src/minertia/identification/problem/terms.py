@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from minertia.errors import MinertiaError, UnknownName
 from minertia.identification.logs.campaign_table import CampaignTable
+from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.schema import Option, OptionKind
+from minertia.io.tables import shown
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -21,8 +23,6 @@ from minertia.robot.effects import (
     Effect,
 )
 from minertia.robot.robot import Robot
-from minertia.schema import Option, OptionKind
-from minertia.tables import shown
 
 Settings = Mapping[str, float]
 DEFAULT_EFFECTS = STANDARD_SYMBOLS

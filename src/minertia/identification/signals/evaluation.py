@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minertia.errors import FilterError
 from minertia.identification.signals.filtering import low_pass
 from minertia.identification.signals.options import Evaluation
+from minertia.io.errors import FilterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

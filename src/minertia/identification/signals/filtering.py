@@ -1,4 +1,4 @@
-"""Zero-phase filters, differentiation and decimation: from a recording to a `Motion` that a regressor can be built on.
+"""Zero-phase filters, differentiation and decimation: from blocks of a recording to blocks of a `Motion`.
 
 Positions pass a Butterworth low-pass forwards and backwards and are differentiated.  Then both sides of the equation,
 every column of the regressor and the efforts, pass the same linear-phase filter and are decimated (the parallel
@@ -8,27 +8,23 @@ filter), so that noise above the motion's frequencies is taken from both alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy import signal
 
 from minertia.codegen.kernels import build
-from minertia.errors import FilterError, RecordingError
 from minertia.identification.logs.even import check_finite, even_rate
-from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array
+from minertia.identification.logs.recording import Recording, expect_recording, freeze, frozen_array, joined, with_last
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import chosen_cutoff
-from minertia.notebook import clipped, plural
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from minertia.io.arrays import Array
+from minertia.io.errors import FilterError, RecordingError
+from minertia.io.notebook import clipped, plural
 
 SETTLED = 9.0  # periods of the cut-off after which a 4th-order Butterworth has forgotten an edge (to 1e-9)
 EDGE = 1.5  # periods of the cut-off dropped at each end when no time is given
@@ -54,14 +50,19 @@ def resolved(plan: Filter, recording: Recording) -> Filter:
     return replace(plan, cutoff_hz=cutoff, rate_hz=out, parallel_hz=parallel, trim_s=trim)
 
 
+SIGNALS = ("t", "q", "qd", "qdd", "tau")
+
+
 @dataclass(frozen=True)
 class Motion:
-    """Filtered samples a regressor is built on; (N,) and (N, n).
+    """A block of samples with velocities and accelerations, on which a regressor is built; (N,) and (N, n).
 
-    keep: samples that stay after the parallel filter, as start, stop and step; `decimated` applies it.
-    filter: resolved.  rate_hz: of these samples.  channels: what else was logged, filtered like positions.
+    rate_hz: of these samples.  filter: that they passed, resolved; None where the motion was given as it is.
+    keep: samples that stay after the parallel filter, as start, stop and step, all of them by default; `decimated`
+    applies it.  channels: what else was logged, filtered like positions.
     direction: sign of the velocities at the rate of the log, through the low-pass of the efforts (on = "signals"), by
     which columns of dry friction are filtered as the efforts are; None where it was not asked for.
+    instants: where the efforts of a block that is judged are compared [s], None in one that is fitted.
     """
 
     t: Array
@@ -69,27 +70,39 @@ class Motion:
     qd: Array
     qdd: Array
     tau: Array
-    rate_hz: float
-    filter: Filter
-    keep: tuple[int, int, int]
+    rate_hz: float = 0.0
+    filter: Filter | None = None
+    keep: tuple[int, int, int] = (0, 0, 0)
     source: str = ""
     channels: Mapping[str, Array] = field(default_factory=dict)
     direction: Array | None = None
+    instants: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("t", "q", "qd", "qdd", "tau", "direction"):
+        for name in (*SIGNALS, "direction", "instants"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "channels", {name: frozen_array(v) for name, v in self.channels.items()})
+        if not self.keep[2]:
+            object.__setattr__(self, "keep", (0, len(self.t), 1))
+
+    @classmethod
+    def of(cls, given: Any) -> Motion:
+        """Whatever has the arrays t, q, qd, qdd and tau as a motion."""
+        if isinstance(given, cls):
+            return given
+        t, q, qd, qdd, tau = (getattr(given, name) for name in SIGNALS)
+        return cls(t, q, qd, qdd, tau, channels=getattr(given, "channels", {}))
 
     def __len__(self) -> int:
         return len(self.t)
 
     def __repr__(self) -> str:
         name = f" '{clipped(Path(self.source).name, 50)}'" if self.source else ""
+        filtered = "" if self.filter is None else f", cut-off {self.filter.cutoff_hz or 0:.4g} Hz"
         return (
             f"<Motion{name}: {plural(len(self), 'sample')} of {plural(self.q.shape[1], 'joint')} at {self.rate_hz:.4g} "
-            f"Hz, cut-off {self.filter.cutoff_hz or 0:.4g} Hz; {self.kept} kept>"
+            f"Hz{filtered}; {self.kept} kept>"
         )
 
     @property
@@ -97,45 +110,138 @@ class Motion:
         """Number of samples left after `decimated`."""
         return len(range(*self.keep))
 
+    def select(self, rows: slice) -> Motion:
+        """Some of the samples, all of which are kept."""
+        arrays = {name: getattr(self, name)[rows] for name in SIGNALS}
+        channels = {name: values[rows] for name, values in self.channels.items()}
+        return replace(self, **arrays, channels=channels, keep=(0, 0, 0))  # type: ignore[arg-type]
+
+    def followed_by(self, other: Motion) -> Motion:
+        """The block and the next one, all samples of which are kept."""
+        arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in SIGNALS}
+        channels = {name: np.concatenate([v, other.channels[name]]) for name, v in self.channels.items()}
+        return replace(self, **arrays, channels=channels, keep=(0, 0, 0))  # type: ignore[arg-type]
+
 
 def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool = False) -> Motion:
     """The recording filtered and differentiated; `edges` keeps the ends, which the filter distorts."""
     expect_recording(recording)
-    plan = resolved(filter or Filter(), recording)
-    check_finite(recording)
-    rate = even_rate(recording)
-    return _cut(recording, plan, rate, signals(recording, plan, rate), edges)
+    plan, rate = resolved(filter or Filter(), recording), even_rate(recording)
+    refuse_short(recording, plan, rate, edges=edges)
+    (motion,) = prepared_blocks([recording], plan, edges=edges, rate_hz=rate)
+    return motion
 
 
-def prepared_with_edges(recording: Recording, filter: Filter | None = None) -> tuple[Motion, Motion]:
-    """`prepared` without and with its edges, on the same filtered samples."""
-    expect_recording(recording)
-    plan = resolved(filter or Filter(), recording)
-    check_finite(recording)
+def prepared_with_edges(recording: Recording, plan: Filter) -> tuple[Motion, Motion]:
+    """`prepared` without and with its edges, on the same filtered samples; plan: resolved."""
     rate = even_rate(recording)
+    refuse_short(recording, plan, rate)
+    passes = [_FilterPass.started(plan, rate, edges=edges) for edges in (False, True)]
+    check_finite(recording)
     filtered = signals(recording, plan, rate)
-    whole = _cut(recording, plan, rate, filtered, True)
-    return _cut(recording, plan, rate, filtered, False), whole
+    motion, whole = (one.block(recording, filtered, one.end(len(recording), True)) for one in passes)
+    return motion, whole
 
 
-def _cut(recording: Recording, plan: Filter, rate: float, filtered: Sequence[Array], edges: bool) -> Motion:
-    """The samples that count, of all that were filtered."""
-    q, qd, qdd, tau = filtered
-    trim = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate)
-    rows = slice(trim, len(recording) - trim)
-    factor = thinning(plan, rate)
-    length = rows.stop - rows.start
-    half = 0 if edges else half_length(plan, rate)
-    if length - 2 * half < 2 * factor:
+def refuse_short(recording: Recording, plan: Filter, rate: float, *, edges: bool = False) -> None:
+    """Refuse a recording of which the filter leaves next to nothing."""
+    dropped = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate) + half_length(plan, rate)
+    if len(recording) - 2 * dropped < 2 * thinning(plan, rate):
         raise FilterError(
             f"{recording.source or 'the recording'} is too short: of {recording.duration:.3g} s the filter at "
-            f"{plan.cutoff_hz:g} Hz drops {(trim + half) / rate:.3g} s at each end"
+            f"{plan.cutoff_hz:g} Hz drops {dropped / rate:.3g} s at each end"
         )
-    motion = Motion(
-        recording.t[rows], q[rows], qd[rows], qdd[rows], tau[rows], rate, plan, (half, length - half, factor),
-        recording.source, channel_signals(recording, plan, rate, rows),
-    )  # fmt: skip
-    return thinned(motion) if plan.on == "signals" else motion
+
+
+def prepared_blocks(
+    blocks: Iterable[Recording],
+    filter: Filter | None = None,
+    *,
+    edges: bool = False,
+    rate_hz: float | None = None,
+    standing: float | None = None,
+) -> Iterator[Motion]:
+    """Motions of consecutive parts of one log; their kept samples are those of the whole log, once each.
+
+    What the filter leaves open is chosen from the first block; where the rate of the whole log is given, the filter is
+    resolved already.  `edges` keeps the ends, and no samples around those that are kept.  standing [rad/s or m/s]:
+    makes `Motion.direction`, 0 while a joint is slower.  A log that is one block gives one motion; the motions of
+    several agree with that of the whole to about 1e-9 of the signals.
+    """
+    stream: _FilterPass | None = None
+    for block, is_last in with_last(blocks):
+        if stream is None:
+            plan = filter or Filter()
+            plan, rate = (resolved(plan, block), even_rate(block)) if rate_hz is None else (plan, rate_hz)
+            stream = _FilterPass.started(plan, rate, edges=edges, standing=standing)
+        motion = stream.motion(block, is_last)
+        if motion is not None:
+            yield motion
+    if stream is None:
+        raise FilterError("there are no samples to filter")
+
+
+@dataclass
+class _FilterPass:
+    """Where a pass over a log stands; indices count the samples of the log from 0.
+
+    halo: samples after which the filter has forgotten an edge.  half: needed around kept ones.  trim: lost at the ends.
+    """
+
+    plan: Filter
+    rate: float
+    halo: int
+    half: int
+    trim: int
+    next: int
+    standing: float | None
+    tail: Recording | None = None
+    offset: int = 0
+
+    @classmethod
+    def started(cls, plan: Filter, rate: float, *, edges: bool, standing: float | None = None) -> _FilterPass:
+        assert plan.cutoff_hz is not None
+        halo = math.ceil(SETTLED * rate / plan.cutoff_hz) + plan.window
+        half = 0 if edges else half_length(plan, rate)
+        trim = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate)
+        return cls(plan, rate, halo, half, trim, trim + half, standing)
+
+    def motion(self, block: Recording, is_last: bool) -> Motion | None:
+        """The kept samples that are ready with this block, None where there are none."""
+        buffer = block if self.tail is None else joined([self.tail, block])
+        end, found = self.end(self.offset + len(buffer), is_last), None
+        if end > self.next:
+            check_finite(buffer)
+            even_rate(buffer)
+            found = self.block(buffer, signals(buffer, self.plan, self.rate), end)
+            self.next = end
+        first = max(self.next - self.half - self.halo, self.offset)
+        self.tail, self.offset = buffer.select(slice(first - self.offset, None)), first
+        return found
+
+    def end(self, count: int, is_last: bool) -> int:
+        """The sample before which all kept ones are ready, of so many that are there."""
+        if is_last:
+            return count - self.trim - self.half
+        ready, step = count - self.halo - self.half - self.next, thinning(self.plan, self.rate)
+        return self.next + ready // step * step
+
+    def block(self, buffer: Recording, filtered: Sequence[Array], end: int) -> Motion:
+        """The kept samples from `next` to before `end`, with what the parallel filter needs around them."""
+        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
+        rate, step = self.rate, thinning(self.plan, self.rate)
+        keep = (self.half, self.half + end - self.next, step)
+        if self.plan.on == "signals":
+            rows, rate, keep = slice(rows.start, rows.stop, step), rate / step, (0, 0, 0)
+        q, qd, qdd, tau = (a[rows] for a in filtered)
+        channels = channel_signals(buffer, self.plan, self.rate, rows)
+        direction = None if self.standing is None else self._direction(filtered[1])[rows]
+        return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels, direction)
+
+    def _direction(self, qd: Array) -> Array:
+        """Signs of the velocities (N, n), filtered as the efforts are."""
+        assert self.plan.cutoff_hz is not None and self.standing is not None
+        return low_pass(np.sign(qd) * (np.abs(qd) >= self.standing), self.plan.cutoff_hz, self.rate, self.plan.order)
 
 
 def decimated(motion: Motion, *arrays: Array) -> tuple[Array, ...]:
@@ -169,17 +275,6 @@ def _butterworth(order: int, cutoff_hz: float, rate_hz: float) -> tuple[Array, A
     """Sections of a low-pass and their state at rest; designing one takes as long as filtering some seconds."""
     sos = np.asarray(signal.butter(order, cutoff_hz, fs=rate_hz, output="sos"))
     return sos, np.ascontiguousarray(signal.sosfilt_zi(sos))
-
-
-def thinned(motion: Motion) -> Motion:
-    """Only the samples that are kept."""
-    start, stop, step = motion.keep
-    rows = slice(start, stop, step)
-    arrays = {name: getattr(motion, name)[rows] for name in ("t", "q", "qd", "qdd", "tau")}
-    channels = {name: values[rows] for name, values in motion.channels.items()}
-    count = len(range(start, stop, step))
-    rate = motion.rate_hz / step
-    return replace(motion, **arrays, channels=channels, rate_hz=rate, keep=(0, count, 1))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------- derivatives
@@ -284,6 +379,7 @@ def _parallel(motion: Motion, x: Array) -> Array:
         raise FilterError(f"the array has {len(x)} rows where the motion has {len(motion)} samples")
     if step == 1:
         return np.asarray(x[start:stop])
+    assert motion.filter is not None  # a motion without a filter keeps every sample
     half = half_length(motion.filter, motion.rate_hz)
     taps = signal.firwin(2 * half + 1, motion.filter.parallel_hz, fs=motion.rate_hz, window=("kaiser", STOPBAND))
     before, after = half - start, half - (len(x) - stop)

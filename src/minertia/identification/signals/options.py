@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from minertia.errors import FilterError
-from minertia.schema import Declared, check, option
+from minertia.io.errors import FilterError
+from minertia.io.schema import Declared, check, option
 
 HERTZ = 1e-3, 1e7  # frequencies that a filter of a log can have
 TIMES = 0.0, math.inf

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from minertia.io.tables import CheckedTable
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.inertia import Ten, from_six
 from minertia.robot.joint import Elastic, Limits
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.tables import CheckedTable
 
 BODY_KEYS = ("mass", "com", "inertia", "about")
 DRIVE_KEYS = ("ratio", "rotor_inertia", "viscous", "coulomb", "offset")

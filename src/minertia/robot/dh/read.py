@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
+from minertia.io.tables import CheckedTable, parse_table, shown
 from minertia.robot.assembly import assemble
 from minertia.robot.description import MAX_JOINTS, BodySpec, Description, FollowsSpec, JointSpec
 from minertia.robot.dh.body import (
@@ -26,15 +27,13 @@ from minertia.robot.dh.body import (
     read_ratio,
 )
 from minertia.robot.dh.loops import LoopTables
-from minertia.robot.dh.placement import CONVENTIONS, Letters
-from minertia.robot.dh.rows import Placements
+from minertia.robot.dh.placement import CONVENTIONS, Letters, Placements
 from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits
 from minertia.robot.parameters import is_parameter_name
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
-from minertia.tables import CheckedTable, parse_table, shown
 
 FORMAT = 4  # 1 had IA FV FC OFF alone, each a number; 2 no loops, and one leader of a follower; 3 rigid joints alone
 UNKNOWN = "unknown"  # value of a symbol that has none

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from minertia.algebra.polynomial import Number, Poly
-from minertia.errors import DescriptionError
+from minertia.io.errors import DescriptionError
 from minertia.robot.expression import ExpressionError, parse_expression
 from minertia.robot.parameters import LINK_SYMBOLS
 

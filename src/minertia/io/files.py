@@ -1,0 +1,324 @@
+"""Writing files: they appear whole or not at all, and never in the place of what is not ours.
+
+A file that minertia did not write, or that was edited since, is replaced only where the caller says `force`; a file
+that is read for the result is never replaced.  `seals` has how a file of ours is known, `drafts` how it appears whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from minertia.io.drafts import draft_folder, draft_of, put_in_place, sweep, write_whole
+from minertia.io.errors import MinertiaError
+from minertia.io.seals import digest, has_seal, is_ours, mark, resealed, sealed, vouched, voucher
+
+AnyPath = str | Path
+
+
+class FileError(MinertiaError):
+    """A file or folder that cannot be written."""
+
+    def __init__(self, path: object, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(f"{path}: {why}")
+
+
+def is_file(path: AnyPath) -> bool:
+    """Whether there is such a file; False for a name that no file can have and for a folder that is not ours to see."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def why_no_file(path: AnyPath) -> str:
+    """Why there is no file of this name, as the rest of a sentence."""
+    return "this is a folder; give the name of a file" if os.path.isdir(path) else "there is no such file"
+
+
+# ---------------------------------------------------------------------- what is read
+
+
+class _Inputs:
+    """Files that are read, known again by any name: links, other spellings of the path, hard links.
+
+    written: what the command itself has written by now; None where it may write the same file twice.
+    """
+
+    def __init__(self, paths: Iterable[AnyPath] = (), written: set[str] | None = None) -> None:
+        self.names: set[str] = set()
+        self.numbers: set[tuple[int, int]] = set()
+        self.written = written
+        for path in paths:
+            self.add(path)
+
+    def add(self, path: AnyPath) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            found = os.stat(path)
+            self.names.add(os.path.realpath(path))
+            self.numbers.add((found.st_dev, found.st_ino))
+
+    def __contains__(self, path: Path) -> bool:
+        found = os.stat(path)
+        return os.path.realpath(path) in self.names or (found.st_dev, found.st_ino) in self.numbers
+
+
+_commands: list[_Inputs] = []  # of the command that runs; a list, as commands are also called in one process
+
+
+@contextmanager
+def inputs_protected(*, once: bool = False) -> Iterator[set[str]]:
+    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced; once: nor one written.
+
+    Yields their names.
+    """
+    _commands.append(_Inputs(written=set() if once else None))
+    try:
+        yield _commands[-1].names
+    finally:
+        _commands.pop()
+
+
+def reading(*paths: AnyPath) -> None:
+    """Readers say which files they open, commands which they were given; it counts within `inputs_protected` only."""
+    for path in paths if _commands else ():
+        _commands[-1].add(path)
+
+
+def files_read() -> list[str]:
+    """Files that the running command has read by now; none outside of `inputs_protected`."""
+    return sorted(_commands[-1].names) if _commands else []
+
+
+def files_below(folder: AnyPath, most: int = 20_000) -> list[str]:
+    """Files in a folder that is one input and in the folders below, links aside; the first so many."""
+    found = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    return list(itertools.islice(found, most))
+
+
+def _wrote(*targets: Path) -> None:
+    """Two results of one command of the same name would leave the second alone."""
+    known = _commands[-1].written if _commands else None
+    if known is not None:
+        known.update(os.path.realpath(target) for target in targets)
+
+
+# ---------------------------------------------------------------------- one file
+
+
+def write_file(
+    path: AnyPath, content: str | bytes, *, force: bool = False, inputs: Iterable[AnyPath] = (), seal: bool = True
+) -> None:
+    """Write a file of ours; what was there stays until the new one is complete.
+
+    What minertia did not write, or what was edited since, is refused unless `force`; one of the `inputs` always.  seal:
+    False for a file that must not hold a byte of ours, as the user's own robot file with other numbers.  A file that
+    is replaced keeps its permissions, a link keeps pointing to it, and pipes and devices are written into.
+    """
+    data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
+    data = sealed(Path(path).name, data) if seal else resealed(data)
+    with _as_sentence(path, "the file cannot be written"):
+        target = Path(os.path.realpath(path))
+        check_file(path, force=force, inputs=inputs, same=data)
+        if _is_special(path):
+            with open(path, "wb") as file:
+                file.write(data)
+        elif not _holds(target, data):  # a file that is the same already stays whose it is
+            write_whole(target, data)
+            if not has_seal(data):
+                mark(target)
+        _wrote(target)
+
+
+def check_file(
+    path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = (), same: bytes | None = None
+) -> None:
+    """Refuse a place where `write_file` could not write; same: a content that may stand there already."""
+    with _as_sentence(path, "the file cannot be written"):
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise FileError(path, why_no_file(target))
+        if not target.parent.is_dir() and not _is_special(path):
+            folder = target.parent if os.path.islink(path) else Path(path).parent
+            raise FileError(path, f"the file cannot be written: the folder '{folder}' does not exist; create it first")
+        if target.is_file():
+            _refuse_input(path, target, inputs)
+            if not (force or (same is not None and _holds(target, same)) or is_ours(target)):
+                raise _taken(path)
+
+
+def write_text_atomic(path: AnyPath, text: str) -> None:
+    """Write a file that belongs to the project itself, whole or not at all, over whatever is there."""
+    with _as_sentence(path, "the file cannot be written"):
+        write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
+
+
+def edit_file(path: AnyPath, text: str) -> None:
+    """Change a file of the user's own at their request: whole or not at all, and without a mark of ours."""
+    with _as_sentence(path, "the file cannot be written"):
+        write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
+
+
+@contextmanager
+def new_file(path: AnyPath) -> Iterator[BinaryIO]:
+    """A file to write into that appears whole at the end, and not at all if anything fails; none must be there."""
+    with _as_sentence(path, "the file cannot be written"):
+        if os.path.lexists(path):
+            raise _taken(path)
+        with draft_of(Path(path)) as file:
+            yield file
+
+
+# ---------------------------------------------------------------------- a folder
+
+
+def make_folder(path: AnyPath) -> Path:
+    """The folder, made with its parents where it is missing."""
+    folder = Path(path)
+    with _as_sentence(path, "the folder cannot be made"):
+        if folder.is_file():
+            raise FileError(path, "this is a file; give the name of a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> Iterator[Path]:
+    """A draft folder whose files appear in `path` together when all of them are written, and else not at all.
+
+    Other files in the folder stay; those of the same names are replaced as `write_file` would.
+    """
+    given = tuple(inputs)
+    with ExitStack() as stack:
+        with _as_sentence(path, "the folder cannot be made"):
+            folder = Path(os.path.realpath(path))
+            missing = _missing(path, folder)
+            sweep(folder.parent)
+            draft = stack.enter_context(draft_folder(folder if missing is None else missing.parent))
+            place = draft if missing is None else draft / folder.relative_to(missing)
+            place.mkdir(parents=True, exist_ok=True)
+        with _named_after(place, Path(path)):
+            yield place
+        with _as_sentence(path, "the folder cannot be written"):
+            files = sorted(file for file in place.rglob("*") if file.is_file())
+            names = [file.relative_to(place).as_posix() for file in files]
+            _check_names(Path(path), names, force, given, place)
+            names = [name for name in names if not _holds(folder / name, (place / name).read_bytes())]
+            _vouch(place, names, folder)
+            if missing is None:
+                put_in_place(place, names, folder)
+            else:
+                os.rename(draft, missing)
+            _wrote(*(folder / file.relative_to(place) for file in files))
+
+
+def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> None:
+    """Refuse, before any work is done, a folder into which `folder_at_once` could not put files of these names."""
+    with _as_sentence(path, "the folder cannot be made"):
+        folder = Path(os.path.realpath(path))
+        missing = _missing(path, folder)
+        place = folder if missing is None else missing.parent
+        if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise FileError(path, f"no file can be made in '{place}'; choose another folder")
+        _check_names(Path(path), names, force, tuple(inputs))
+
+
+def _missing(path: AnyPath, folder: Path) -> Path | None:
+    """The topmost folder that has to be made; None where all are there."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(path, "this is a file; give the name of a folder")
+    missing = [part for part in (folder, *folder.parents) if not part.exists()]
+    for part in folder.parents:
+        if part.exists() and not part.is_dir():
+            raise FileError(path, f"the folder cannot be made: '{part}' is a file")
+    return missing[-1] if missing else None
+
+
+def _check_names(
+    folder: Path, names: Iterable[str], force: bool, inputs: tuple[AnyPath, ...], new: Path | None = None
+) -> None:
+    """Refuse if a file must not be put in its place; new: where those are that are to be put there."""
+    for name in names:
+        place = folder / name
+        target = Path(os.path.realpath(place))
+        if target.exists() and not target.is_file():
+            raise FileError(place, "a folder, or what is no plain file, stands where a file is to be written")
+        if target.exists() and not (new is not None and _holds(target, (new / name).read_bytes())):
+            _refuse_input(place, target, inputs)
+            if not (force or is_ours(target) or _is_vouched(folder, name)):
+                raise _taken(place)
+
+
+def _is_vouched(folder: Path, name: str) -> bool:
+    known = vouched(folder).get(name)
+    return known is not None and digest(folder / name) in known
+
+
+def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
+    """Let one of the files say which others belong to it that hold no seal, those of an earlier result included."""
+    by = voucher(names)
+    if by is None:
+        return
+    others = {name: digest(place / name) for name in names if not has_seal((place / name).read_bytes())}
+    for name in vouched(folder):
+        if name not in names and is_file(folder / name) and _is_vouched(folder, name):
+            others[name] = digest(folder / name)
+    if others:
+        write_whole(place / by, sealed(by, (place / by).read_bytes(), others))
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def _refuse_input(path: AnyPath, target: Path, inputs: Iterable[AnyPath]) -> None:
+    if any(str(target) in (command.written or ()) for command in _commands):
+        raise FileError(path, "this command has written another result of this name just now; give each its own name")
+    if target in _Inputs(inputs) or any(target in command for command in _commands):
+        raise FileError(
+            path,
+            "this file is read here, and what is read is never replaced, not even with --force; choose another name "
+            "and move the new file over this one afterwards if that is what you want",
+        )
+
+
+def _taken(path: AnyPath) -> FileError:
+    return FileError(
+        path,
+        "there is such a file already that minertia did not write, or that was changed since; choose another name, "
+        "or add --force (in Python force=True) to replace it",
+    )
+
+
+def _is_special(path: AnyPath) -> bool:
+    """Whether this is a pipe or a device, which can be written into but not replaced."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+@contextmanager
+def _as_sentence(path: AnyPath, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as err:  # ValueError: a name that no file can have
+        raise FileError(path, f"{what} ({getattr(err, 'strerror', None) or err})") from None
+
+
+@contextmanager
+def _named_after(draft: Path, folder: Path) -> Iterator[None]:
+    """Errors about files of a draft as errors about the files they were to become."""
+    try:
+        yield
+    except FileError as err:
+        file = Path(str(err.path))
+        if not file.is_relative_to(draft):
+            raise
+        raise FileError(folder / file.relative_to(draft), err.why) from None

@@ -1,0 +1,68 @@
+"""Memory and threads of the process.
+
+Logs may take 2 GB of memory, or what MINERTIA_MEMORY says. A few bytes of a compressed file can stand for gigabytes,
+so readers count what they unpack while they do it, and stop with a sentence that names the size and the variable.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from minertia.io.errors import InputError
+
+VARIABLE, USUAL = "MINERTIA_MEMORY", 2_000_000_000  # bytes
+KEPT = 30 * 2**20  # bytes of blocks that are not handed back, just below the most that glibc can be told
+COPIES = 4  # of what is read that are in memory at once, when a file is unpacked, put together and filtered
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B?\s*", re.IGNORECASE)
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def allowed() -> int:
+    """Bytes of memory that may be used."""
+    said = os.environ.get(VARIABLE, "")
+    if not said.strip():
+        return USUAL
+    match = _AMOUNT.fullmatch(said)
+    if match is None or float(match[1]) * _UNITS[match[2].lower()] < 1e6:
+        raise InputError(f"{VARIABLE} is '{said[:40]}'; it must be an amount of memory of at least 1 MB, such as 8GB")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def room() -> int:
+    """Bytes that one log may hold at once."""
+    return allowed() // COPIES
+
+
+def too_large(what: str, size: float) -> str:
+    """A sentence about something of so many bytes, or more."""
+    return (
+        f"{what} {size / 1e6:.0f} MB, more than fit where {allowed() / 1e9:g} GB of memory are allowed; "
+        f"set {VARIABLE}=8GB (or what there is) to allow more"
+    )
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what one block frees for the next: handing it back and asking again takes a tenth of the
+    time of whoever works through many arrays of some megabytes.
+
+    glibc keeps blocks that are smaller than the largest one it has mapped and freed so far; the pages of this one are
+    never touched.
+    """
+    bytes(KEPT)
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """A context with one BLAS thread: on small matrices, more threads only wait for one another."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController  # importing it takes longer than what needs no threads
+
+    return ThreadpoolController()  # looking for the libraries takes 10 ms, so once

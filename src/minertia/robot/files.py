@@ -1,0 +1,160 @@
+"""Robots from description files, or by bundled name, and back: the tables of readers and writers by suffix."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from minertia.io.errors import DescriptionError, UnknownName, expect_path, expected
+from minertia.io.files import is_file, reading, why_no_file
+from minertia.robot.reading import ReadOptions, is_model_text, read_text, referenced
+from minertia.robot.robot import Note, Robot
+from minertia.robot.snap import ANGLE_TOLERANCE
+
+BASES = ("fixed", "floating")
+LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
+
+
+# suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
+READERS = {
+    ".toml": "minertia.robot.dh.read:parse_toml",
+    ".par": "minertia.robot.symoro.read:parse_par",
+    ".urdf": "minertia.robot.urdf.read:parse_urdf",
+    ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
+}
+MODEL_READER = "minertia.robot.identified:parse_identified"
+
+
+def bundled_robots() -> tuple[str, ...]:
+    """Names of the robots that come with the package."""
+    folder = files("minertia.robot") / "library"
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def read_robot(
+    name_or_path: str | Path,
+    *,
+    base: str | None = None,
+    gravity: Sequence[float] | None = None,
+    snap: float = ANGLE_TOLERANCE,
+    letters: bool = True,
+) -> Robot:
+    """A robot from a TOML, URDF, MJCF or SYMORO file, an identified model with its values, or a bundled one by name.
+
+    base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
+    snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
+    letters: whether lengths stay letters (their values are in `Robot.symbols`).
+    """
+    if base not in (None, *BASES):
+        raise UnknownName("kind of base", base, BASES)
+    expect_path(name_or_path, "a robot")
+    text, source, suffix = _load(name_or_path)
+    reader = _reader(suffix, text, source)
+    robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix)))
+    return robot if gravity is None else robot.with_gravity(gravity)
+
+
+def parse_robot(text: str, source: str) -> Robot:
+    """A robot from the text of a TOML file, lengths as numbers; source: where the text stands, for messages."""
+    robot: Robot = _reader(".toml", text, source)(text, source, ReadOptions(None, ANGLE_TOLERANCE, False, None))
+    return robot
+
+
+def _load(name_or_path: str | Path) -> tuple[str, str, str]:
+    path = Path(name_or_path)
+    if is_file(path):
+        text = read_text(path)
+        reading(*referenced(path, text))
+        return text, str(name_or_path), path.suffix.lower()
+    name = str(name_or_path)
+    if name in bundled_robots():
+        text = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8")
+        return text, f"{name}.toml", ".toml"
+    if path.suffix or path.parent != Path() or os.path.isdir(path):
+        raise DescriptionError(why_no_file(path), file=name_or_path)
+    raise UnknownName("robot file or bundled robot", name, bundled_robots())
+
+
+def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
+    """Text and name of the file of loops beside a description."""
+    other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
+    return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
+
+
+def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def]
+    if suffix in (".xml", ""):
+        suffix = ".mjcf" if "<mujoco" in text[:100_000] else ".urdf"
+    if suffix not in READERS:
+        raise DescriptionError(
+            f"files ending in '{suffix}' are not robot descriptions; known: {', '.join(READERS)}, .xml", file=source
+        )
+    reader = MODEL_READER if suffix == ".toml" and is_model_text(text) else READERS[suffix]
+    module, function = reader.split(":")
+    return getattr(importlib.import_module(module), function)
+
+
+# ------------------------------------------------------------------------------------------ robots as users give them
+
+
+@runtime_checkable
+class HasRobot(Protocol):
+    """What has a robot with all that was identified of it: a model."""
+
+    def to_robot(self) -> Robot:
+        """The robot."""
+
+
+RobotLike: TypeAlias = "Robot | str | Path | HasRobot"
+
+
+def as_robot(given: RobotLike) -> Robot:
+    """The robot that was given, read where its path or bundled name was; of a model, with what was identified."""
+    if isinstance(given, str | Path):
+        return read_robot(given)
+    robot: Any = given.to_robot() if not isinstance(given, Robot) and isinstance(given, HasRobot) else given
+    expected(robot, Robot, "the robot", "read_robot")
+    assert isinstance(robot, Robot)
+    return robot
+
+
+# ------------------------------------------------------------------------------------------------------------ writing
+
+
+# suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
+WRITERS = {
+    ".toml": "minertia.robot.dh.write:write_toml",
+    ".urdf": "minertia.robot.urdf.write:write_urdf",
+    ".mjcf": "minertia.robot.mjcf.write:write_mjcf",
+    ".xml": "minertia.robot.mjcf.write:write_mjcf",
+}
+WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
+
+
+def write_robot(
+    robot: RobotLike, path: str | Path, template: str | Path | None = None, *, force: bool = False
+) -> tuple[Note, ...]:
+    """Write a robot as TOML, URDF or MJCF; the notes say what the format cannot hold.
+
+    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
+    never written over.  force: replace a file that minertia did not write, or that was edited since.
+    """
+    robot = as_robot(robot)
+    expect_path(path, "a robot to write")
+    suffix = Path(path).suffix.lower()
+    if suffix not in WRITERS:
+        known = ", ".join(WRITERS)
+        raise DescriptionError(f"robots are not written to files ending in '{suffix}'; known: {known}", file=path)
+    if template is not None and suffix not in WITH_TEMPLATE:
+        raise DescriptionError(f"a '{suffix}' file is written whole and takes no template", file=path)
+    options: dict[str, Any] = {"force": force} | ({} if template is None else {"template": template})
+    notes = _writer(suffix)(robot, path, **options)
+    return tuple(notes or ())
+
+
+def _writer(suffix: str) -> Any:
+    module, function = WRITERS[suffix].split(":")
+    return getattr(importlib.import_module(module), function)

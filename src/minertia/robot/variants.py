@@ -1,0 +1,158 @@
+"""Variants of a robot: some joints locked, whose bodies join the link before them, or friction made smooth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from minertia.algebra.vec3 import HERE, Pose, compose
+from minertia.io.errors import DescriptionError, InputError, UnknownName
+from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.inertia import Ten, add_ten, transport_ten
+from minertia.robot.joint import Cut, Follows, Joint
+from minertia.robot.robot import Frame, Robot
+
+
+def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
+    """The robot with the named joints fixed at these positions [rad or m], and all joints that follow them.
+
+    Lengths become numbers.  A robot with coupled drives is refused.
+    """
+    if not positions:
+        return robot
+    names = [joint.name for joint in robot.joints]
+    for name in positions:
+        if name not in names:
+            raise UnknownName("joint", name, names)
+    if robot.coupling is not None:
+        raise DescriptionError("joints of a robot with coupled drives cannot be locked", file=robot.source)
+    robot.require_tree("locking joints")
+    return _Lock(robot.numeric, positions).robot()
+
+
+def held(robot: Robot, words: Iterable[str]) -> Robot:
+    """The robot with joints locked as "NAME" or "NAME=VALUE" [rad or m] says; without a value nearest to 0 in range."""
+    positions: dict[str, float] = {}
+    for word in words:
+        name, sign, text = (part.strip() for part in word.partition("="))
+        names = [joint.name for joint in robot.joints]
+        if name not in names:
+            raise UnknownName("joint", name, names)
+        if name in positions:
+            raise InputError(f"joint '{name}' is held twice; name it once")
+        limits = robot.joints[names.index(name)].limits
+        low = -math.inf if limits.lower is None else float(limits.lower)
+        high = math.inf if limits.upper is None else float(limits.upper)
+        value = _position(name, text) if sign else min(max(0.0, low), high)
+        if not low <= value <= high:
+            raise InputError(f"joint '{name}' cannot be held at {value:g}: its range is {low:g} to {high:g}")
+        positions[name] = value
+    return locked(robot, positions)
+
+
+def _position(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"joint '{name}' is held at a number [rad or m], not '{text}'")
+    return value
+
+
+class _Lock:
+    """One pass over the tree; `place`: for each joint, the joint that stays and carries it, and its pose there."""
+
+    def __init__(self, robot: Robot, positions: Mapping[str, float]) -> None:
+        self.old = robot
+        self.fixed = {j: positions[joint.name] for j, joint in enumerate(robot.joints) if joint.name in positions}
+        for j, joint in enumerate(robot.joints):
+            if joint.follows is None:
+                continue
+            free = [k for k in joint.follows.joints if k not in self.fixed]
+            if j in self.fixed and free:
+                raise DescriptionError(f"joint '{joint.name}' follows another one and cannot be locked alone")
+            if not free and j not in self.fixed:
+                self.fixed[j] = self._offset(joint.follows)
+        self.place: dict[int | None, tuple[int | None, Pose]] = {None: (None, HERE)}
+        self.kept = [j for j in range(robot.n_joints) if j not in self.fixed]
+        self.new = {j: k for k, j in enumerate(self.kept)}
+
+    def robot(self) -> Robot:
+        """The robot without the locked joints."""
+        old = self.old
+        if not self.kept:
+            raise DescriptionError("every joint is locked", file=old.source)
+        joints: list[Joint] = []
+        links: list[Ten | None] = [old.links[j] for j in self.kept]
+        base_link = old.base_link
+        for j, joint in enumerate(old.joints):
+            carrier, pose = self.place[joint.parent]
+            if j not in self.fixed:
+                joints.append(self._moved(joint, carrier, compose(pose, (joint.R, joint.p))))
+                self.place[j] = (self.new[j], HERE)
+                continue
+            here = compose(pose, joint.pose(self.fixed[j]))
+            self.place[j] = (carrier, here)
+            ten = old.links[j]
+            if ten is not None and carrier is None:
+                base_link = add_ten(base_link or (0.0,) * 10, transport_ten(ten, here))
+            elif ten is not None and carrier is not None:
+                links[carrier] = add_ten(links[carrier] or (0.0,) * 10, transport_ten(ten, here))
+        return replace(
+            old,
+            joints=tuple(joints),
+            links=tuple(links),
+            base_link=base_link,
+            effects=tuple(old.effects[j] for j in self.kept),
+            constants=tuple(old.constants[j] for j in self.kept),
+            frames={name: self._frame(frame) for name, frame in old.frames.items()},
+            cuts=tuple(self._cut(cut) for cut in old.cuts),
+            seed=None if old.seed is None else tuple(old.seed[j] for j in self.kept),
+        )
+
+    def _offset(self, follows: Follows) -> float:
+        """Position of a follower where the leaders that are not locked are at 0."""
+        return sum((ratio * self.fixed[k] for k, ratio in follows.shares if k in self.fixed), follows.offset)
+
+    def _moved(self, joint: Joint, carrier: int | None, pose: Pose) -> Joint:
+        follows = joint.follows
+        if follows is not None:
+            left = [(self.new[k], ratio) for k, ratio in follows.shares if k in self.new]
+            follows = Follows(tuple(k for k, _ in left), tuple(r for _, r in left), self._offset(follows))
+        return replace(joint, parent=carrier, R=pose[0], p=pose[1], follows=follows)
+
+    def _cut(self, cut: Cut) -> Cut:
+        """A cut whose loop goes on holding, between the joints that stay."""
+        (first, first_place), (second, second_place) = self.place[cut.first], self.place[cut.second]
+        poses = compose(first_place, cut.first_pose), compose(second_place, cut.second_pose)
+        return replace(cut, first=first, second=second, first_pose=poses[0], second_pose=poses[1])
+
+    def _frame(self, frame: Frame) -> Frame:
+        carrier, pose = self.place[frame.joint]
+        return Frame(carrier, compose(pose, frame.pose))
+
+
+# ---------------------------------------------------------------------------------------------------- smooth friction
+
+
+def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
+    """The robot with FC tanh(qd / width) for FC sign(qd), at its joints and motors; width in rad/s or m/s.
+
+    Where a joint already has both kinds they cannot be told apart afterwards, which is an InputError.
+    """
+    robot = as_robot(robot)
+    if not (math.isfinite(width) and width > 0):
+        raise InputError(f"the width of smooth friction is a velocity above 0 [rad/s or m/s], not {width:g}")
+    values, constants = dict[str, float](), dict[str, dict[str, float]]()
+    for name, value in robot.effect_values.items():
+        symbol, link = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+        if symbol not in ("FC", "FCM"):
+            continue
+        smooth = f"FCT{symbol[2:]}{link}"
+        if smooth in robot.effect_values:
+            raise InputError(f"joint {link} of '{robot.name}' has {name} and {smooth}; leave one of them out first")
+        values |= {name: 0.0, smooth: value}
+        constants[smooth] = {"width": width}
+    return robot.with_parameters(values, constants)
