@@ -25,8 +25,8 @@ from minertia.excitation.model import StateGraph
 from minertia.excitation.options import USUAL
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible
-from minertia.robot.closure_rows import cut_chains, loop_joints
-from minertia.robot.loop import Cut
+from minertia.robot.closure import cut_chains, loop_joints
+from minertia.robot.joint import Cut
 from minertia.robot.robot import Robot
 
 Flags = NDArray[np.bool_]
