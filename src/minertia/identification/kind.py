@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +39,6 @@ Array = NDArray[np.float64]
 EFFORTS_INSTEAD = "identify the robot of its model (result.model().robot) from logs of efforts"
 
 
-class ReadLog(Protocol):
-    """A log of a problem: its name, the recording (None where a motion was given), and what its audit found."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def recording(self) -> Recording | None: ...  # noqa: D102
-    @property
-    def findings(self) -> tuple[Finding, ...]: ...  # noqa: D102
-
-
 @dataclass(frozen=True)
 class Curves:
     """Measured and predicted outputs of a log (N, outputs) at times t [s], or over what else there is, with units.
@@ -74,7 +63,7 @@ class Curves:
 class PredictedLog(ABC):
     """A log that was predicted, nothing fitted: residuals now, curves when they are asked for."""
 
-    log: Any  # a `ReadLog`
+    log: Any  # a `PreparedLog`
     residuals: Residuals
 
     @property
@@ -169,7 +158,7 @@ class Problem(ABC):
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
     campaign: Campaign
-    logs: tuple[Any, ...]  # `ReadLog`s
+    logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
     ladder: Ladder | None
 

@@ -66,7 +66,7 @@ def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
     document = _without_none(document)
     for name, value in further_fields(campaign).items():  # where the reader looks for it
         one = option_of(Campaign, name)
-        if one.kind.record is not None:
+        if one.kind.own_table is not None:
             document[str(one.table)] = value
         else:
             (document.setdefault(one.table, {}) if one.table else document)[one.key] = value
