@@ -9,6 +9,7 @@ import numpy as np
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
+from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.errors import judged_measures, misses_of, output_names, reading_residuals
@@ -16,19 +17,15 @@ from minertia.identification.geometry.measures import SHOWN
 from minertia.identification.geometry.model import CalibratedModel, recorded_states
 from minertia.identification.geometry.readings import Measurements, read_measurements
 from minertia.identification.kind import Curves, LogReading, PredictedLog
-from minertia.identification.logs.recording import Recording
 from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.errors import InputError
 
 
 @dataclass(frozen=True)
-class MeasuredLog:
-    """Readings of one or more files; findings: what was left out of them."""
+class MeasuredLog(PreparedLog):
+    """Readings of one or more files, as a recording of no motion; findings: what was left out of them."""
 
-    name: str
     measurements: Measurements
-    findings: tuple[Finding, ...] = ()
-    recording: Recording | None = None
 
 
 def read_logs(campaign: Campaign, logs: Sequence[Log], chain: Chain) -> MeasuredLog:
@@ -42,7 +39,7 @@ def read_logs(campaign: Campaign, logs: Sequence[Log], chain: Chain) -> Measured
             raise InputError(f"{log.name}: a file of measurements has neither times nor loads; name the whole file")
     found = read_measurements([log.file for log in logs if log.file], chain, campaign.map, campaign.measures)
     findings = tuple(Finding("warning", "missing readings", note) for note in found.notes)
-    return MeasuredLog(", ".join(log.name for log in logs), found, findings)
+    return MeasuredLog(", ".join(log.name for log in logs), None, found, findings=findings)
 
 
 @dataclass(frozen=True)
