@@ -10,8 +10,7 @@ import pytest
 
 from minertia.base.derive import METHODS, base_parameters
 from minertia.base.grouping import matrix_of
-from minertia.base.numeric import random_states
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample, random_states
 from minertia.codegen.generate import count_programs, generate
 from minertia.dynamics.model import torque_regressor
 from minertia.excitation.excite import excite

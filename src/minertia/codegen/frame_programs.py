@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from minertia.algebra.matrix import summed
 from minertia.algebra.scalar import Scalar
-from minertia.codegen.draft import ACCELERATION, EFFORT, Built, Draft, flat, summed
+from minertia.codegen.draft import ACCELERATION, EFFORT, Built, Draft, flat
 from minertia.codegen.program import Port
 from minertia.dynamics.frame import AppliedWrench, applied, frame_pose, jacobian
 

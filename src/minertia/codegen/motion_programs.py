@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from minertia.algebra.matrix import summed
 from minertia.algebra.scalar import Scalar
-from minertia.codegen.draft import EFFORT, Built, Draft, combined, flat, summed
+from minertia.codegen.draft import EFFORT, Built, Draft, combined, flat
 from minertia.codegen.program import Port
 from minertia.dynamics.compound import Matrix
 from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.effects import effect_columns, effect_torques
-from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
 from minertia.dynamics.projection import projected_coriolis
 from minertia.dynamics.reference_motion import reference_entries, reference_torques
 from minertia.dynamics.regressor import Entries
+from minertia.dynamics.sensitivity import projected_forward_slopes, projected_inverse_slopes
 from minertia.robot.parameters import full_name
 
 REFERENCE = "reference velocities [rad/s, m/s]"

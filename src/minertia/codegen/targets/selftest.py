@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minertia.algebra.recursive import square_root_update
+from minertia.algebra.matrix import square_root_update
 from minertia.base.numeric import random_states
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
