@@ -18,7 +18,7 @@ from minertia.excitation.sweep import sweeps
 from minertia.identification.identify import identify
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
-from minertia.report.words import certificate_sentences
+from minertia.report.tables import certificate_sentences
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.files import read_robot
 from minertia.robot.reading import ReadOptions
