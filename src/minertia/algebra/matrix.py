@@ -1,7 +1,7 @@
 """Matrices of any scalar, as lists of rows, unrolled so that code has no branch.
 
 Products and sums; Gaussian elimination, whose pivots are chosen once, from numbers; one step of recursive least squares
-in square-root form.
+in square-root form, for the controller's C and for identification.
 """
 
 from __future__ import annotations
@@ -120,6 +120,8 @@ class Eliminated:
 
 
 # -------------------------------------------------------------------------------------------- recursive least squares
+# The covariance P = S S' is carried by its upper triangular root S (Carlson 1973), so it stays positive whatever the
+# rounding; with a forgetting factor f the information of the past is multiplied by f at each step.
 
 
 def square_root_update(

@@ -1,4 +1,9 @@
-"""Arithmetic in which the ints 0, 1 and -1 are structure and cost nothing; angles known by cosine and sine alone."""
+"""Arithmetic in which the ints 0, 1 and -1 are structure and cost nothing; angles known by cosine and sine alone.
+
+A *scalar* is an int, a float, an array of shape (N,), a complex number, an `Expr`, a `Poly` or a `Linear`.
+Ints come from geometry (an axis, a zero offset, cos 90 degrees) and are removed here; a float 0.0 is a
+measured value and is never taken for structure.
+"""
 
 from __future__ import annotations
 

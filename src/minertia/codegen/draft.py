@@ -10,7 +10,7 @@ from minertia.algebra.matrix import summed
 from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.base.composite_dynamics import composite_torques
 from minertia.codegen import formulation as nf
-from minertia.codegen.coefficients import Coefficients
+from minertia.codegen.formulation import Coefficients
 from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting

@@ -18,13 +18,12 @@ from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.targets import (
-    array_module,
+    arrays,
     c,
     cuda,
     cuda_selftest,
     fmu,
     layout,
-    matlab,
     ros2,
     selftest,
     watch,
@@ -337,7 +336,7 @@ def _cuda_files(unit: _Unit) -> Files:
 
 
 def _numpy_files(unit: _Unit, framework: str = "numpy") -> Files:
-    return {f"{unit.style.prefix}.py": array_module.render(unit.programs, unit.title, unit.hash, framework)}
+    return {f"{unit.style.prefix}.py": arrays.render(unit.programs, unit.title, unit.hash, framework)}
 
 
 def _jax_files(unit: _Unit) -> Files:
@@ -350,7 +349,7 @@ def _torch_files(unit: _Unit) -> Files:
 
 def _matlab_files(unit: _Unit) -> Files:
     return {
-        f"{unit.style.prefix}_{p.name}.m": matlab.render(p, unit.style.prefix, unit.title, unit.hash)
+        f"{unit.style.prefix}_{p.name}.m": arrays.render_matlab(p, unit.style.prefix, unit.title, unit.hash)
         for p in unit.programs
     }
 

@@ -12,8 +12,7 @@ from minertia.algebra.vec3 import ZERO
 from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat
 from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
-from minertia.codegen.frame_programs import FRAME_BUILDERS
-from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
+from minertia.codegen.motion_programs import FRAME_BUILDERS, MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.signal_programs import SIGNAL_BUILDERS

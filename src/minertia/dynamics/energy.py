@@ -93,6 +93,10 @@ def _potential(x, pose: Pose, gravity: Vec) -> Scalar:  # type: ignore[no-untype
 
 
 # ------------------------------------------------------------------------------------------------- momentum and power
+# A coordinate moves a link with angular velocity A and velocity L of its origin, for a unit rate; these change with
+# the inertial rates A' and L'. A link of momentum P and angular momentum H about its origin then has dT/dq = P . L' +
+# H . A' + v . (A x (w x ms)), as the rest cancels particle by particle. A floating base has six such motions, along
+# and about its own axes; its momenta are in its frame, which turns, and the same sum is what that adds to their rates.
 
 
 class _UnitMotion(NamedTuple):

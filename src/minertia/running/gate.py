@@ -1,4 +1,11 @@
-"""The gate: what will be commanded, between the samples of its file, held against every limit before a driver opens."""
+"""The gate: what will be commanded, between the samples of its file, held against every limit before a driver opens.
+
+A file of samples is run as quintics between them, so limits at the samples say nothing about what a robot is told.
+Here each of these polynomials is bounded from end to end, and floor, obstacles, links, loops and efforts are looked at
+so closely that nothing passes between two looks.  Commands are positions on these polynomials, in order and at most a
+period of the stage apart; so no difference of commands, at any rate and any part of the speed, is larger than the
+derivative that is bounded here.
+"""
 
 from __future__ import annotations
 

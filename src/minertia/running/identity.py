@@ -1,4 +1,9 @@
-"""Whether the robot at the other end is that of the robot's file: its own word, and `robot_description` of ROS."""
+"""Whether the robot at the other end is that of the robot's file: its own word, and `robot_description` of ROS.
+
+Compared is what commands act on: the axes of the joints at several postures, as lines in space.  Their angles,
+distances and moments about one another (reciprocal products) do not depend on frames, so a table of Denavit and
+Hartenberg can be held against a URDF, and where the base stands does not count; nor does the zero of the first joint.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
-from minertia.codegen.targets.elastic_references import ELASTIC
+from minertia.codegen.targets.references import ELASTIC
 from minertia.dynamics import model
 from minertia.dynamics.closing import closing_of
 from minertia.io.arrays import Array
