@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.excitation.options import MotionShape
 from minertia.excitation.sweep import sweeps
 from minertia.identification.comparison import compare_models
 from minertia.io.errors import InputError, MinertiaError, MissingExtra
@@ -72,7 +73,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
         "base": pages.base_page(mi.base_parameters(found.robot, rotors=True)),
         "motion": pages.motion_page(motion),
         "document": blocks().written(),
-        "played": sweeps_page(sweeps(found.robot, limits=limits, duration=4, harmonics=3)).written(),
+        "played": sweeps_page(sweeps(found.robot, MotionShape(duration=4, harmonics=3), limits=limits)).written(),
     }
 
 

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, Hold, complete_robot, declared, finite, option, read_given, with_held
+from minertia.cli.options import (
+    WORD_LISTS,
+    Gravity,
+    Hold,
+    complete_robot,
+    declared,
+    finite,
+    option,
+    read_given,
+    with_held,
+)
 from minertia.cli.terminal import say_notes
 from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.logs.options import ColumnMap
@@ -22,7 +32,7 @@ from minertia.io.schema import option_of, options
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.campaigns.prepare import PreparedLog
+    from minertia.identification.campaigns.prepared import PreparedLog
     from minertia.identification.model import IdentifiedModel
 
 # options that take all values up to the next option
@@ -59,7 +69,7 @@ def _estimator_words() -> list[str]:
     return list(ESTIMATORS)
 
 
-WORD_LISTS = {"effects": _effect_words, "estimator": _estimator_words}  # of options, by their name
+WORD_LISTS.update(effects=_effect_words, estimator=_estimator_words)
 
 
 def repeated(args: Sequence[str]) -> list[str]:

@@ -19,9 +19,10 @@ from minertia.excitation.capsules import length
 from minertia.excitation.check import Checker, Margins
 from minertia.excitation.effort import EffortModel
 from minertia.excitation.limits import MotionLimits
+from minertia.excitation.options import SECONDS
 from minertia.excitation.route import AT_REST, Route
 from minertia.excitation.sampled import SampledMotion
-from minertia.excitation.trajectory import SECONDS, Trajectory
+from minertia.excitation.trajectory import Trajectory
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible, MinertiaError, ShapeError
 from minertia.io.files import is_file

@@ -216,7 +216,7 @@ def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
 def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.excite import excite
     from minertia.excitation.fourier import Fourier
-    from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+    from minertia.excitation.limits_file import LimitsTable, limits_from_tables
     from minertia.excitation.options import MotionSearch, Optimality
     from minertia.report.folders import write_excitation
     from minertia.report.motions import motion_view
@@ -308,8 +308,9 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.files import read_robot
+    from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
-    from minertia.simulation.rehearsed import RehearsalOptions, RehearsalStep
+    from minertia.simulation.rehearsed import RehearsalStep
 
     s, done = work.settings, 0
 
