@@ -17,7 +17,7 @@ from minertia.codegen.kernels import cache as libraries
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function
 from minertia.codegen.programs import build as build_program
 from minertia.codegen.setting import Setting
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 HUMANOID = Path(__file__).parents[2] / "shared" / "robots" / "simple_humanoid.urdf"
 

@@ -36,7 +36,7 @@ from minertia.fleet.sources import find_logs
 from minertia.fleet.store import GROUP
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.options import Filter
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 ARM, RATE, CUTOFF, KEPT_HZ = "puma560_physical", 1000.0, 10.0, 50.0
 ROBOTS, DAYS = 1000, 30

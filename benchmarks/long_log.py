@@ -24,7 +24,7 @@ from benchmarks import peers
 from benchmarks.fits import N_PEER, motion, plain_fit
 from benchmarks.measure import Row, seconds
 from minertia.codegen.kernels.kernel import BatchKernel, torque_program
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 ARM, N, RATE = "puma560", 10_000_000, 1000.0
 CUTOFF, KEPT_HZ = 10.0, 50.0

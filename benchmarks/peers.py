@@ -23,9 +23,9 @@ from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.program import Program
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
-from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 
 HERE = Path(__file__).parent

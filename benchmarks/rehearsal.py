@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.rehearsal import rehearse
-from minertia.simulation.rehearsed import RehearsalOptions, summary
+from minertia.simulation.rehearsed import summary
 
 
 def main(seeds: int = 20) -> None:

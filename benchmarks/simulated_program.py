@@ -16,7 +16,7 @@ from minertia.dynamics.model import inverse_dynamics
 from minertia.fleet.evidence import EvidenceLayout
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.io.resources import one_thread
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 Array = NDArray[np.float64]
 ROBOT = "puma560_physical"

@@ -18,7 +18,7 @@ from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_type import RECORD_VERSION, RobotType
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.options import Filter
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.version import __version__
 
 NAME = "arm"

@@ -16,9 +16,9 @@ from minertia.codegen.program import Program
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import potential_energy
 from minertia.dynamics.newton_euler import rigid_torques
+from minertia.robot.files import read_robot
 from minertia.robot.joint import Joint
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.read import read_robot
 from minertia.robot.robot import EARTH, Robot
 from papers import gautier_khalil_relations as relations
 from papers.letters import Chain, row

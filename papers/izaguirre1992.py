@@ -18,7 +18,7 @@ from minertia.identification.identify import identify
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.solve import solution
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from papers.izaguirre_coefficients import add_coefficients, add_review, add_tasks, add_times, add_velocity
 from papers.izaguirre_control import add_background, add_open_loop

@@ -12,8 +12,8 @@ from minertia.identification.evidence.significance import contributions
 from minertia.identification.identify import solve
 from minertia.identification.signals.filtering import DERIVATIVES
 from minertia.identification.signals.options import Filter
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import impossible
-from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from minertia.simulation.tracking import Gains
 from papers import khosla_model, khosla_runs

@@ -13,7 +13,7 @@ from tests.codegen import robots
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.base.mlc import link_of
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from papers import lin_by_hand, lin_combinations, lin_counts, lin_formulation, lin_identification
 from papers.lin_counts import Pair, counted, searched

@@ -15,8 +15,8 @@ from minertia.base.derive import base_parameters
 from minertia.base.mlc import link_of
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.model import inverse_dynamics
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.inertia import symmetric
-from minertia.robot.read import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.io.files import write_text_atomic
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

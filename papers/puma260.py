@@ -19,7 +19,7 @@ from minertia.identification.evidence.significance import Significance, one_perc
 from minertia.identification.identify import Identification, identify
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import weighted_solution
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from minertia.simulation.compiled import compiled_model
 from minertia.simulation.control_model import ControlModel, control_model

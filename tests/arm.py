@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.logs import table, write_csv
 
 FRICTION = {"FV1": 0.6, "FC1": 0.4, "FV2": 0.3, "FC2": 0.2}

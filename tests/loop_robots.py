@@ -11,12 +11,10 @@ from scipy.linalg import qr
 
 from minertia.algebra.polynomial import letter, turn
 from minertia.algebra.vec3 import IDENTITY, Pose, compose, invert, shift, turn_x, turn_z
-from minertia.robot.closure import jacobian
-from minertia.robot.closure_rows import equation_count
+from minertia.robot.closure import equation_count, jacobian
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.dh.write import toml_text
-from minertia.robot.joint import Follows, Joint
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut, Follows, Joint
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot, random_ten

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.snap import matrix_to_rpy, rotation_from_rpy
 from minertia.robot.urdf.new import new_urdf
 

@@ -16,7 +16,7 @@ from minertia.cli import app, demo, root
 from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MissingExtra
 from minertia.io.files import FileError, write_text_atomic
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.conftest import Run
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m[red]"

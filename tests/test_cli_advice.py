@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
+from minertia.robot.variants import locked
 from tests.arm import recorded_arm
 from tests.identification.logs import write_csv
 

@@ -19,8 +19,7 @@ from minertia.identification.identify import identify
 from minertia.io import files
 from minertia.io.errors import MissingExtra
 from minertia.report.folders import write_identification
-from minertia.robot.read import read_robot
-from minertia.robot.write import write_robot
+from minertia.robot.files import read_robot, write_robot
 from minertia.simulation import rehearsal
 from tests import inside
 from tests.arm import recorded_arm

@@ -17,7 +17,7 @@ from minertia.cli.campaigns import repeated
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.estimators import ESTIMATORS
 from minertia.robot.effects import WORDS
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests import inside
 from tests.arm import ARM, FRICTION, LOAD, recorded_arm, simulated
 from tests.identification.logs import table, write_csv

@@ -21,7 +21,7 @@ from minertia.identification import identify as identification
 from minertia.io.errors import MissingExtra
 from minertia.report.layout import size, table_lines, wrapped
 from minertia.report.tables import Table, joint_table
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.simulation import rehearsal
 from tests.arm import ARM, recorded_arm
 from tests.conftest import Run

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from minertia.identification.model_file import read_model
 from minertia.io.documents import MAX_DEPTH, DocumentError, json_document, toml_document
-from minertia.robot.read import bundled_robots, read_robot
-from minertia.robot.write import write_robot
+from minertia.robot.files import bundled_robots, read_robot, write_robot
 from tests.amount import examples
 from tests.fuzz import seeds
 from tests.fuzz.guard import peak_megabytes, time_limit

@@ -110,7 +110,7 @@ PARTS = 24  # the cases of one test
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory) -> Path:
     """A folder with a robot and short logs of it."""
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
 
     folder = tmp_path_factory.mktemp("odd")
     (folder / "arm.urdf").write_text(ARM.format(name="arm"))

@@ -25,7 +25,7 @@ from minertia.io.errors import CampaignError, MinertiaError, UnknownName
 from minertia.io.schema import REQUIRED, UNKNOWN, Declared, Option, OptionError, check, option, options, read, stated
 from minertia.io.tables import parse_table
 from minertia.robot.effects import BY_SYMBOL
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.studio.toml_edit import edited
 from tests.amount import examples
 from tests.identification.logs import motion, table, write_csv

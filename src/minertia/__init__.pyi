@@ -42,10 +42,9 @@ from minertia.identification.validate import validate
 from minertia.io.errors import MinertiaError
 from minertia.report.show import show
 from minertia.robot.check import check_robot
-from minertia.robot.read import bundled_robots as list_robots
-from minertia.robot.read import read_robot
+from minertia.robot.files import bundled_robots as list_robots
+from minertia.robot.files import read_robot, write_robot
 from minertia.robot.robot import Robot
-from minertia.robot.write import write_robot
 from minertia.simulation.engines import to_mujoco, to_pinocchio
 from minertia.simulation.rehearsal import rehearse
 from minertia.version import __version__

@@ -14,8 +14,8 @@ from minertia.codegen.generate import generate
 from minertia.codegen.options import CodeModel
 from minertia.dynamics.kinematics import State
 from minertia.io.errors import InputError, MinertiaError
+from minertia.robot.files import bundled_robots
 from minertia.robot.inertia import symmetric
-from minertia.robot.read import bundled_robots
 from minertia.robot.robot import Robot
 from tests.codegen import robots
 from tests.composite_bodies import Reference, combinations, drawn, geometry

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minertia.base.derive import base_parameters
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.shared import SHARED, needs_shared
 
 COUNTS = {

@@ -21,7 +21,7 @@ from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
 from minertia.report.words import certificate_sentences
 from minertia.robot.dh.read import parse_toml
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.reading import ReadOptions
 from minertia.robot.symoro.read import parse_par
 from tests.base.derived import Derived

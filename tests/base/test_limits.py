@@ -19,7 +19,7 @@ from minertia.base.mlc import link_of
 from minertia.base.sample import Sample, _scale
 from minertia.base.sets import BaseSet, _expected_order, _tips_first
 from minertia.io.errors import RankError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.random_robots import random_robot
 
 

@@ -19,8 +19,7 @@ from minertia.base.sample import Sample
 from minertia.base.wide_rank import wide_rank
 from minertia.dynamics.closing import Closing
 from minertia.io.errors import InputError, RankError
-from minertia.robot.joint import Follows, Joint
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut, Follows, Joint
 from minertia.robot.loops import LoopsSaid, with_loops
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot

@@ -10,7 +10,7 @@ from minertia.base.numeric import random_states
 from minertia.base.sample import Sample
 from minertia.dynamics.model import torque_regressor
 from minertia.io.errors import RankError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.reading import ReadOptions
 from minertia.robot.snap import ANGLE_TOLERANCE
 from minertia.robot.urdf.read import parse_urdf

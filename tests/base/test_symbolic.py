@@ -16,7 +16,7 @@ from minertia.base.symbolic import SymbolicDynamics, symbolic
 from minertia.dynamics.closing import closing_of
 from minertia.io.errors import InputError
 from minertia.robot.joint import Follows
-from minertia.robot.lock import locked
+from minertia.robot.variants import locked
 from tests.random_robots import random_robot
 
 

@@ -77,6 +77,6 @@ def write_csv(path: object, postures: Postures, names: tuple[str, ...]) -> None:
 
 def arm(name: str = "puma560") -> Chain:
     """The chain of a bundled arm."""
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
 
     return chain_of(read_robot(name))

@@ -11,7 +11,7 @@ from minertia.calibration.joints import joint_columns
 from minertia.calibration.options import LEVELS
 from minertia.calibration.setups import other_readings
 from minertia.calibration.spread import spread_of
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.calibration.planted import arm, planted
 
 GEOMETRY = ("zeros", "lengths", "angles")

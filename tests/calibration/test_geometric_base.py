@@ -6,7 +6,7 @@ import pytest
 from minertia.calibration.base import MEASURES, geometric_base_parameters, relation_error
 from minertia.calibration.chain import chain_of
 from minertia.calibration.hidden import ROTATIONS, hidden_relations
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.calibration.planted import random_robot
 
 ARMS = ("puma560", "panda", "stanford", "ur10e", "iiwa14", "tx40", "rx90", "scara", "gantry", "puma260")

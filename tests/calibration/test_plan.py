@@ -13,7 +13,7 @@ from minertia.calibration.plan import _length, plan_postures
 from minertia.cli.root import run
 from minertia.excitation.collision import CollisionModel, probes
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 LEVELS = ("zeros", "geometry")
 

@@ -7,7 +7,7 @@ from minertia.calibration.base import exact_readings
 from minertia.calibration.chain import chain_of, exponential, logarithm, moved, rotation_vector
 from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.measures import KINDS
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 STEP = 1e-6
 

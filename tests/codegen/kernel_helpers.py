@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.codegen.kernels import build
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 

@@ -14,7 +14,7 @@ from minertia.codegen.kernels.least_squares import LeastSquaresKernel, scaled_co
 from minertia.codegen.kernels.tiles import MatrixPattern
 from minertia.dynamics.model import torque_regressor
 from minertia.io.errors import RankError, ShapeError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen.kernel_helpers import PATHS, relative, robots_of_every_kind, states
 
 ROBOTS = robots_of_every_kind()

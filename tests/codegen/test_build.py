@@ -21,7 +21,7 @@ from minertia.codegen.kernels.kernel import BatchKernel, compile_function, torqu
 from minertia.codegen.kernels.selfcheck import difference
 from minertia.codegen.program import Port, Program
 from minertia.io.errors import UnknownName
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen.kernel_helpers import states
 
 SOURCE = '__attribute__((visibility("default"))) int answer(void) { return 42; }\n'
@@ -364,7 +364,7 @@ def test_newtons_steps_from_states_that_do_not_close_are_no_fault_of_a_compiler(
 TWO = """
 import numpy as np
 from minertia.codegen.kernels.kernel import BatchKernel, torque_program
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 kernel = BatchKernel(torque_program(read_robot("stanford")))
 assert kernel.path == "compiled", kernel.reason
 print(kernel(np.ones((3, 6)), np.ones((3, 6)), np.ones((3, 6))).sum().hex())

@@ -24,7 +24,7 @@ from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.online.c_levels import levels_header
 from minertia.identification.online.levels import WatchLevels
 from minertia.io.errors import MinertiaError
-from minertia.robot.smooth import smooth_friction
+from minertia.robot.variants import smooth_friction
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.random_robots import random_robot

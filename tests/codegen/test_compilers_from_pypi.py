@@ -16,7 +16,7 @@ from minertia.codegen.kernels.kernel import BatchKernel, torque_program
 from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.targets.names import identifier
 from minertia.dynamics import model
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen.kernel_helpers import WITH_CODE, relative, states, with_inertias
 
 POINTER = ctypes.c_void_p

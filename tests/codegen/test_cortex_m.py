@@ -15,7 +15,7 @@ from minertia.codegen.options import CodeModel
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen import robots
 from tests.codegen.compiled import difference, run
 

@@ -17,7 +17,7 @@ from minertia.codegen.generate import MODEL, count_programs, generate
 from minertia.codegen.options import CodeModel, CodeSearch
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Representative, Setting
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen import c_counter, robots
 from tests.random_robots import random_robot, random_ten
 

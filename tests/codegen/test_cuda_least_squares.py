@@ -20,7 +20,7 @@ from minertia.codegen.kernels.least_squares import LeastSquaresKernel
 from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL
 from minertia.codegen.targets.cuda_least_squares import PLAIN, TENSOR, TENSOR_WIDE, SumsKernel, Tuning
 from minertia.io.errors import MinertiaError, MissingExtra, RankError, ShapeError, UnknownName
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen.kernel_helpers import relative, robots_of_every_kind, states
 
 CXX = shutil.which(os.environ.get("CXX", "c++").split()[0])

@@ -20,7 +20,7 @@ from minertia.codegen.setting import Setting
 from minertia.codegen.targets import fmu as target
 from minertia.codegen.targets.selftest import reference
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, STRICT, difference, run
 

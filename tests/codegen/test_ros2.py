@@ -21,7 +21,7 @@ from minertia.codegen.targets import ros2
 from minertia.codegen.targets.selftest import reference
 from minertia.dynamics.closing import closing_of
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.codegen import robots
 from tests.codegen.compiled import STRICT, difference, run
 from tests.codegen.ros_stub import write_stub

@@ -10,7 +10,7 @@ from minertia.base.numeric import random_states
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Setting
-from minertia.robot.read import bundled_robots
+from minertia.robot.files import bundled_robots
 from tests.dynamics.test_oracles_on_robots import QUICK, close, planted
 from tests.every_effect import robot_with_every_effect
 from tests.oracles import PinocchioOracle

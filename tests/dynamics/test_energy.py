@@ -9,7 +9,7 @@ import pytest
 
 import minertia as mi
 from minertia.dynamics.closing import closing_of
-from minertia.robot.read import bundled_robots
+from minertia.robot.files import bundled_robots
 from minertia.robot.robot import Robot
 from tests.random_robots import random_ten
 

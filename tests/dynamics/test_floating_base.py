@@ -13,8 +13,8 @@ from minertia.base.numeric import random_states
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.more_references import ten_of
+from minertia.robot.files import read_robot
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.read import read_robot
 from tests.dynamics.test_oracles_on_robots import close, planted
 from tests.every_effect import coupled_robot, robot_with_every_effect
 from tests.loop_robots import FIVE_BAR, planar_loop

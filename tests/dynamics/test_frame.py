@@ -14,7 +14,7 @@ from minertia.codegen.search import representative
 from minertia.codegen.setting import Setting
 from minertia.dynamics.frame import AXES, ChosenFrame
 from minertia.io.errors import InputError, ShapeError, UnknownName
-from minertia.robot.read import bundled_robots
+from minertia.robot.files import bundled_robots
 from minertia.robot.robot import Frame
 from tests.dynamics.test_oracles_on_robots import QUICK, close, planted
 from tests.oracles import PinocchioOracle

@@ -10,8 +10,7 @@ import pytest
 import minertia as mi
 from minertia.algebra.vec3 import shift
 from minertia.dynamics.closing import Closing, closing_of
-from minertia.robot.joint import Follows
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut, Follows
 from minertia.robot.loop_forms import loop_forms
 from minertia.robot.robot import Robot
 from tests.loop_robots import (

@@ -11,7 +11,7 @@ from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.more_references import ten_of
-from minertia.robot.read import bundled_robots
+from minertia.robot.files import bundled_robots
 from tests.codegen import robots
 from tests.dynamics.test_oracles_on_robots import close, planted
 from tests.oracles import PinocchioOracle

@@ -10,7 +10,7 @@ import pytest
 import minertia.dynamics.model as dynamics
 from minertia.base.derive import base_parameters
 from minertia.base.numeric import random_states
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from tests.oracles import MujocoOracle, PinocchioOracle
 from tests.random_robots import random_ten
 from tests.shared import SHARED

@@ -11,8 +11,8 @@ import pytest
 from minertia import read_robot
 from minertia.excitation.capsules import Capsule, enclosing, fitted, frame_capsules, robot_body
 from minertia.excitation.distance import between_segments
-from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.mesh import mesh_points
+from minertia.robot.shapes import UNREAD, Piece, file_pieces
 from tests.shared import SHARED, needs_shared
 
 ARM = """<robot name="arm">

@@ -14,9 +14,8 @@ from minertia.codegen.kernels.build import native
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
-from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
+from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions, Workspace
 from minertia.excitation.result import stacked_regressor
-from minertia.excitation.space import Workspace
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.io.errors import Infeasible, MissingParameters, ShapeError, UnknownName

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minertia.codegen.kernels.build import native
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from tests.excitation.draws import DRAWS, draws_of, files, lacks_values, outcome
 from tests.shared import SHARED, needs_shared
 

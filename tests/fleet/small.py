@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 
 from minertia.fleet.fleet import Fleet
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import ARM, FRICTION, simulated
 
 FLEET = """format = 1

@@ -14,7 +14,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 IN_TABLE = ("FV", "FC", "OFF", "FS", "FCL", "FCK", "KS")
 

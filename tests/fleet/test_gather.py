@@ -20,7 +20,7 @@ from minertia.identification.problem.observation import observe
 from minertia.identification.signals.filtering import low_pass, prepared
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import RecordingError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import ARM, simulated
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from minertia.identification.model import model_text
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Filter
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import fitted
 from tests.identification.logs import motion, recorded, table
 from tests.robot.urdf_helpers import INERTIAL, joint, link, two_joints, urdf

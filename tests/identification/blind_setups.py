@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com, to_com
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
+from minertia.robot.variants import locked
 from tests.identification.drawn_setups import (
     ALWAYS,
     AT_JOINT,

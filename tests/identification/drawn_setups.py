@@ -19,9 +19,9 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.identify import Identification, identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.options import Filter
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com, to_com
 from minertia.robot.joint import Joint
-from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from tests.identification.otherwise import RODS, _dahl, _of_rods
 from tests.identification.simulated import Sines, _bare, drawn_motion, shaped

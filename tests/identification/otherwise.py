@@ -14,10 +14,10 @@ import numpy as np
 from scipy import signal
 
 from minertia.identification.logs.recording import Recording
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
+from minertia.robot.variants import locked
 from tests.identification.simulated import (
     ALWAYS,
     FAULTS,

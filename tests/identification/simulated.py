@@ -15,9 +15,9 @@ import numpy as np
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.logs.recording import Recording
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com, nearest_possible, to_com
 from minertia.robot.joint import Limits
-from minertia.robot.read import read_robot
 from minertia.robot.robot import Robot
 from tests.oracles import MujocoOracle
 from tests.random_robots import random_robot

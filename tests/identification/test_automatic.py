@@ -11,7 +11,7 @@ from minertia.identification.estimators import named_estimator
 from minertia.identification.estimators.automatic import impossible_effects
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import estimated, unseen_part
 from tests.identification.motions import fourier_motion, noisy
 

@@ -30,8 +30,8 @@ from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName
 from minertia.io.schema import option
 from minertia.robot.effects import BY_SYMBOL, WORDS
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
+from minertia.robot.variants import locked
 from tests.identification.logs import motion, table, write_csv
 from tests.shared import SHARED, needs_shared
 

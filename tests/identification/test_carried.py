@@ -15,7 +15,7 @@ from minertia.identification.identify import Identification, build_problem, iden
 from minertia.identification.loads.load import Load
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import CampaignError, UnknownName
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import USUAL, part_left, unseen_part
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion

@@ -6,7 +6,7 @@ import numpy as np
 
 from minertia.identification.audits.off import checks_off
 from minertia.identification.logs.recording import Recording
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import ARM
 
 

@@ -16,7 +16,7 @@ from minertia.identification.comparison import LEVEL, ModelComparison, compare_m
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.arm import ARM
 

@@ -13,7 +13,7 @@ from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import identify
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.signals.spectrum import chosen_cutoff, quiet_frequency
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import USUAL
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion

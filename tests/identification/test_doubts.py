@@ -20,8 +20,8 @@ from minertia.identification.evidence.slides import slide_of
 from minertia.identification.evidence.trial import Left, Setup, trial_of
 from minertia.identification.evidence.verdict import verdict
 from minertia.identification.problem.linear import linear_model
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com, to_com
-from minertia.robot.read import read_robot
 from tests.identification.motions import Motion, fourier_motion, noisy
 from tests.identification.otherwise import RODS, _of_rods
 from tests.random_robots import random_robot

@@ -17,7 +17,7 @@ from minertia.identification.signals.filtering import Motion
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import InputError, MinertiaError, ShapeError, UnknownName
 from minertia.robot.effects import EFFECTS
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.every_effect import GAS
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot

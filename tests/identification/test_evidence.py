@@ -27,7 +27,7 @@ from minertia.identification.signals.evaluation import evaluated_at, evaluation_
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy, part
 from tests.random_robots import random_robot

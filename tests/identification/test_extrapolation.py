@@ -15,7 +15,7 @@ from minertia.identification.identify import identify
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.identification.validate import validate
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import USUAL, fitted
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion, noisy

@@ -17,7 +17,7 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import MinertiaError
 from minertia.report.fit_views import audit_lines
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from tests.identification.fits import USUAL
 from tests.identification.logs import table

@@ -11,9 +11,8 @@ import minertia.dynamics.model as dynamics
 from minertia.identification.model_file import read_model, write_model
 from minertia.identification.validate import validate
 from minertia.io.errors import DescriptionError
+from minertia.robot.files import read_robot, write_robot
 from minertia.robot.inertia import impossible
-from minertia.robot.read import read_robot
-from minertia.robot.write import write_robot
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot

@@ -14,8 +14,8 @@ from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.payload import identify_gains, identify_payload
 from minertia.identification.problem.terms import robot_effects
 from minertia.io.errors import MinertiaError, UnknownName
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com, impossible, symmetric
-from minertia.robot.read import read_robot
 from tests.identification.fits import campaign, fitted
 from tests.identification.motions import fourier_motion, noisy
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.robot.extents import link_extents
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com
-from minertia.robot.read import read_robot
+from minertia.robot.shapes import link_extents
 from tests.identification.fits import fitted
 from tests.identification.motions import fourier_motion, noisy
 

@@ -12,7 +12,7 @@ import minertia.identification.evidence.plausibility as plausibility
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.estimators.automatic import MOST_LINKS
 from minertia.identification.identify import identify
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import USUAL, fitted
 from tests.identification.logs import table, write_csv
 from tests.identification.motions import fourier_motion

@@ -18,7 +18,7 @@ from minertia.identification.problem.regressor import (
     power_columns,
     regressor_columns,
 )
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.random_robots import random_robot
 
 ROBOTS = ("puma560", "panda", "tx40", "scara", "gantry", "cmu_dd_arm2")

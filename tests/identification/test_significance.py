@@ -13,7 +13,7 @@ from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.solve import weighted_solution
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.motions import fourier_motion, noisy
 from tests.random_robots import random_robot
 

@@ -14,7 +14,7 @@ import minertia.dynamics.model as dynamics
 from minertia.identification.evidence.significance import one_percent
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import linear_model
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.identification.fits import fitted
 from tests.identification.motions import Motion
 

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels
 from minertia.identification.online.samples import WatchedRobot, blocks_of_log
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 
 RATE = 100.0
 ARM = read_robot("puma560_physical")

@@ -18,7 +18,7 @@ import pytest
 from minertia.dynamics.model import inverse_dynamics
 from minertia.fleet.fleet import Fleet
 from minertia.identification.model_file import read_model
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import ARM, FRICTION
 from tests.conftest import Run
 

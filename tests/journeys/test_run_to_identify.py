@@ -10,8 +10,8 @@ import pytest
 
 from minertia import Campaign, Identification, identify, inverse_dynamics, read_robot
 from minertia.excitation.transfer import Transfer
+from minertia.robot.files import write_robot
 from minertia.robot.robot import Robot
-from minertia.robot.write import write_robot
 from minertia.running.driver import Driver, JointReading
 from minertia.running.guard import Guard
 from minertia.running.ladder import climb

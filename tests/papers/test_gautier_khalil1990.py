@@ -6,7 +6,7 @@ import pytest
 from papers.letters import polynomial, read
 
 from minertia.base.derive import base_parameters
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from papers import gautier_khalil1990 as paper
 from papers import gautier_khalil_claims as claims
 from papers import gautier_khalil_published as published

@@ -8,8 +8,8 @@ import pytest
 from minertia.base.derive import base_parameters
 from minertia.identification.signals.filtering import DERIVATIVES
 from minertia.identification.signals.options import Filter
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import impossible
-from minertia.robot.read import read_robot
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("mujoco")

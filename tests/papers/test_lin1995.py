@@ -12,9 +12,9 @@ from papers.page import FOLDER
 from scipy.spatial.transform import Rotation
 
 from minertia.base.derive import base_parameters
+from minertia.robot.files import read_robot
 from minertia.robot.inertia import transport
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.read import read_robot
 from papers import lin1995, lin_by_hand, lin_combinations, lin_counts, lin_formulation
 from papers import lin_identification as identification
 from tests.codegen import robots

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.excitation.options import MotionShape
 from minertia.excitation.sweep import sweeps
 from minertia.identification.comparison import compare_models
 from minertia.io.errors import InputError, MinertiaError, MissingExtra
@@ -23,7 +24,7 @@ from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell,
 from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.report.folders import write_identification
 from minertia.report.sweeps_page import sweeps_page
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
 from tests.notebooks import shown
@@ -72,7 +73,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
         "base": pages.base_page(mi.base_parameters(found.robot, rotors=True)),
         "motion": pages.motion_page(motion),
         "document": blocks().written(),
-        "played": sweeps_page(sweeps(found.robot, limits=limits, duration=4, harmonics=3)).written(),
+        "played": sweeps_page(sweeps(found.robot, MotionShape(duration=4, harmonics=3), limits=limits)).written(),
     }
 
 

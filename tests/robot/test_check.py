@@ -8,8 +8,8 @@ import pytest
 from minertia import read_robot
 from minertia.algebra.polynomial import letter
 from minertia.algebra.vec3 import HERE
-from minertia.robot.bodies import impossible_body
 from minertia.robot.check import check_robot, reach
+from minertia.robot.description import impossible_body
 from minertia.robot.inertia import from_com, impossible, nearest_possible
 from minertia.robot.joint import Joint, Limits
 from minertia.robot.robot import Frame, Note, Robot

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.robot.collada import collada_points
-from minertia.robot.file_shapes import UNREAD, file_pieces
-from minertia.robot.mesh import mesh_points
+from minertia.robot.mesh import collada_points, mesh_points
+from minertia.robot.shapes import UNREAD, file_pieces
 
 CORNERS = np.array([(x, y, z) for x in (0, 10) for y in (0, 20) for z in (0, 30)], float)
 FILE = """<?xml version="1.0" encoding="utf-8"?>

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from minertia.io.errors import InputError
+from minertia.robot.files import read_robot, write_robot
 from minertia.robot.flange import NoFlange, find_flange, load_frame
-from minertia.robot.read import read_robot
-from minertia.robot.write import write_robot
 
 ARM = """<robot name="arm"><link name="ground"/><link name="link_1"/><link name="link_2"/>
 <joint name="a" type="continuous"><parent link="ground"/><child link="link_1"/><axis xyz="0 0 1"/></joint>

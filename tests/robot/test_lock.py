@@ -9,9 +9,9 @@ import pytest
 
 from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import DescriptionError, UnknownName
+from minertia.robot.files import read_robot
 from minertia.robot.joint import Follows
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
+from minertia.robot.variants import locked
 from tests.random_robots import random_robot
 
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from minertia.robot.xml_input import parse_xml
-from minertia.robot.xml_output import (
+from minertia.robot.xml import (
     MAX_INDENTS,
     all_written,
     edited,
     element_lines,
     new_element,
+    parse_xml,
     quoted,
     start_tag,
     written,

@@ -13,11 +13,10 @@ import pytest
 from minertia import read_robot
 from minertia.excitation.capsules import length
 from minertia.excitation.limits import motion_limits
-from minertia.excitation.limits_file import limits_toml
-from minertia.excitation.limits_table import LimitsTable
+from minertia.excitation.limits_file import LimitsTable, limits_toml
+from minertia.excitation.options import Box, Workspace
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.shapes import box
-from minertia.excitation.space import Box, Workspace
 from minertia.excitation.trajectory import Trajectory
 from minertia.excitation.transfer import Transfer
 from minertia.io.errors import MinertiaError

@@ -12,7 +12,7 @@ from minertia.codegen.generate import generate
 from minertia.codegen.kernels.build import CompilerMissing
 from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MinertiaError
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from minertia.simulation import in_browser
 from tests.arm import ARM

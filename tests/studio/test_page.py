@@ -17,7 +17,7 @@ from benchmarks.simulated_store import simulated_store
 
 from minertia.codegen.kernels import build
 from minertia.dynamics.model import inverse_dynamics
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.studio.entrance import announced
 from minertia.version import __version__
 from tests.identification.logs import table, write_csv

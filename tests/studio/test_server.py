@@ -20,7 +20,7 @@ from minertia.codegen.kernels import build
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.model_file import read_model
 from minertia.report.shapes import drawn_robot
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.studio.child import JobLimits
 from minertia.studio.entrance import kept_token
 from minertia.studio.jobs import INTERRUPTED, RECORD, Jobs

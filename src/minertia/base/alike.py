@@ -22,9 +22,9 @@ from minertia.dynamics.energy import link_poses
 from minertia.dynamics.kinematics import State, joint_rates
 from minertia.dynamics.projection import project
 from minertia.io.arrays import Array
-from minertia.robot.closure_rows import cut_chains
+from minertia.robot.closure import cut_chains
 from minertia.robot.inertia import transport
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 

@@ -23,7 +23,7 @@ from minertia.base.wide_rank import wide_rank
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, RankError, UnknownName
 from minertia.io.resources import one_thread
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 METHODS = ("closed-form", "mlc", "numeric")

@@ -23,7 +23,7 @@ from minertia.dynamics.newton_euler import gravity_torques, velocity_torques
 from minertia.dynamics.regressor import regressor_entries
 from minertia.io.errors import InputError
 from minertia.io.notebook import clipped, plural
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 

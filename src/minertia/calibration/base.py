@@ -34,7 +34,7 @@ from minertia.calibration.measures import (
 )
 from minertia.io.errors import RankError, UnknownName
 from minertia.io.notebook import clipped, plural
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 
 MEASURES = ("point", "points", *(kind for kind in KINDS if kind != "point"))
 POINTS = 3  # of the kind "points"

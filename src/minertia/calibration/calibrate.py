@@ -22,7 +22,7 @@ from minertia.calibration.spread import spread_of
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
 from minertia.io.tables import CheckedTable, load_toml
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 
 WEAK = 1e-3  # of the largest singular value, columns scaled: directions that these postures hardly show
 RANK = 1e-9  # of the largest singular value: what is smaller is rounding

@@ -26,7 +26,7 @@ from minertia.excitation.collision import CollisionModel, probes
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, UnknownName
 from minertia.io.files import write_file
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 
 USUAL = ("zeros", "geometry", "sag")  # levels that are planned for
 CANDIDATES = 3000

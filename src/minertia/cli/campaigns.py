@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, Hold, complete_robot, declared, finite, option, read_given, with_held
+from minertia.cli.options import (
+    WORD_LISTS,
+    Gravity,
+    Hold,
+    complete_robot,
+    declared,
+    finite,
+    option,
+    read_given,
+    with_held,
+)
 from minertia.cli.terminal import say_notes
 from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.logs.options import ColumnMap
@@ -59,7 +69,7 @@ def _estimator_words() -> list[str]:
     return list(ESTIMATORS)
 
 
-WORD_LISTS = {"effects": _effect_words, "estimator": _estimator_words}  # of options, by their name
+WORD_LISTS.update(effects=_effect_words, estimator=_estimator_words)
 
 
 def repeated(args: Sequence[str]) -> list[str]:

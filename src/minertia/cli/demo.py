@@ -29,7 +29,7 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
     """
     from minertia.base.derive import base_parameters
     from minertia.io.files import check_folder, folder_at_once
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
     from minertia.simulation.rehearsal import file_names
 
     rehearsed = (PAGE, *file_names(read_robot(REHEARSED)))
@@ -76,9 +76,9 @@ def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
 
 def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
     from minertia.cli.rehearse import say_step, write_rehearsal
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
+    from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
-    from minertia.simulation.rehearsed import RehearsalOptions
 
     place = folder / REHEARSAL
     options = RehearsalOptions(rate=RATE, duration=DURATION)

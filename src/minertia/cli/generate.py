@@ -142,7 +142,7 @@ def generate(
     from minertia.codegen import generate as codegen
     from minertia.codegen.options import Arithmetic, CodeSearch
     from minertia.dynamics.frame import ChosenFrame
-    from minertia.robot.smooth import smooth_friction
+    from minertia.robot.variants import smooth_friction
 
     given = read_given(robot, floating, snap, numbers=True, without=without)
     given = given if smooth is None else smooth_friction(given, smooth)

@@ -35,7 +35,7 @@ def robots(as_json: AsJson = False) -> None:
     Where their numbers come from is in the JSON.
     """
     from minertia.report.tables import Table
-    from minertia.robot.read import bundled_robots
+    from minertia.robot.files import bundled_robots
 
     found = [_bundled(name) for name in bundled_robots()]
     if as_json:
@@ -52,7 +52,7 @@ _KEYS = ("name", "joints", "kinds", "base_parameters", "title")
 def _bundled(name: str) -> dict[str, Any]:
     from minertia.base.derive import base_parameters
     from minertia.report.tables import kinds_text
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
 
     robot, comment = read_robot(name), _source_comment(name)
     return {
@@ -190,7 +190,7 @@ def convert(
 
     Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
     """
-    from minertia.robot.write import write_robot
+    from minertia.robot.files import write_robot
 
     robot = read_given(source, floating, snap, without=without)
     notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))

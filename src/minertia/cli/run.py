@@ -137,7 +137,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
-    from minertia.excitation.limits_table import LimitsTable
+    from minertia.excitation.limits_file import LimitsTable
     from minertia.io.files import check_folder
     from minertia.running.gate_limits import gate_limits
     from minertia.running.ladder import check_first, check_speeds

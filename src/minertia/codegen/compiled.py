@@ -16,7 +16,7 @@ from minertia.codegen.search import representative
 from minertia.codegen.targets import array_module
 from minertia.io.errors import MinertiaError, UnknownName, expected
 from minertia.io.extras import load
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 
 DEVICES = ("cpu", "cuda")
 MODEL, SEARCH = CodeModel(), CodeSearch()

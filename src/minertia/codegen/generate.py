@@ -39,7 +39,7 @@ from minertia.io.errors import MinertiaError, UnknownName, expect_one_of, expect
 from minertia.io.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.io.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import split_name
 from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot

@@ -19,7 +19,7 @@ from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.projection import Projection, project
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, ShapeError
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 

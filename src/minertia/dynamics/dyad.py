@@ -13,8 +13,8 @@ from typing import NamedTuple
 from minertia.algebra.scalar import Scalar, add, cos, div, mul, neg, sin, sqrt, sub
 from minertia.algebra.turn import Turn
 from minertia.algebra.vec3 import Pose, Vec, apply, column, compose, transpose, vsub
-from minertia.robot.closure_rows import cut_chains
-from minertia.robot.loop import Cut
+from minertia.robot.closure import cut_chains
+from minertia.robot.joint import Cut
 from minertia.robot.loop_forms import is_planar
 from minertia.robot.robot import Robot
 

@@ -15,7 +15,7 @@ from minertia.algebra.expr import Graph, Tape
 from minertia.algebra.scalar import Scalar, add, mul, total
 from minertia.dynamics.kinematics import Scalars, joint_positions, joint_rates
 from minertia.io.arrays import Array
-from minertia.robot.closure_rows import (
+from minertia.robot.closure import (
     Row,
     cut_bias,
     cut_chains,
@@ -24,7 +24,7 @@ from minertia.robot.closure_rows import (
     on_coordinates,
     position_rows,
 )
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut
 from minertia.robot.robot import Robot
 
 MOTION = ("q", "qd", "qdd")

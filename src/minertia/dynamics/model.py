@@ -33,7 +33,7 @@ from minertia.dynamics.projected_slopes import projected_forward_slopes, project
 from minertia.dynamics.projection import projected_coriolis, projected_momentum
 from minertia.io.arrays import Array
 from minertia.io.errors import ShapeError
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.parameters import full_name
 
 

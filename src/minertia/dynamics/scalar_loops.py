@@ -12,7 +12,7 @@ from minertia.dynamics.elimination import Eliminated, Pivots
 from minertia.dynamics.kinematics import Scalars
 from minertia.dynamics.loop_blocks import LoopBlock
 from minertia.io.errors import InputError
-from minertia.robot.closure_rows import Row
+from minertia.robot.closure import Row
 
 
 @dataclass(frozen=True)

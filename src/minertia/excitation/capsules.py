@@ -12,8 +12,8 @@ from minertia.excitation.distance import between_segments
 from minertia.excitation.shapes import SHORTEST, Shape
 from minertia.io.arrays import Array
 from minertia.io.errors import UnknownName
-from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.robot import Robot, find_frame
+from minertia.robot.shapes import UNREAD, Piece, file_pieces
 
 SLENDER = 0.035  # radius of a link the file shows nothing of, as a part of the robot's length
 USUAL = 0.05  # m: that radius where the robot has no length

@@ -19,7 +19,7 @@ from minertia.excitation.poses import link_poses
 from minertia.excitation.shapes import Shape, check_shapes
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible
-from minertia.robot.closure_rows import cut_joints
+from minertia.robot.closure import cut_joints
 from minertia.robot.robot import Frame, Robot
 
 Indices = NDArray[np.intp]

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
-from minertia.robot.file_shapes import KINDS
 from minertia.robot.robot import Robot, find_frame
+from minertia.robot.shapes import KINDS
 
 SHORTEST = 1e-3  # m: a capsule shorter than this is a sphere
 

@@ -21,7 +21,7 @@ from minertia.io.files import is_file
 from minertia.io.notebook import plural
 from minertia.io.schema import read
 from minertia.io.tables import load_toml, shown
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 
 FORMAT = 1

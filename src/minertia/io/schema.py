@@ -24,6 +24,7 @@ REQUIRED: Any = ...  # in place of a default
 UNKNOWN = "?"  # a value that is fitted; elsewhere one that the writer of a file did not know
 METADATA = "option"  # of a field
 LONGEST = 200  # characters of a `repr`
+FLAGS = {"on": True, "true": True, "none": False, "off": False, "false": False}  # words of command lines
 SCALARS: dict[Any, str] = {bool: "flag", int: "whole", float: "number", str: "text"}
 Value = TypeVar("Value")
 Held = TypeVar("Held")
@@ -40,10 +41,13 @@ class Given(Generic[Held, Taken]):
 
 
 class OptionError(InputError):
-    """A value that an option cannot have.  key: of the option.  must: what it has to be, to follow "must be"."""
+    """A value that an option cannot have.
+
+    key: of the option.  must: what it has to be, to follow "must be".  value, guess: what it is, and what was meant.
+    """
 
     def __init__(self, what: str, key: str, must: str, value: object, guess: str = "") -> None:
-        self.key, self.must = key, must
+        self.key, self.must, self.value, self.guess = key, must, value, guess
         super().__init__(f"{key} of {what} must be {must}, not {shown(value)}{guess}")
 
 
@@ -80,9 +84,10 @@ class Option:
 
     low, high: smallest and largest number; above: a number that it has to exceed; is_size: these hold for its size
     without sign; zero: 0 is allowed, too.  choices: texts that it can be; words: texts besides, such as "?".  length:
-    of a list.  also: other keys of the same value in files, with their unit in its own.  table: where a file has it,
-    None for the table of its class.  command: its name on command lines, "" without one.  otherwise: what holds without
-    it, in words.
+    of a list; width: of its rows.  also: other keys of the same value in files, with their unit in its own.  table:
+    where a file has it, None for the table of its class.  command: its name on command lines, "" without one; switch:
+    the value that a flag there stands for.  otherwise: what holds without it, in words.  example: what a form begins
+    with, where a value is required.
     """
 
     help: str
@@ -95,11 +100,14 @@ class Option:
     choices: tuple[str, ...] | Callable[[], Iterable[str]] = ()
     words: tuple[str, ...] = ()
     length: int | None = None
+    width: int | None = None
     key: str = ""
     also: Mapping[str, float] = field(default_factory=dict)
     table: str | None = None
     command: str = ""
+    switch: str = ""
     otherwise: str = ""
+    example: Any = None
     name: str = ""
     kind: OptionKind = OptionKind()
     default: Any = REQUIRED
@@ -129,10 +137,16 @@ class Option:
         if value is None:
             return self.kind.is_optional
         if self.kind.record is not None:
-            return isinstance(value, self.kind.record)
+            return self._is_record(value)
         if self.kind.is_mapping:
             return isinstance(value, Mapping) and all(isinstance(k, str) and self._is_one(v) for k, v in value.items())
         return self._is_list(value) if _is_list(value) else self._is_lone(value)
+
+    def _is_record(self, value: object) -> bool:
+        record: Any = self.kind.record
+        if self.kind.depths == {1}:
+            return _is_list(value) and all(isinstance(one, record) for one in value)  # type: ignore[attr-defined]
+        return isinstance(value, record)
 
     def _is_lone(self, value: object) -> bool:
         """A single value, which stands for a list of one where it is a name."""
@@ -141,9 +155,12 @@ class Option:
     def _is_list(self, value: Any) -> bool:
         if self.length is not None and len(value) != self.length:
             return False
+        if not value and (0 in self.kind.depths or self.default is REQUIRED):
+            return False
         rows = any(map(_is_list, value))
         if rows and 2 in self.kind.depths:
-            return all(_is_list(row) and len(row) == len(value) and all(map(self._is_one, row)) for row in value)
+            width = len(value) if self.width is None else self.width
+            return all(_is_list(row) and len(row) == width and all(map(self._is_one, row)) for row in value)
         return 1 in self.kind.depths and not rows and all(map(self._is_one, value))
 
     def _is_one(self, value: object) -> bool:
@@ -171,8 +188,10 @@ class Option:
 
     def held(self, value: Any) -> Any:
         """A value as frozen objects hold it: lists as tuples, a single one as a list where there must be one."""
-        if self.kind.is_free or self.kind.record is not None or isinstance(value, Mapping):
+        if self.kind.is_free or isinstance(value, Mapping):
             return value
+        if self.kind.record is not None:
+            return tuple(value) if isinstance(value, list) else value
         value = _bare(value)
         if _is_list(value):
             return _tuples(value)
@@ -186,16 +205,16 @@ class Option:
         """What a value must be, as it follows "must be"."""
         kind = self.kind
         if kind.record is not None:
-            return f"a {kind.record.__name__}"
+            return f"a list of {kind.record.__name__}" if kind.depths else f"a {kind.record.__name__}"
         if kind.is_mapping:
             return f"a table of names and of {self._scalar('s')}" if kind.scalars else "a table"
         one = self._scalar()
         parts = [one] if 0 in kind.depths else []
         for depth in sorted(kind.depths - {0}):
             many = f"a list of {'' if self.length is None else f'{self.length} '}{self._scalar('s')}"
-            parts.append(
-                "a list of such" if parts else many if depth == 1 else f"a square matrix of {self._scalar('s')}"
-            )
+            square = f"a square matrix of {self._scalar('s')}"
+            rows = square if self.width is None else f"a list of lists of {self.width}"
+            parts.append("a list of such" if parts and depth == 1 else many if depth == 1 else rows)
         return ", or ".join([*parts, *(f'"{word}"' for word in self.words)])
 
     def _scalar(self, plural: str = "") -> str:
@@ -230,6 +249,8 @@ class Option:
     def read(self, table: CheckedTable) -> Any:
         """The value of a table that has one of its keys."""
         if self.kind.record is not None:
+            if self.kind.depths:
+                return tuple(read(inner, self.kind.record) for inner in table.tables(self.key))
             return read(table.table(self.key), self.kind.record)
         if self.kind.is_mapping:
             inner, kind = table.table(self.key), replace(self.kind, is_mapping=False)
@@ -244,6 +265,12 @@ class Option:
         if value is None or not self.fits(value):
             raise table.fail(f"{table.it(key)} must be {self.must}, not {shown(value)}{self._near(value)}", key)
         return self.held(value)
+
+    def of_text(self, text: str) -> Any:
+        """The value that a text of a command line means, as far as it means one; `check` says what is wrong."""
+        words = [word.strip() for word in text.split(",")]
+        found = [_meant(word, self.kind.scalars) for word in words]
+        return found[0] if len(found) == 1 and 0 in self.kind.depths else found
 
     def _near(self, value: object) -> str:
         """The choice that was meant, for a sentence."""
@@ -270,6 +297,14 @@ def option(
     given = {} if default is MISSING else {"default": default}
     given |= {} if factory is MISSING else {"default_factory": factory}
     return field(**given, kw_only=kw_only, metadata={METADATA: declared})
+
+
+def like(cls: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
+    """A field that is declared as that of another class, with another default or range where one is given."""
+    own = next(one for one in fields(cls) if one.name == name)
+    low, high = changes.pop("range", (own.metadata[METADATA].low, own.metadata[METADATA].high))
+    declared = replace(own.metadata[METADATA], low=low, high=high, **changes)
+    return field(default=own.default if default is MISSING else default, metadata={METADATA: declared})
 
 
 @lru_cache(maxsize=256)
@@ -327,8 +362,9 @@ def _kind(hint: Any, depth: int = 0) -> OptionKind:
         return _kind(args[0], depth + 1)
     if origin is Mapping:
         return replace(_kind(args[1], depth), is_mapping=True)
-    is_record = isinstance(hint, type) and is_dataclass(hint) and not depth
-    return OptionKind(record=hint) if is_record else OptionKind(is_free=True)
+    if isinstance(hint, type) and depth < 2 and is_dataclass(hint):
+        return OptionKind(depths=frozenset({1} if depth else ()), record=hint)
+    return OptionKind(is_free=True)
 
 
 def tables(cls: type) -> dict[str, list[Option]]:
@@ -431,6 +467,18 @@ def _default(own: Field[Any]) -> Any:
 def _either(texts: Iterable[str]) -> str:
     *most, last = texts
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def _meant(word: str, scalars: frozenset[str]) -> Any:
+    """A word of a command line as the first of these that it can be: true or false, a number, a text."""
+    if "flag" in scalars and word in FLAGS:
+        return FLAGS[word]
+    if scalars & {"whole", "number"}:
+        try:
+            return int(word) if "number" not in scalars else float(word)
+        except ValueError:
+            return word
+    return word
 
 
 def _bare(value: Any) -> Any:

@@ -67,7 +67,7 @@ def _facts(r: Rehearsal) -> dict[str, object]:
         pairs["physical"] = "yes" if r.model.is_physical else "no"
     return pairs | {
         "torque noise": f"{100 * s.noise:g} % of rms",
-        "encoders": ", ".join(f"{v:g}" for v in sorted(set(s.resolutions(r.robot).tolist()))) + " rad or m",
+        "encoders": ", ".join(f"{v:g}" for v in sorted(set(s.resolutions(r.robot)))) + " rad or m",
         "rate": f"{s.rate:g} Hz",
         "motions": f"2 of {s.duration:g} s",
         **({"delay": f"{1e3 * s.delay:g} ms"} if s.delay else {}),

@@ -8,9 +8,8 @@ from typing import Any
 from minertia.algebra.show import text
 from minertia.algebra.vec3 import Pose
 from minertia.report.tables import moving_mass, parent_name
-from minertia.robot.closure_rows import cut_joints
-from minertia.robot.joint import Joint
-from minertia.robot.loop import Cut
+from minertia.robot.closure import cut_joints
+from minertia.robot.joint import Cut, Joint
 from minertia.robot.loop_forms import loop_forms
 from minertia.robot.robot import Robot
 

@@ -11,8 +11,8 @@ from minertia.excitation.capsules import robot_body
 from minertia.excitation.poses import link_poses
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
-from minertia.robot.file_shapes import UNREAD, Piece, file_pieces
 from minertia.robot.robot import Robot, find_frame
+from minertia.robot.shapes import UNREAD, Piece, file_pieces
 
 HULL = 400  # points of a mesh that are drawn, as their convex hull
 

@@ -18,7 +18,7 @@ from minertia.io.errors import InputError
 from minertia.io.files import write_file
 from minertia.io.notebook import clipped
 from minertia.report import pages
-from minertia.robot.given import as_robot
+from minertia.robot.files import as_robot
 from minertia.robot.robot import Robot
 
 HEIGHT, LOW = 720, 410  # pixels of a page in a notebook, and of the view of a robot

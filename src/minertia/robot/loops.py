@@ -16,11 +16,9 @@ from minertia.algebra.polynomial import Poly
 from minertia.algebra.vec3 import column, dot, transpose, vsub
 from minertia.io.arrays import Array
 from minertia.io.errors import DescriptionError
-from minertia.robot.closure import close, follower_map
-from minertia.robot.closure_rows import cut_joints, cut_sides, loop_joints
-from minertia.robot.joint import Follows
-from minertia.robot.loop import PARALLELOGRAM, Cut
-from minertia.robot.parallelogram import Rule, held_cuts, holds_in_letters, linear_rules
+from minertia.robot.closure import close, cut_joints, cut_sides, follower_map, loop_joints
+from minertia.robot.joint import PARALLELOGRAM, Cut, Follows
+from minertia.robot.loop_forms import Rule, held_cuts, holds_in_letters, linear_rules
 from minertia.robot.robot import Note, Robot
 from minertia.robot.seeds import FAR_OFF, Seed, SeedSearch, independent_rows, singular_values, size_of
 

@@ -1,9 +1,12 @@
-"""What every reader of descriptions shares: how a file is read, and its text."""
+"""What every reader of descriptions shares: how a file is read, its text, and the files that it names."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from minertia.io.errors import DescriptionError, expect_kinds
 from minertia.io.files import reading
@@ -51,3 +54,34 @@ def read_text(path: Path) -> str:
 def is_model_text(text: str) -> bool:
     """Whether a TOML text is an identified model; its first lines say so."""
     return f'kind = "{MODEL}"' in text[:400]
+
+
+# -------------------------------------------------------------------------------------------- files that a file names
+
+
+_FILE = re.compile(r"""\b(?:file|filename)\s*=\s*["']([^"'<>\0]{1,1000})["']""")
+_FOLDER = re.compile(r"""\b(?:meshdir|texturedir|assetdir)\s*=\s*["']([^"'<>\0]{1,1000})["']""")
+MOST = 2000  # references that are looked at
+ABOVE = 8  # folders above the file in which a ROS package may lie
+
+
+def referenced(path: Path, text: str) -> Iterator[Path]:
+    """Where the files may lie that a URDF or MJCF names; not all of these paths exist."""
+    beside = path.absolute().parent
+    folders = [beside, *(beside / match[1] for match, _ in zip(_FOLDER.finditer(text), range(10), strict=False))]
+    names = dict.fromkeys(match[1] for match, _ in zip(_FILE.finditer(text), range(MOST), strict=False))
+    for name in names:
+        scheme, sign, rest = name.partition("://")
+        if sign and scheme in ("package", "model"):
+            yield from _in_package(beside, unquote(rest))
+        else:
+            yield from (folder / (rest if sign else name) for folder in folders)
+
+
+def _in_package(beside: Path, name: str) -> Iterator[Path]:
+    """A package may be any folder above the file, or lie in one."""
+    _, _, inside = name.partition("/")
+    for folder in (beside, *list(beside.parents)[:ABOVE]):
+        yield folder / name
+        if inside:
+            yield folder / inside

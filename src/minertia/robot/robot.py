@@ -25,8 +25,7 @@ from minertia.robot.effects import (
     WORDS,
 )
 from minertia.robot.inertia import Ten, add_ten, from_six, transport_ten
-from minertia.robot.joint import Elastic, Joint, numeric_pose, partial_pose
-from minertia.robot.loop import CUT_KINDS, Cut
+from minertia.robot.joint import CUT_KINDS, Cut, Elastic, Joint, numeric_pose, partial_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
 if TYPE_CHECKING:

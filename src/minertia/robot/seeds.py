@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from minertia.io.arrays import Array
-from minertia.robot.closure import close, close_many, follower_map, jacobian, motions_left, residual
-from minertia.robot.closure_rows import loop_joints
+from minertia.robot.closure import close, close_many, follower_map, jacobian, loop_joints, motions_left, residual
 from minertia.robot.joint import Joint
-from minertia.robot.parallelogram import linear_rules
+from minertia.robot.loop_forms import linear_rules
 from minertia.robot.robot import SEED, Robot
 
 DRAWS = 40

@@ -1,9 +1,4 @@
-"""Geometry as it was meant: angles rounded in a file are put back on the right angle they stand for.
-
-A file that says 1.5708, 3.14 or a nine-digit right angle describes axes that are parallel or perpendicular in the
-machine.  Left as written, the parameter count comes out wrong.  Angles within a tolerance of a multiple of 90 degrees
-(and, closer, of 15 degrees) become exact; every change is reported.
-"""
+"""Geometry as it was meant: angles rounded in a file are put back on right angles, degrees told from radians."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.algebra.polynomial import Number, turn
+from minertia.algebra.polynomial import Number, Poly, turn
 from minertia.algebra.vec3 import IDENTITY, Mat, Pose, Vec, matmul, turn_x, turn_y, turn_z
 
 ANGLE_TOLERANCE = 2e-3  # rad: 3.14 for pi is 1.6e-3 away
@@ -194,3 +189,37 @@ def is_changed_by_snapping(pose: Pose) -> bool:
     turned = rotation_angle(rows, snap_rotation(np.array(rows), ANGLE_TOLERANCE))  # type: ignore[arg-type]
     place = np.array([float(s) for s in p])
     return turned > EXACT or bool(np.abs(place - np.array(snap_vector(place.tolist()), float)).max() > EXACT)
+
+
+# ------------------------------------------------------------------------------------------------- degrees or radians
+
+
+FULL_TURN = 2 * math.pi * (1 + 1e-3)  # rad; 6.2832 and 6.29 are still a turn
+NEAR = 2e-3  # rad, from the part of a turn that a rounded number stands for: 3.14 is 1.6e-3 from pi
+STEP = math.pi / 12
+
+
+def constant_part(angle: Poly | Number) -> float:
+    """What of an angle is a number, whatever its letters are [rad]."""
+    return float(angle.terms.get((), 0)) if isinstance(angle, Poly) else float(angle)
+
+
+def is_beyond_a_turn(angle: float) -> bool:
+    """Whether no table would say so in radians."""
+    return abs(angle) > FULL_TURN
+
+
+def looks_like_degrees(angle: float) -> bool:
+    """Whether an angle in radians is a whole number, or beyond half a turn and no part of one that has a name."""
+    if angle == 0:
+        return False
+    return angle == round(angle) or (abs(angle) > math.pi + NEAR and not _is_part_of_a_turn(angle))
+
+
+def looks_like_radians(degrees: float) -> bool:
+    """Whether an angle in degrees is a part of pi, and no whole number of degrees."""
+    return 0 < abs(degrees) <= FULL_TURN and degrees != round(degrees) and _is_part_of_a_turn(degrees)
+
+
+def _is_part_of_a_turn(angle: float) -> bool:
+    return abs(angle - round(angle / STEP) * STEP) < NEAR

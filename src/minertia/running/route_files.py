@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from minertia.excitation.limits import MotionLimits
+from minertia.excitation.options import SECONDS
 from minertia.excitation.route import AT_REST, Route
 from minertia.excitation.sampled import SampledMotion
-from minertia.excitation.trajectory import SECONDS, Trajectory
+from minertia.excitation.trajectory import Trajectory
 from minertia.io.errors import Infeasible, MinertiaError, ShapeError
 from minertia.io.files import is_file
 from minertia.robot.robot import Robot

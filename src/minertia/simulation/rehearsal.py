@@ -31,16 +31,17 @@ from minertia.identification.problem.terms import robot_effects
 from minertia.io.errors import Infeasible, MinertiaError, MissingExtra
 from minertia.io.files import folder_at_once, write_file
 from minertia.io.resources import one_thread
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 from minertia.simulation.compiled import CompiledCode, compiled_model
 from minertia.simulation.control_comparison import control_tests
 from minertia.simulation.control_model import ControlModel, control_model
 from minertia.simulation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.simulation.online_payload import watch_payload
+from minertia.simulation.options import LOAD, RehearsalOptions
 from minertia.simulation.plant import Imperfections, Plant
 from minertia.simulation.possible import simulable_robot
-from minertia.simulation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
+from minertia.simulation.rehearsed import DEVIATIONS, RECORD, Rehearsal, RehearsalStep, Returned
 from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.soft_loops import soft_loops
@@ -259,7 +260,8 @@ class _RehearsalRun:
         motions = [m.motion.sample(round(s.duration * rate) + 1).q for m in (result.training, result.unseen)]
         try:
             with self._step("elastic joints") as say:
-                result.springs = rehearse_springs(self.robot, motions, 1 / rate, s.resolutions(self.robot), s.seed)
+                steps = np.array(s.resolutions(self.robot))
+                result.springs = rehearse_springs(self.robot, motions, 1 / rate, steps, s.seed)
                 say(result.springs.sentence())
         except MinertiaError as err:
             result.skipped.append(f"elastic joints: {err}")

@@ -11,7 +11,7 @@ from minertia.dynamics.closing import closing_of
 from minertia.io.errors import Infeasible
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
-from minertia.robot.smooth import smooth_friction
+from minertia.robot.variants import smooth_friction
 from minertia.simulation.adaptation import Adaptation, show_adaptation
 from minertia.simulation.compiled import CompiledCode, compiled_code
 from minertia.simulation.contact import Detection, show_collisions

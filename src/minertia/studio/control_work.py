@@ -22,8 +22,8 @@ from minertia.simulation.adaptation import Adaptation
 from minertia.simulation.control_model import ControlModel, control_model
 from minertia.simulation.guiding import Guiding
 from minertia.simulation.moves import random_moves
+from minertia.simulation.options import LOAD
 from minertia.simulation.plant import Controller, Imperfections, Plant
-from minertia.simulation.rehearsed import LOAD
 from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 from minertia.studio.project import Project
 

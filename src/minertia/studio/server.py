@@ -28,7 +28,7 @@ from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import InputError, MinertiaError, one_line
 from minertia.report.shapes import frames_at
 from minertia.robot.effects import WORDS
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from minertia.studio.asked import CampaignAsked, CampaignOf, JobAsked, JobName, Key, PostureAsked, RobotAsked
 from minertia.studio.bindings import OF_CAMPAIGN, ProjectNow, reasons

@@ -38,8 +38,8 @@ def run(kind: str, work: JobWork) -> tuple[str, str]:
 
 def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.robot_views import robot_view
-    from minertia.robot.file_shapes import UNREAD, file_pieces
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
+    from minertia.robot.shapes import UNREAD, file_pieces
 
     work.tell("reading the robot", 0.1)
     robot = read_robot(work.robot_name)
@@ -58,7 +58,7 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
 def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     """What the headers of the logs tell: a campaign with "?" where the user must answer, and all columns."""
     from minertia.identification.campaigns.new import new_campaign
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
 
     project, keys = work.project, list(work.settings.get("logs", ()))
     files = [project.file(key, "log") for key in keys] or [f for f in project.files() if f.kind == "log"]
@@ -216,11 +216,11 @@ def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
 def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.excite import excite
     from minertia.excitation.fourier import Fourier
-    from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+    from minertia.excitation.limits_file import LimitsTable, limits_from_tables
     from minertia.excitation.options import MotionSearch, Optimality
     from minertia.report.folders import write_excitation
     from minertia.report.motion_views import motion_view
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
 
     s = work.settings
     robot = read_robot(work.robot_name, letters=False)
@@ -307,9 +307,10 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     """Logs of a simulated robot, for a campaign without one."""
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
-    from minertia.robot.read import read_robot
+    from minertia.robot.files import read_robot
+    from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
-    from minertia.simulation.rehearsed import RehearsalOptions, RehearsalStep
+    from minertia.simulation.rehearsed import RehearsalStep
 
     s, done = work.settings, 0
 

@@ -11,7 +11,7 @@ from minertia.identification.audits.commands import commands
 from minertia.identification.audits.findings import LEVELS, Finding
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
 from minertia.io.resources import one_thread
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 SHORTEST = 10  # samples below which the values are not looked at

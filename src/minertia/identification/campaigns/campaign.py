@@ -25,7 +25,7 @@ from minertia.identification.problem.terms import read_effect, read_joints
 from minertia.io.errors import CampaignError, InputError, UnknownName
 from minertia.io.notebook import clipped
 from minertia.io.schema import Declared, Given, check, option
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
 PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to

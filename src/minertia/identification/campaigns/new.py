@@ -19,9 +19,9 @@ from minertia.identification.problem.ladder import START
 from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import CampaignError, MinertiaError, RecordingError
-from minertia.robot.lock import locked
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
+from minertia.robot.variants import locked
 
 ASK = '"?"'
 UNITS = "Nm (N m, and N for prismatic joints), A, V, permille or percent"

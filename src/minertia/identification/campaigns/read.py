@@ -19,9 +19,9 @@ from minertia.io.errors import CampaignError, MinertiaError, UnknownName, expect
 from minertia.io.files import reading
 from minertia.io.schema import Declared, Option, OptionError, keys_of, option, options, read, tables
 from minertia.io.tables import load_toml, shown
-from minertia.robot.lock import locked
-from minertia.robot.read import BASES, bundled_robots, read_robot
+from minertia.robot.files import BASES, bundled_robots, read_robot
 from minertia.robot.robot import Robot
+from minertia.robot.variants import locked
 
 FORMAT = 1
 

@@ -17,7 +17,7 @@ from minertia.io.errors import CampaignError, MinertiaError
 from minertia.io.files import check_file, folder_at_once, write_file
 from minertia.io.schema import option_of, stated
 from minertia.robot.dh.write import toml_text
-from minertia.robot.read import bundled_robots, read_robot
+from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 
 

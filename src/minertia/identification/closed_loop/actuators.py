@@ -16,8 +16,8 @@ from minertia.io.errors import MinertiaError, one_line
 from minertia.robot.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
 from minertia.robot.mjcf.write import effect_attributes, to_mjcf
 from minertia.robot.robot import Robot
-from minertia.robot.unheld import unheld_effects
-from minertia.robot.xml_output import quoted, written
+from minertia.robot.writing import unheld_effects
+from minertia.robot.xml import quoted, written
 from minertia.version import __version__
 
 IN_ISAAC = ("IA", "FV", "FC", "OFF")

@@ -14,10 +14,10 @@ from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.io.errors import MinertiaError
 from minertia.io.files import FileError
+from minertia.robot.files import write_robot
 from minertia.robot.identified import taken_notes
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Note, Robot
-from minertia.robot.write import write_robot
 
 TEMPLATES = (".urdf", ".xml", ".mjcf")
 IN_URDF = (*LINK_SYMBOLS, "FV", "FC")  # masses and inertias, damping and friction

@@ -16,7 +16,7 @@ from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.observation import Observation
 from minertia.io.errors import CampaignError, MinertiaError
 from minertia.io.resources import one_thread
-from minertia.robot.read import read_robot
+from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
 

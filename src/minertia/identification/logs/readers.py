@@ -21,7 +21,7 @@ from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.io.errors import RecordingError, expect_path
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.io.resources import room, too_large
-from minertia.robot.given import RobotLike, as_robot
+from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

@@ -18,10 +18,10 @@ from minertia.identification.problem.linear import LinearModel, link_number, sym
 from minertia.io.errors import UnknownName
 from minertia.io.resources import one_thread
 from minertia.robot.effects import BY_SYMBOL
-from minertia.robot.extents import Extent, link_extents
 from minertia.robot.inertia import from_com, nearest_possible, pseudo_inertia, to_com
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
+from minertia.robot.shapes import Extent, link_extents
 
 Array = NDArray[np.float64]
 MARGIN = 1e-7  # smallest eigenvalue of a pseudo-inertia, over its trace

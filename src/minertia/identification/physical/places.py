@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.physical.consistency import PhysicalSpace
-from minertia.robot.extents import link_reach
+from minertia.robot.shapes import link_reach
 
 Array = NDArray[np.float64]
 NOTABLE = 0.01  # m outside a box that are worth a remark

@@ -9,10 +9,9 @@ from minertia.algebra.vec3 import Pose
 from minertia.io.tables import CheckedTable, parse_table
 from minertia.robot.description import Description, JointSpec, LoopSpec
 from minertia.robot.dh.body import read_constants, read_effects
-from minertia.robot.dh.placement import Letters
-from minertia.robot.dh.rows import Placements
+from minertia.robot.dh.placement import Letters, Placements
 from minertia.robot.effects import EFFECT_SYMBOLS
-from minertia.robot.loop import CUT_KINDS
+from minertia.robot.joint import CUT_KINDS
 from minertia.robot.reading import ReadOptions
 
 ENDS = ("first", "second")

@@ -27,8 +27,7 @@ from minertia.robot.dh.body import (
     read_ratio,
 )
 from minertia.robot.dh.loops import LoopTables
-from minertia.robot.dh.placement import CONVENTIONS, Letters
-from minertia.robot.dh.rows import Placements
+from minertia.robot.dh.placement import CONVENTIONS, Letters, Placements
 from minertia.robot.effects import EFFECT_SYMBOLS, MOTOR_SYMBOLS
 from minertia.robot.expression import is_letter_name
 from minertia.robot.joint import Limits

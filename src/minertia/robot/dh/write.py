@@ -19,14 +19,13 @@ from minertia.algebra.scalar import div, mul, neg, sub
 from minertia.algebra.vec3 import HERE, Mat, Pose, Vec, dot
 from minertia.io.errors import DescriptionError
 from minertia.io.files import write_file
-from minertia.robot.closure_rows import cut_joints
+from minertia.robot.closure import cut_joints
 from minertia.robot.dh.placement import Entry, khalil_pose
 from minertia.robot.dh.read import FORMAT, UNKNOWN
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.expression import expression_text
 from minertia.robot.inertia import Ten
-from minertia.robot.joint import Elastic, Joint, Limits, partial_pose
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut, Elastic, Joint, Limits, partial_pose
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 from minertia.robot.snap import snap_angle

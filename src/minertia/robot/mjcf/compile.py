@@ -18,8 +18,7 @@ from minertia.io.extras import load
 from minertia.io.files import reading
 from minertia.robot.mjcf.lean import Lean, mesh_key, mesh_path
 from minertia.robot.robot import Note
-from minertia.robot.xml_input import Element
-from minertia.robot.xml_output import start_tag
+from minertia.robot.xml import Element, start_tag
 
 MAX_MESH_BYTES = 200_000_000
 MESHES = (".stl", ".obj", ".msh")

@@ -12,15 +12,14 @@ from minertia.algebra.vec3 import invert
 from minertia.io.errors import DescriptionError, MinertiaError
 from minertia.robot.inertia import Ten, transport_ten
 from minertia.robot.mjcf.compile import Compiled
+from minertia.robot.mjcf.joints import drive_part
 from minertia.robot.mjcf.lean import float_or
-from minertia.robot.mjcf.parts import drive_part
 from minertia.robot.mjcf.read import MASSLESS, OFFSET, compiled, parse_mjcf, robot_of
 from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, unphysical
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
-from minertia.robot.xml_input import Element, start_tag_end
-from minertia.robot.xml_output import all_written, attributes_text, edited, quoted, start_tag, written
+from minertia.robot.xml import Element, all_written, attributes_text, edited, quoted, start_tag, start_tag_end, written
 
 SAME = 1e-13  # parameters that differ by less than this part are left as the user wrote them
 SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template

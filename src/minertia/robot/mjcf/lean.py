@@ -14,10 +14,9 @@ from pathlib import Path
 from minertia.io.files import reading
 from minertia.robot.description import check_count
 from minertia.robot.flange import is_flange_name
-from minertia.robot.reading import read_text
-from minertia.robot.references import referenced
+from minertia.robot.reading import read_text, referenced
 from minertia.robot.robot import Note
-from minertia.robot.xml_input import Element, number, parse_xml, shown
+from minertia.robot.xml import Element, number, parse_xml, shown
 
 MAX_DEPTH = 256  # MJCF nests one level per body, so a long chain is deep
 MAX_COPIES = 1000  # bodies that <replicate> may make

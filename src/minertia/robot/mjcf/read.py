@@ -17,9 +17,16 @@ from minertia.robot.dh.loops import with_side_file
 from minertia.robot.flange import is_flange_name
 from minertia.robot.inertia import Ten, from_com
 from minertia.robot.mjcf.compile import Compiled, compile_mjcf
+from minertia.robot.mjcf.joints import (
+    LoopReading,
+    followers,
+    is_driven,
+    joint_constants,
+    joint_effects,
+    joint_limits,
+    remarks,
+)
 from minertia.robot.mjcf.lean import lean_document
-from minertia.robot.mjcf.loops import LoopReading
-from minertia.robot.mjcf.parts import followers, is_driven, joint_constants, joint_effects, joint_limits, remarks
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import (
@@ -32,7 +39,7 @@ from minertia.robot.snap import (
     snap_rotation,
     snap_vector,
 )
-from minertia.robot.xml_input import Element, numbers
+from minertia.robot.xml import Element, numbers
 
 MASSLESS = 4e-15  # kg: MuJoCo wants some mass in each moving body; what `to_mjcf` gives massless ones is below this
 LARGEST = 1e100

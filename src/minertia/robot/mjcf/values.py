@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from minertia.io.errors import MinertiaError
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.inertia import Ten, impossible, to_com
-from minertia.robot.xml_output import all_written, written
+from minertia.robot.xml import all_written, written
 
 TINY = 2e-15  # kg and kg m2: MuJoCo refuses moving bodies with 1e-15 or less; the reader takes this for no mass
 EFFECTS = {"IA": "armature", "FV": "damping", "FC": "frictionloss", "KS": "stiffness"}  # attributes of a joint

@@ -11,17 +11,14 @@ from numpy.typing import NDArray
 
 from minertia.algebra.vec3 import compose, shift
 from minertia.io.files import write_file
-from minertia.robot.joint import Joint
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut, Joint
 from minertia.robot.mjcf.edit import edit_mjcf
-from minertia.robot.mjcf.loops import AXIS
+from minertia.robot.mjcf.joints import AXIS
 from minertia.robot.mjcf.read import OFFSET, ORDER, SEED
 from minertia.robot.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, is_massless, pose_attributes, unphysical
-from minertia.robot.original import load_original
 from minertia.robot.robot import Note, Robot
-from minertia.robot.unheld import unheld_effects, unheld_motors
-from minertia.robot.xml_input import Element
-from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
+from minertia.robot.writing import load_original, unheld_effects, unheld_motors
+from minertia.robot.xml import Element, all_written, element_lines, new_element, written, xml_text
 
 HEADER = "<!-- minertia mjcf format 1 -->"
 TYPES = {"revolute": "hinge", "prismatic": "slide"}

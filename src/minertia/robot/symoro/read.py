@@ -11,7 +11,6 @@ import re
 
 from minertia.algebra.polynomial import Number, Poly
 from minertia.algebra.vec3 import Pose, compose
-from minertia.robot.angle import constant_part, is_beyond_a_turn, looks_like_degrees
 from minertia.robot.assembly import assemble
 from minertia.robot.description import BodySpec, Description, JointSpec, LoopSpec
 from minertia.robot.dh.loops import with_side_file
@@ -20,7 +19,7 @@ from minertia.robot.inertia import Ten
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import EARTH, Note, Robot
-from minertia.robot.snap import REPORTED, snap_angle
+from minertia.robot.snap import REPORTED, constant_part, is_beyond_a_turn, looks_like_degrees, snap_angle
 from minertia.robot.symoro.file import BASE_MOTION, DRIVES, GEOMETRY, LOADS, ParFile, split_par
 
 KINDS = ("revolute", "prismatic", "fixed")  # sigma 0, 1, 2

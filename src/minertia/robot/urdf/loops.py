@@ -8,10 +8,10 @@ from dataclasses import replace
 from minertia.algebra.vec3 import Pose
 from minertia.io.errors import DescriptionError
 from minertia.robot.description import FollowsSpec, JointSpec, LoopSpec
-from minertia.robot.loop import CUT_KINDS
+from minertia.robot.joint import CUT_KINDS
 from minertia.robot.robot import Note
 from minertia.robot.urdf.pose import Placing
-from minertia.robot.xml_input import Element, number, shown
+from minertia.robot.xml import Element, number, shown
 
 # type in the file -> kind of the cut
 KINDS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical", **{kind: kind for kind in CUT_KINDS}}

@@ -9,15 +9,13 @@ import numpy as np
 
 from minertia.algebra.vec3 import HERE, Mat, Pose, turn_y, turn_z
 from minertia.io.errors import MinertiaError
-from minertia.robot.closure_rows import loop_joints
+from minertia.robot.closure import loop_joints
 from minertia.robot.inertia import Ten, from_com, to_com
-from minertia.robot.joint import Joint, numeric_pose
-from minertia.robot.loop import Cut
+from minertia.robot.joint import Cut, Joint, numeric_pose
 from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import is_changed_by_snapping
 from minertia.robot.urdf.read import EFFECTS, UNLIMITED
-from minertia.robot.xml_input import Element
-from minertia.robot.xml_output import all_written, element_lines, new_element, written, xml_text
+from minertia.robot.xml import Element, all_written, element_lines, new_element, written, xml_text
 
 FORMAT = "<!-- minertia urdf format 1 -->"
 ACCURACY = 1e-12  # part of a link's largest parameter that may be lost in writing without a note

@@ -22,7 +22,7 @@ from minertia.robot.snap import (
     snap_rotation,
     snap_vector,
 )
-from minertia.robot.xml_input import Element, numbers, shown
+from minertia.robot.xml import Element, numbers, shown
 
 ROUNDING = 1e-15  # entries of a rotation this near 0, 1 or -1 are rounding of the computer
 DEFAULT_AXIS = (1.0, 0.0, 0.0)  # the URDF rule

@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 
 from minertia.io.errors import DescriptionError
 from minertia.robot.assembly import assemble
-from minertia.robot.bodies import impossible_body, missing_masses
-from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, check_count
+from minertia.robot.description import (
+    BodySpec,
+    Description,
+    FollowsSpec,
+    JointSpec,
+    check_count,
+    impossible_body,
+    missing_masses,
+)
 from minertia.robot.dh.loops import with_side_file
 from minertia.robot.inertia import Ten, from_com, symmetric
 from minertia.robot.joint import Limits
@@ -21,7 +28,7 @@ from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Note, Robot
 from minertia.robot.urdf.loops import closed_position, is_passive, read_loops, with_couplings
 from minertia.robot.urdf.pose import Placing, written_origin
-from minertia.robot.xml_input import Element, number, parse_xml, shown
+from minertia.robot.xml import Element, number, parse_xml, shown
 
 NEWEST = (1, 2)  # version of URDF
 UNLIMITED = 1e9  # a limit this large, in any unit, stands for no limit

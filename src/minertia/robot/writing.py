@@ -1,15 +1,18 @@
-"""The user's own file, in which a writer changes parameters: its text, and the way back to its bytes."""
+"""What writers of descriptions share: the user's own file, whose parameters change, and what a format cannot hold."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from minertia.io.errors import DescriptionError
 from minertia.io.files import reading
+from minertia.robot.effects import BY_SYMBOL, Effect
 from minertia.robot.reading import MAX_BYTES
+from minertia.robot.robot import Note, Robot
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""", re.ASCII)
@@ -58,3 +61,36 @@ def load_original(template: str | Path, source: str | None = None) -> Original:
 def _encodings(data: bytes, mark: bytes) -> list[str]:
     declared = _DECLARED.match(data)
     return [_MARKS[mark]] if mark else ["utf-8", *([declared[1].decode("ascii")] if declared else [])]
+
+
+# ------------------------------------------------------------------------------------- what a format has no place for
+
+
+def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note]:
+    """A note for each joint with effects that a format cannot hold; held: symbols it can, where: its name."""
+    notes = []
+    for j, (joint, effects) in enumerate(zip(robot.joints, robot.effects, strict=True)):
+        lost = [f"{_noun(BY_SYMBOL[s])} ({s}{j + 1} = {v:.4g})" for s, v in effects.items() if v and s not in held]
+        if lost:
+            text = f"{where} has no place for the {', the '.join(lost)}: left out, so that efforts differ by it"
+            notes.append(Note("warning", f"joint '{joint.name}'", text))
+        if joint.elastic is not None:
+            text = f"{where} has no place for its elasticity: written as a rigid joint"
+            notes.append(Note("warning", f"joint '{joint.name}'", text))
+    return notes
+
+
+def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]:
+    """The same for motors that turn with several joints."""
+    notes = []
+    for j, row in robot.coupled_motors.items() if robot.motor_effects else ():
+        lost = [f"{s}{j + 1} = {v:.4g}" for s, v in robot.motor_effects[row].items() if v and s not in held]
+        if lost:
+            text = f"{where} has no place for its {', '.join(lost)}: left out, so that efforts differ by it"
+            notes.append(Note("warning", f"motor of joint '{robot.joints[j].name}'", text))
+    return notes
+
+
+def _noun(effect: Effect) -> str:
+    """What an effect is, without what its meaning adds after a comma, colon or semicolon."""
+    return re.split("[,:;]", effect.meaning)[0]

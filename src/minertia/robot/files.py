@@ -1,4 +1,4 @@
-"""`read_robot`: any description file, or the name of a bundled robot, to a `Robot`."""
+"""Robots from description files, or by bundled name, and back: the tables of readers and writers by suffix."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from minertia.io.errors import DescriptionError, UnknownName, expect_path
+from minertia.io.errors import DescriptionError, UnknownName, expect_path, expected
 from minertia.io.files import is_file, reading, why_no_file
-from minertia.robot.reading import ReadOptions, is_model_text, read_text
-from minertia.robot.references import referenced
-from minertia.robot.robot import Robot
+from minertia.robot.reading import ReadOptions, is_model_text, read_text, referenced
+from minertia.robot.robot import Note, Robot
 from minertia.robot.snap import ANGLE_TOLERANCE
 
 BASES = ("fixed", "floating")
@@ -94,4 +94,67 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
         )
     reader = MODEL_READER if suffix == ".toml" and is_model_text(text) else READERS[suffix]
     module, function = reader.split(":")
+    return getattr(importlib.import_module(module), function)
+
+
+# ------------------------------------------------------------------------------------------ robots as users give them
+
+
+@runtime_checkable
+class HasRobot(Protocol):
+    """What has a robot with all that was identified of it: a model."""
+
+    def to_robot(self) -> Robot:
+        """The robot."""
+
+
+RobotLike: TypeAlias = "Robot | str | Path | HasRobot"
+
+
+def as_robot(given: RobotLike) -> Robot:
+    """The robot that was given, read where its path or bundled name was; of a model, with what was identified."""
+    if isinstance(given, str | Path):
+        return read_robot(given)
+    robot: Any = given.to_robot() if not isinstance(given, Robot) and isinstance(given, HasRobot) else given
+    expected(robot, Robot, "the robot", "read_robot")
+    assert isinstance(robot, Robot)
+    return robot
+
+
+# ------------------------------------------------------------------------------------------------------------ writing
+
+
+# suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
+WRITERS = {
+    ".toml": "minertia.robot.dh.write:write_toml",
+    ".urdf": "minertia.robot.urdf.write:write_urdf",
+    ".mjcf": "minertia.robot.mjcf.write:write_mjcf",
+    ".xml": "minertia.robot.mjcf.write:write_mjcf",
+}
+WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
+
+
+def write_robot(
+    robot: RobotLike, path: str | Path, template: str | Path | None = None, *, force: bool = False
+) -> tuple[Note, ...]:
+    """Write a robot as TOML, URDF or MJCF; the notes say what the format cannot hold.
+
+    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
+    never written over.  force: replace a file that minertia did not write, or that was edited since.
+    """
+    robot = as_robot(robot)
+    expect_path(path, "a robot to write")
+    suffix = Path(path).suffix.lower()
+    if suffix not in WRITERS:
+        known = ", ".join(WRITERS)
+        raise DescriptionError(f"robots are not written to files ending in '{suffix}'; known: {known}", file=path)
+    if template is not None and suffix not in WITH_TEMPLATE:
+        raise DescriptionError(f"a '{suffix}' file is written whole and takes no template", file=path)
+    options: dict[str, Any] = {"force": force} | ({} if template is None else {"template": template})
+    notes = _writer(suffix)(robot, path, **options)
+    return tuple(notes or ())
+
+
+def _writer(suffix: str) -> Any:
+    module, function = WRITERS[suffix].split(":")
     return getattr(importlib.import_module(module), function)
