@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import pytest
+from tools import page_words
 
 from minertia.cli import main, root
 from minertia.identification.estimators import ESTIMATORS, named_estimator
@@ -24,7 +25,6 @@ from minertia.robot.effects import BY_SYMBOL, WORDS
 from tests import inside
 from tests.arm import recorded_arm
 from tests.test_house_rules import SPACES, public
-from tools import page_words
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -8,6 +8,7 @@ of development are counted, but not bounded.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -50,12 +51,12 @@ def main() -> None:
     sums: Counter[str] = Counter()
     for path in pages():
         name = kind(path) or "no kind"
-        print(f"{words(path):7}  {name:12} {path.relative_to(DOCS)}")
+        sys.stdout.write(f"{words(path):7}  {name:12} {path.relative_to(DOCS)}\n")
         if is_bounded(path):
             sums[name] += words(path)
     for name, count in sums.items():
-        print(f"{count:7}  {name}")
-    print(f"{total():7}  of at most {BOUND}")
+        sys.stdout.write(f"{count:7}  {name}\n")
+    sys.stdout.write(f"{total():7}  of at most {BOUND}\n")
 
 
 if __name__ == "__main__":
