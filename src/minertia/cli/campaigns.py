@@ -32,7 +32,7 @@ from minertia.io.schema import option_of, options
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.campaigns.prepare import PreparedLog
+    from minertia.identification.campaigns.prepared import PreparedLog
     from minertia.identification.model import IdentifiedModel
 
 # options that take all values up to the next option

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -134,14 +135,14 @@ def _recorded(
     if logs:
         from minertia.identification.campaigns.campaign import Campaign
         from minertia.identification.campaigns.prepare import prepare_campaign
-        from minertia.identification.signals.filtering import Motion
 
         campaign = Campaign(robot, list(logs), columns=how[0])
         campaign = campaign if how[1] is None else campaign.on_topic(how[1])
         for log in prepare_campaign(campaign.without_torn_rows() if drop_torn else campaign).train:
-            if not isinstance(log.motion, Motion):
+            blocks = list(islice(log, 2))
+            if len(blocks) > 1:
                 raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
-            found.append(Trajectory(log.motion.t, log.motion.q, log.motion.qd, log.motion.qdd))
+            found.append(Trajectory(blocks[0].t, blocks[0].q, blocks[0].qd, blocks[0].qdd))
     elif how != (None, None):
         option = "--columns" if how[0] is not None else "--topic"
         raise MinertiaError(f"{option} says how to read the logs of --after; there are none")

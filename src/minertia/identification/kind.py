@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.ladder import Ladder
@@ -34,17 +33,6 @@ from minertia.io.errors import InputError
 from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]
-
-
-class ReadLog(Protocol):
-    """A log of a problem: its name, the recording (None where a motion was given), and what its audit found."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def recording(self) -> Recording | None: ...  # noqa: D102
-    @property
-    def findings(self) -> tuple[Finding, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -68,7 +56,7 @@ class Curves:
 class PredictedLog(ABC):
     """A log that was predicted, nothing fitted: residuals now, curves when they are asked for."""
 
-    log: Any  # a `ReadLog`
+    log: Any  # a `PreparedLog`
     residuals: Residuals
 
     @property
@@ -138,7 +126,7 @@ class Problem(ABC):
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
     campaign: Campaign
-    logs: tuple[Any, ...]  # `ReadLog`s
+    logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
     ladder: Ladder | None
 

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
+from minertia.identification.campaigns.recorded import recorded_log
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
 from minertia.identification.closed_loop.files import LOOP_FILES, write_loop_files
 from minertia.identification.closed_loop.judge import command_evidence, hidden_sentences, ratios, scale
-from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
+from minertia.identification.closed_loop.logs import LoopLog, commanded_log, with_encoder
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
 from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
@@ -35,7 +35,7 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.io.errors import MinertiaError, RecordingError, expected
+from minertia.io.errors import MinertiaError, expected
 from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Note
 
@@ -72,9 +72,12 @@ class CommandProblem(Problem):
         refuse_loads(campaign)
         asked_method(campaign, None)
         named = (*campaign.train, *campaign.validate)
-        logged = [_logged(campaign, log, tell) for log in named]
-        campaign = with_encoder(campaign, logged)
-        logs = [_read(campaign, log, recording) for log, recording in zip(named, logged, strict=True)]
+        read = []
+        for log in named:
+            tell(f"reading {log.name}")
+            read.append(recorded_log(campaign, log, simulated=True))
+        campaign = with_encoder(campaign, [log.beginning for log in read])
+        logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)
         tell("deriving the loop")
         servos = loop_model(campaign, min(log.period for log in logs[:count]))
@@ -230,21 +233,3 @@ def _has_commands_alone(campaign: Campaign, log: Log) -> bool:
     except MinertiaError:
         return False  # told by whoever reads it
     return found.effort is None and found.command is not None
-
-
-def _logged(campaign: Campaign, log: Log, tell: Tell) -> Recording:
-    tell(f"reading {log.name}")
-    return campaign.as_logged(log, effort=False)
-
-
-def _read(campaign: Campaign, log: Log, logged: Recording) -> LoopLog:
-    """The log as it is simulated; positions that cannot be radians would make nonsense of every value."""
-    findings = audit(logged, campaign.robot)
-    wrong = next((f for f in findings if f.check == "degrees"), None)
-    if wrong is not None:
-        raise RecordingError(
-            f'{wrong.text} (then state angle = "deg" in [columns]; convert parts of a range, -100 to 100, first)',
-            file=log.name,
-            column=wrong.channel or None,
-        )
-    return replace(made_log(campaign, log.name, logged), findings=findings)

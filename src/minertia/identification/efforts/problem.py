@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.prepare import PreparedCampaign, PreparedLog, Tell
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
 from minertia.identification.efforts.files import robot_files, urdf_loss, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
@@ -77,7 +78,7 @@ class EffortProblem(EffortRows, Problem):
         """What the motion can tell apart, whatever the values."""
         return self.excitation
 
-    def predicted(self, estimate: Estimate, log: PreparedLog, residuals: Residuals) -> PredictedEfforts:
+    def predicted(self, estimate: Estimate, log: EffortLog, residuals: Residuals) -> PredictedEfforts:
         """One of the logs as an estimate predicts it."""
         return PredictedEfforts(log, self.linear, estimate.beta, residuals)
 

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from minertia.identification.logs.columns import Chosen, choose, has_positions
 from minertia.identification.logs.columns_file import columns_beside, read_columns
-from minertia.identification.logs.drive import Conversion, conversion, drive_matrix
+from minertia.identification.logs.drive import Conversion, conversion, drive_matrix, undelayed_blocks
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
 from minertia.identification.logs.options import TIMES, ColumnMap
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
-from minertia.identification.logs.streaming import undelayed_blocks
 from minertia.io.errors import RecordingError, expect_path
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.io.resources import room, too_large

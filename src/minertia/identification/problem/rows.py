@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from minertia.identification.logs.recording import Passes
 from minertia.identification.problem.equations import TORQUE, equations_of, in_torques, other_columns, other_efforts
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length
@@ -50,7 +51,8 @@ def judged_motion(log: LogMotion) -> LogMotion:
     """A log's motion with efforts for rows, whatever it was fitted with."""
     if hasattr(log, "tau"):
         return in_torques(Motion.of(log))
-    return [in_torques(block) for block in blocks_of(log)]
+    blocks = Passes(lambda: map(in_torques, blocks_of(log)))
+    return list(blocks) if isinstance(log, Sequence) else blocks
 
 
 def states(log: LogMotion) -> int | None:
