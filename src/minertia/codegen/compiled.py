@@ -13,6 +13,7 @@ from minertia.codegen.options import PRECISIONS, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
+from minertia.codegen.setting import setting_of
 from minertia.codegen.targets import arrays
 from minertia.io.errors import MinertiaError, UnknownName, expected
 from minertia.io.extras import load
@@ -25,7 +26,7 @@ MODEL, SEARCH = CodeModel(), CodeSearch()
 def program(robot: RobotLike, name: str, *, model: CodeModel = MODEL, search: CodeSearch = SEARCH) -> Program:
     """A program of a robot (`inverse_dynamics`, `forward_dynamics`, `base_regressor` ...), for `compile` and others."""
     robot = as_robot(robot)
-    setting = model.setting(robot)
+    setting = setting_of(model, robot)
     if model.parameters == "baked":
         robot.require_values("a program with its numbers")
     choice = search.representatives.get(name) or representative(setting, name, effort=search.effort, seed=search.seed)

@@ -19,18 +19,17 @@ from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
 from minertia.codegen.frames import parameters_back
+from minertia.codegen.options import PARAMETERS, CodeModel
 from minertia.codegen.program import Port
-from minertia.dynamics.frame import LAST_LINK, ChosenFrame
+from minertia.dynamics.options import LAST_LINK, ChosenFrame
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.schema import like
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot
 
-PARAMETERS = ("standard", "base", "mlc", "baked")
-FORMULATIONS = ("newton-euler", "mlc")
 NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left
-CLOSING_STEPS = 3  # from the last solution: enough at servo rates, where joints move by some mrad between calls
 LOAD, THETA = "load", "theta"
 BY_PLACE = frozenset(s for s, effect in BY_SYMBOL.items() if {"q", "load"} & set(effect.inputs))
 
@@ -98,7 +97,7 @@ class Setting:
     temperature: bool = True
     of_velocity: bool = False
     frame: ChosenFrame = LAST_LINK
-    closing_steps: int = CLOSING_STEPS
+    closing_steps: int = like(CodeModel, "closing_steps")
     formulation: str = "newton-euler"
 
     def __post_init__(self) -> None:
@@ -397,3 +396,29 @@ def _empty(robot: Robot, zero: Scalar) -> list[dict[str, Scalar]]:
 def _put(robot: Robot, chi: list[dict[str, Scalar]], name: str, value: Scalar) -> None:
     symbol, link = split_name(name)
     chi[link - 1 + int(robot.is_floating)][symbol] = value
+
+
+def setting_of(model: CodeModel, robot: Robot, *, at_joints: bool = False) -> Setting:
+    """The model of one robot; at_joints: for a target that adds efforts at the joints and knows no temperatures."""
+    if robot.has_input("load"):
+        robot.require_tree("generated code with friction that depends on the load")
+    return Setting(
+        robot,
+        model.parameters,
+        _has(robot, rotors=True) if model.rotors is None else model.rotors,
+        _has(robot, rotors=False) if model.friction is None else model.friction,
+        model.payload,
+        None if model.values is None else tuple(model.values),
+        None if model.essential is None else tuple(model.essential),
+        model.motors,
+        model.temperature and not at_joints,
+        at_joints,
+        model.frame,
+        model.closing_steps,
+        model.formulation,
+    )
+
+
+def _has(robot: Robot, *, rotors: bool) -> bool:
+    """Whether a robot has rotor inertias, or other effects."""
+    return any((split_name(name)[0] in ROTOR_SYMBOLS) == rotors for name in robot.effect_values)
