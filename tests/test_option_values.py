@@ -41,7 +41,7 @@ ODD: list[tuple[str, dict[str, Any], str]] = [
     ("CodeModel", {"parameters": "bases"}, "base"),
     ("Arithmetic", {"precision": "half"}, "double"),
     ("Arithmetic", {"sincos": "libc"}, "libm"),
-    *(("CodeSearch", {"effort": v}, "seconds from 0") for v in (-1, NAN, INF)),
+    *(("CodeSearch", {"effort": v}, "effort of CodeSearch must be a number from 0") for v in (-1, NAN, INF)),
     ("CodeSearch", {"seed": -1}, "whole number from 0"),
     ("RehearsalOptions", {"rate": 0}, "rate of RehearsalOptions must be a number above 0"),
 ]

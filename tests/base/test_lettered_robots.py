@@ -10,8 +10,7 @@ import pytest
 
 from minertia.base.derive import METHODS, base_parameters
 from minertia.base.grouping import matrix_of
-from minertia.base.numeric import random_states
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample, random_states
 from minertia.codegen.generate import count_programs, generate
 from minertia.dynamics.model import torque_regressor
 from minertia.excitation.excite import excite
@@ -19,7 +18,7 @@ from minertia.excitation.sweep import sweeps
 from minertia.identification.identify import identify
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
-from minertia.report.words import certificate_sentences
+from minertia.report.tables import certificate_sentences
 from minertia.robot.dh.read import parse_toml
 from minertia.robot.files import read_robot
 from minertia.robot.reading import ReadOptions

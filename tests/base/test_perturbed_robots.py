@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from minertia.base.derive import METHODS, base_parameters
-from minertia.base.numeric import random_states
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample, random_states
 from minertia.dynamics.model import torque_regressor
 from minertia.io.errors import RankError
 from minertia.robot.files import read_robot

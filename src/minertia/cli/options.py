@@ -6,7 +6,7 @@ import functools
 import inspect
 import keyword
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,7 +70,8 @@ def option(name: str, metavar: str, text: str, **more: Any) -> Any:
 
 def told(one: Option, default: Any = REQUIRED) -> str:
     """The help of an option: its first sentence with unit and default; default: another than that of its class."""
-    value = one.otherwise or _usual(one.default if default is REQUIRED else default)
+    is_own = default is REQUIRED or default == one.default
+    value = (one.otherwise if is_own else "") or _usual(one.default if is_own else default)
     unit = f" [{one.unit}]" if one.unit else ""
     text = f"{one.sentence.removesuffix('.')}{unit}{f'; default: {value}' if value else ''}."
     return text.replace("`", "")
@@ -141,11 +142,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         if name not in values:
             made.append(p.replace(kind=inspect.Parameter.KEYWORD_ONLY))
             continue
-        for one in options(p.annotation):
-            word = one.command.replace("-", "_")
-            word = f"{word}_" if keyword.iskeyword(word) else word
-            if word and word not in parameters:
-                usual = REQUIRED if p.default is p.empty else getattr(p.default, one.name)
+        for word, one, usual in _commanded(p.annotation() if p.default is p.empty else p.default):
+            if word not in parameters:
                 off = False if one.switch or (is_flag(one) and is_plain(one, usual)) else None
                 of[name][word] = one
                 made.append(inspect.Parameter(word, p.KEYWORD_ONLY, default=off, annotation=declared(one, usual)))
@@ -160,6 +158,17 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in made}
     return run
+
+
+def _commanded(value: Any) -> Iterator[tuple[str, Option, Any]]:
+    """Parameter, option and default of each option of a value, and of values in it, that a command line can state."""
+    for one in options(type(value)):
+        usual = getattr(value, one.name)
+        if one.kind.record is not None and not one.kind.depths:
+            yield from _commanded(usual) if usual is not None else ()
+        elif one.command:
+            word = one.command.replace("-", "_")
+            yield f"{word}_" if keyword.iskeyword(word) else word, one, usual
 
 
 def is_options(kind: type) -> bool:
@@ -178,12 +187,18 @@ def _read(one: Option, given: Any) -> Any:
 
 
 def _value(usual: Any, stated: Sequence[tuple[Option, Any]]) -> Any:
-    """A value of options with those that a command line states."""
-    found = {}
+    """A value of options, and of values in it, with those that a command line states."""
+    own = [one.name for one in options(type(usual))]
+    found = {
+        one.name: _value(getattr(usual, one.name), stated)
+        for one in options(type(usual))
+        if one.kind.record is not None and not one.kind.depths and getattr(usual, one.name) is not None
+    }
     for one, given in stated:
-        if given is None or (given is False and (one.switch or is_plain(one, getattr(usual, one.name)))):
+        if one.name not in own or one not in options(type(usual)) or given is None:
             continue
-        found[one.name] = one.switch or _read(one, given)
+        if not (given is False and (one.switch or is_plain(one, getattr(usual, one.name)))):
+            found[one.name] = one.switch or _read(one, given)
     try:
         return replace(usual, **found)
     except OptionError as err:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.matrix import summed
 from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.base.composite_dynamics import composite_torques
 from minertia.codegen import formulation as nf
-from minertia.codegen.coefficients import Coefficients
+from minertia.codegen.formulation import Coefficients
 from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting
@@ -186,11 +187,6 @@ def combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
         if abs(w) > 1e-14:
             total = add(total, mul(int(w) if w in (1, -1) else float(w), entry))
     return total
-
-
-def summed(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
-    """a + b, entry by entry."""
-    return [add(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def flat(rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:

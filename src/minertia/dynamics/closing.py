@@ -12,11 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.algebra.matrix import Pivots, pivots_of
 from minertia.algebra.scalar import Scalar
 from minertia.dynamics.dyad import Dyad, dyad_of
-from minertia.dynamics.elimination import Pivots, pivots_of
-from minertia.dynamics.loop_blocks import SINGULAR, LoopBlock, loop_blocks
-from minertia.dynamics.loop_equations import LoopEquations
+from minertia.dynamics.loop_equations import SINGULAR, LoopBlock, LoopEquations, loop_blocks
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 from minertia.robot.robot import Robot

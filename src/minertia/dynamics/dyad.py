@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from minertia.algebra.scalar import Scalar, add, cos, div, mul, neg, sin, sqrt, sub
-from minertia.algebra.turn import Turn
+from minertia.algebra.scalar import Scalar, Turn, add, cos, div, mul, neg, sin, sqrt, sub
 from minertia.algebra.vec3 import Pose, Vec, apply, column, compose, transpose, vsub
 from minertia.robot.closure import cut_chains
 from minertia.robot.joint import Cut

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub, total
+from minertia.algebra.matrix import inner
+from minertia.algebra.scalar import Scalar, add, is_zero, mul, sub
 from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.compound import mass_matrix
 from minertia.dynamics.kinematics import Scalars, State
@@ -48,7 +49,7 @@ class Projection:
 
     def rates(self, values: Scalars) -> list[Scalar]:
         """G v: velocities of the tree for velocities of the robot."""
-        return list(values) if self.G is None else [_dot(row, values) for row in self.G]
+        return list(values) if self.G is None else [inner(row, values) for row in self.G]
 
     def bend(self, u: Scalars, v: Scalars) -> list[Scalar]:
         """G' v with G' the rate of G while the robot moves with velocities u; symmetric in u and v."""
@@ -76,7 +77,7 @@ class Projection:
 
     def efforts(self, values: Scalars) -> list[Scalar]:
         """G' tau."""
-        return list(values) if self.G is None else [_dot(column, values) for column in zip(*self.G, strict=True)]
+        return list(values) if self.G is None else [inner(column, values) for column in zip(*self.G, strict=True)]
 
     def rows(self, B: Sequence[Sequence[Scalar]]) -> Matrix:
         """G' B for a matrix whose rows belong to the tree's velocities."""
@@ -117,7 +118,7 @@ def projected_coriolis(closed: Projection, chi: Parameters, C: Matrix, qd: Scala
         return C
     D = mass_matrix(closed.tree, chi, closed.state.q)
     turned = [list(column) for column in zip(*closed.bent(qd), strict=True)]
-    more = [[_dot(row, column) for column in turned] for row in D]
+    more = [[inner(row, column) for column in turned] for row in D]
     pairs = zip(closed.columns(C), more, strict=True)
     return closed.rows([[add(a, b) for a, b in zip(*rows, strict=True)] for rows in pairs])
 
@@ -198,7 +199,3 @@ def _with_base(G: Matrix, first: int) -> Matrix:
     """G with the velocities of a floating base, which no loop changes."""
     base = [[int(i == k) for i in range(first + len(G[0]))] for k in range(first)]
     return base + [[0] * first + row for row in G]
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    return total(*(mul(x, y) for x, y in zip(a, b, strict=True)))

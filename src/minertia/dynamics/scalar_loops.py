@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from minertia.algebra.matrix import Eliminated, Pivots
 from minertia.algebra.scalar import Scalar, add, div, mul, neg, sqrt, sub, total
 from minertia.dynamics.closing import Closing
-from minertia.dynamics.elimination import Eliminated, Pivots
 from minertia.dynamics.kinematics import Scalars
-from minertia.dynamics.loop_blocks import LoopBlock
+from minertia.dynamics.loop_equations import LoopBlock
 from minertia.io.errors import InputError
 from minertia.robot.closure import Row
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from minertia.algebra.scalar import Scalar, is_zero, mul
 from minertia.dynamics.closing import NEAR, REGULAR, Closing
-from minertia.dynamics.loop_blocks import LoopBlock
+from minertia.dynamics.loop_equations import LoopBlock
 from minertia.dynamics.scalar_loops import LoopsOnScalars
 from minertia.io.arrays import Array
 

@@ -21,11 +21,9 @@ from minertia.report.fit_views import (
     titled,
     validation_view,
 )
-from minertia.report.motion_views import motion_view
+from minertia.report.motions import motion_view
 from minertia.report.numbers import finite
-from minertia.report.robot_data import robot_data
-from minertia.report.robot_views import base_facts, base_view
-from minertia.report.shapes import drawn_robot
+from minertia.report.robot_views import base_facts, base_view, drawn_robot, robot_data
 from minertia.report.tables import unit_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,9 @@
-"""Closure of kinematic loops: equations of cuts, their Jacobian and bias, and Newton steps to closed postures."""
+"""Closure of kinematic loops: the equations of cut joints, and Newton's steps to a closed posture.
+
+Everything is seen from the last link that both sides of a cut hang on (its carrier), so that joints before it do not
+enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 36 to 38).
+Positions and velocities are those of every joint of the tree, one scalar each.
+"""
 
 from __future__ import annotations
 
@@ -184,6 +189,7 @@ def _slides(b: Pose) -> tuple[Vec, Vec]:
 
 
 # --------------------------------------------------------------------------------------------------------- on numbers
+# Positions have the shape (..., n_joints), so that one call serves a batch.
 
 
 STEPS = 60

@@ -1,4 +1,8 @@
-"""Forms of closed loops: parallelograms, which hold because joints follow others, and the names of all forms."""
+"""Forms of closed loops: parallelograms, which hold because joints follow others, and the names of all forms.
+
+A passive angle of such a loop is a sum of the active ones, with signs, and a constant.  The candidates come from the
+motions at the seed; what counts is that the cut stays closed when the active joints are anywhere.
+"""
 
 from __future__ import annotations
 

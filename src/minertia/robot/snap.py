@@ -1,4 +1,9 @@
-"""Geometry as it was meant: angles rounded in a file are put back on right angles, degrees told from radians."""
+"""Geometry as it was meant: angles rounded in a file are put back on right angles, degrees told from radians.
+
+A file that says 1.5708, 3.14 or a nine-digit right angle describes axes that are parallel or perpendicular in the
+machine.  Left as written, the parameter count comes out wrong.  Angles within a tolerance of a multiple of 90 degrees
+(and, closer, of 15 degrees) become exact; every change is reported.
+"""
 
 from __future__ import annotations
 

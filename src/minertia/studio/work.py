@@ -219,7 +219,7 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.limits_file import LimitsTable, limits_from_tables
     from minertia.excitation.options import MotionSearch, Optimality
     from minertia.report.folders import write_excitation
-    from minertia.report.motion_views import motion_view
+    from minertia.report.motions import motion_view
     from minertia.robot.files import read_robot
 
     s = work.settings

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
 from minertia.dynamics.projection import project

@@ -1,4 +1,10 @@
-"""Placements of TOML descriptions: Denavit-Hartenberg rows in three conventions or plain poses, entries checked."""
+"""Placements of TOML descriptions: Denavit-Hartenberg rows in three conventions or plain poses, entries checked.
+
+khalil    T = Rot(z, gamma) Trans(z, b) Rot(x, alpha) Trans(x, d) Rot(z, theta) Trans(z, r)
+craig     T = Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d)
+standard  T = Rot(z, theta) Trans(z, d) Trans(x, a) Rot(x, alpha); the joint moves before Trans(x, a) Rot(x, alpha)
+placement T = (rotation, position)
+"""
 
 from __future__ import annotations
 

@@ -1,17 +1,57 @@
-"""Gaussian elimination on any scalar, unrolled: pivots are chosen once, from numbers, so that code has no branch."""
+"""Matrices of any scalar, as lists of rows, unrolled so that code has no branch.
+
+Products and sums; Gaussian elimination, whose pivots are chosen once, from numbers; one step of recursive least squares
+in square-root form, for the controller's C and for identification.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from minertia.algebra.scalar import Scalar, div, is_zero, mul, sub
+from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sqrt, sub, total
 from minertia.io.arrays import Array
 
 Pivots = tuple[tuple[int, int], ...]  # row and column of each, in order
 PIVOT = 0.1  # part of the largest entry below a pivot that it must have wherever the matrix was looked at
 NONE = 1e-12  # part of its row's largest entry at which an entry counts as none
+
+
+Matrix = list[list[Scalar]]
+Rows = Sequence[Sequence[Scalar]]
+
+
+def inner(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0) -> Scalar:
+    """Sum of a's entries times b's, added to a start."""
+    return total(start, *(mul(x, y) for x, y in zip(a, b, strict=True)))
+
+
+def transposed(A: Rows) -> Matrix:
+    """A'."""
+    return [list(column) for column in zip(*A, strict=True)]
+
+
+def product(A: Rows, B: Rows) -> Matrix:
+    """A B."""
+    columns = transposed(B)
+    return [[inner(row, column) for column in columns] for row in A]
+
+
+def summed(a: Iterable[Scalar], b: Iterable[Scalar]) -> list[Scalar]:
+    """a + b, entry by entry."""
+    return [add(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def matrix_sum(first: Rows, *others: Rows) -> Matrix:
+    """The sum of matrices."""
+    found = [list(row) for row in first]
+    for other in others:
+        found = [summed(*rows) for rows in zip(found, other, strict=True)]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------- elimination
 
 
 def pivots_of(A: Array) -> Pivots:
@@ -77,3 +117,53 @@ class Eliminated:
                     value = sub(value, mul(entry, found[c]))
             found[column] = mul(value, inverse)
         return found
+
+
+# -------------------------------------------------------------------------------------------- recursive least squares
+# The covariance P = S S' is carried by its upper triangular root S (Carlson 1973), so it stays positive whatever the
+# rounding; with a forgetting factor f the information of the past is multiplied by f at each step.
+
+
+def square_root_update(
+    S: Matrix, theta: Sequence[Scalar], row: Sequence[Scalar], value: Scalar, forgetting: Scalar = 1
+) -> tuple[Matrix, list[Scalar]]:
+    """S and theta after a measurement value = row . theta + noise of deviation 1 (scale both by 1/deviation).
+
+    S: upper triangular, p x p.  Entries of the row that are the int 0 cost nothing.
+    """
+    p = len(theta)
+    f = [inner([S[i][j] for i in range(j + 1)], row[: j + 1]) for j in range(p)]  # S' row
+    error = sub(value, inner(row, theta))
+    new: Matrix = [list(line) for line in S]
+    gain: list[Scalar] = [0] * p
+    alpha: Scalar = forgetting
+    for j in range(p):
+        if is_zero(f[j]):
+            new_alpha, ratio = alpha, 1
+        else:
+            new_alpha = add(alpha, mul(f[j], f[j]))
+            ratio = sqrt(div(alpha, new_alpha))
+        _update_column(S, new, gain, j, f[j], alpha, ratio)
+        alpha = new_alpha
+    _scale(new, forgetting)
+    step = div(error, alpha)
+    return new, [add(t, mul(g, step)) for t, g in zip(theta, gain, strict=True)]
+
+
+def _update_column(S: Matrix, new: Matrix, gain: list[Scalar], j: int, f: Scalar, alpha: Scalar, ratio: Scalar) -> None:
+    """Column j of the root, and what it adds to the gain."""
+    if is_zero(f):
+        return
+    shrink = div(f, alpha)
+    for i in range(j + 1):
+        new[i][j] = mul(ratio, sub(S[i][j], mul(shrink, gain[i])))
+        gain[i] = add(gain[i], mul(f, S[i][j]))
+
+
+def _scale(new: Matrix, forgetting: Scalar) -> None:
+    if type(forgetting) is int and forgetting == 1:
+        return
+    growth = div(1, sqrt(forgetting))
+    for i in range(len(new)):
+        for j in range(i, len(new)):
+            new[i][j] = mul(growth, new[i][j])
