@@ -27,8 +27,8 @@ from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, MissingParameters
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
-from minertia.robot.dh.write import toml_text
 from minertia.robot.effects import TABLE, Effect, JointState
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 
 TEMPERATURE = 25.0  # degC at which friction is stated unless told
