@@ -105,6 +105,10 @@ class LinearModel:
         """beta of standard parameters by name; those not named count as 0."""
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
 
+    def file_values(self) -> dict[str, float]:
+        """`nominal` by name; none where the robot's file has no masses."""
+        return dict(zip(self.names, self.nominal().tolist(), strict=True)) if self.robot.has_parameters else {}
+
     def nominal(self) -> Array:
         """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.calibration.chain import Array
-from minertia.calibration.layout import GeometryLayout, GeometryState
-from minertia.calibration.measures import (
+from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState
+from minertia.identification.geometry.measures import (
     DistanceMeasure,
     Indices,
     OrientationMeasure,

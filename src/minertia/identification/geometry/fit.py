@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from minertia.calibration.chain import Array
-from minertia.calibration.layout import GeometryLayout, GeometryState, LinearisedReadings
-from minertia.calibration.measures import UNITS
+from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, LinearisedReadings
+from minertia.identification.geometry.measures import UNITS
 
 FREE = ("base", "tool")
 PRIOR = {"zeros": 0.03, "lengths": 2e-3, "angles": 1e-2}  # m, rad: sizes of corrections to begin with

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.calibration.folds import GeometryProblem, RegionsLeftOut, capped, left_out, regions
-from minertia.calibration.options import LEVELS
+from minertia.identification.campaigns.options import LEVELS
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, capped, left_out, regions
 
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
-WORTH = 0.8  # of what base and tool alone leave: less of a gain is within what another set of postures changes
 MOST_POSTURES = 200  # in the fits that judge levels
 
 
@@ -33,7 +33,7 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
     return tuple(group for level in levels for group in LEVELS[level])
 
 
-def chosen(problem: GeometryProblem, levels: Sequence[str]) -> LevelChoice:
+def chosen(problem: GeometryRows, levels: Sequence[str]) -> LevelChoice:
     """Levels in their order, each kept where it makes regions left out better, most of them and clearly."""
     some = thinned(problem)
     region = regions(some)
@@ -48,7 +48,7 @@ def chosen(problem: GeometryProblem, levels: Sequence[str]) -> LevelChoice:
         tried.append((now, last))
         if is_better(last, best):
             taken, best = now, last
-    is_worth = capped(best.sizes) <= WORTH * capped(tried[0][1].sizes)
+    is_worth = capped(best.sizes) <= at.WORTH * capped(tried[0][1].sizes)
     return LevelChoice(taken if is_worth else (), tuple(tried))
 
 
@@ -58,7 +58,7 @@ def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
     return capped(new.sizes) < (1 - GAIN) * capped(old.sizes) and wins > 0.5
 
 
-def thinned(problem: GeometryProblem) -> GeometryProblem:
+def thinned(problem: GeometryRows) -> GeometryRows:
     """The problem with at most some postures, evenly taken."""
     count = problem.postures.count
     if count <= MOST_POSTURES:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from minertia.calibration.chain import Array, Chain
-from minertia.calibration.fit import rms
-from minertia.calibration.folds import GeometryProblem, capped, errors_of
-from minertia.calibration.layout import Postures
-from minertia.calibration.measures import PointMeasure, PoseMeasure, ToolReadings, told
-from minertia.calibration.starts import started
+from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.errors import misses_of, sizes_of
+from minertia.identification.geometry.fit import rms
+from minertia.identification.geometry.folds import GeometryRows, capped
+from minertia.identification.geometry.layout import Postures
+from minertia.identification.geometry.measures import PointMeasure, PoseMeasure, ToolReadings, told
+from minertia.identification.geometry.starts import started
 
 MOST_POSTURES = 80
 SMALL = 4e-3  # of the reach: what a right reading leaves at the level of zeros
@@ -59,7 +60,7 @@ class _ReadingTrial:
     made: Callable[[Postures], Postures | None]
 
 
-def other_readings(problem: GeometryProblem, reach: float) -> tuple[OtherReading, ...]:
+def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, ...]:
     """Set-ups that explain the readings far better than the stated one, the best first; reach [m] of the chain."""
     count = problem.postures.count
     some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
@@ -82,20 +83,19 @@ def other_readings(problem: GeometryProblem, reach: float) -> tuple[OtherReading
     return tuple(sorted(found, key=lambda s: s.after))
 
 
-def _first_look(problem: GeometryProblem) -> float:
+def _first_look(problem: GeometryRows) -> float:
     """What base and tool alone leave, as they are first found, few large errors capped."""
     layout = problem.layout(())
-    return capped(errors_of(layout, started(layout, starts=FIRST_STARTS))[1])
+    return capped(sizes_of(layout.postures.measures, misses_of(layout, started(layout, starts=FIRST_STARTS))))
 
 
-def left_by(problem: GeometryProblem) -> float:
+def left_by(problem: GeometryRows) -> float:
     """What base, tool and zeros leave, few large errors capped."""
     try:
         found = problem.fit(("zeros",))
     except np.linalg.LinAlgError:
         return np.inf
-    _, errors = problem.errors(found, np.arange(problem.postures.count))
-    return capped(errors)
+    return capped(problem.errors(found))
 
 
 def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_ReadingTrial]:
@@ -210,7 +210,7 @@ def _rescaled(chain: Chain) -> Callable[[Postures], Postures | None]:
     """Readings times the factor by which the spread of places fits that of the file's robot."""
 
     def change(p: Postures) -> Postures | None:
-        from minertia.calibration.layout import GeometryLayout
+        from minertia.identification.geometry.layout import GeometryLayout
 
         tool = GeometryLayout(chain, p).moved(GeometryLayout(chain, p).start()).tool
         ratios = [

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minertia.calibration.chain import Array
-from minertia.calibration.fit import GeometryFit, inverse, rms
-from minertia.calibration.layout import LinearisedReadings
-from minertia.calibration.measures import UNITS
+from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.fit import GeometryFit, inverse, rms
+from minertia.identification.geometry.layout import LinearisedReadings
+from minertia.identification.geometry.measures import UNITS
 
 ROUNDS = 30
 SETTLED = 1e-3

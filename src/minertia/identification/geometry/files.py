@@ -1,4 +1,4 @@
-"""The folder of files that a calibration leaves."""
+"""Files of a calibration: the corrected robot, and what drivers of Universal Robots read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hashlib
 from pathlib import Path
 
 from minertia.algebra.vec3 import Mat
-from minertia.calibration.result import Calibration
 from minertia.io.files import write_file
 from minertia.robot.files import write_robot
 from minertia.robot.formats.urdf.new import exact_rpy
 from minertia.robot.formats.urdf.pose import written_origin
 from minertia.robot.formats.xml import parse_xml
+from minertia.robot.identified import taken_notes
+from minertia.robot.robot import Note, Robot
 
 UNIVERSAL = {  # joints of Universal Robots' descriptions -> names in the file of their driver
     "shoulder_pan_joint": "shoulder",
@@ -22,27 +23,35 @@ UNIVERSAL = {  # joints of Universal Robots' descriptions -> names in the file o
     "wrist_3_joint": "wrist_3",
 }
 DIGITS = 18  # of the number that stands for a calibration
+OWN, URDF, DRIVER = "robot.toml", "robot.urdf", "kinematics.yaml"
 
 
-def save_calibration(found: Calibration, folder: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Write calibration.json and the corrected robot.
+def corrected_files(robot: Robot) -> tuple[str, ...]:
+    """Names of the files of a corrected robot.
 
-    The robot is robot.toml, and robot.urdf where it was read from a URDF; of a Universal Robot also kinematics.yaml,
-    which its driver and description take as `kinematics_params_file`.
+    robot.toml, and robot.urdf where it was read from a URDF; of a Universal Robot also kinematics.yaml, which its
+    driver and description take as `kinematics_params_file`.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    made = [folder / "calibration.json", folder / "robot.toml"]
-    write_file(made[0], found.to_json(), force=force)
-    write_robot(found.robot, made[1], force=force)
-    source = found.chain.robot.source
-    if source is not None and Path(source).suffix.lower() == ".urdf":
-        made.append(folder / "robot.urdf")
-        write_robot(found.robot, made[-1], template=source, force=force)
-        if set(UNIVERSAL) <= set(found.chain.names):
-            made.append(folder / "kinematics.yaml")
-            write_file(made[-1], universal_kinematics(made[-2].read_text("utf-8")), force=force)
-    return tuple(made)
+    if _template(robot) is None:
+        return (OWN,)
+    is_universal = set(UNIVERSAL) <= {joint.name for joint in robot.joints}
+    return (OWN, URDF, DRIVER) if is_universal else (OWN, URDF)
+
+
+def write_corrected(described: Robot, robot: Robot, folder: Path) -> tuple[Note, ...]:
+    """Write them; the notes say what they cannot hold.  described: the robot before."""
+    names = corrected_files(described)
+    notes = (*taken_notes(robot), *write_robot(robot, folder / OWN))
+    if URDF in names:
+        notes += tuple(write_robot(robot, folder / URDF, template=_template(described)))
+    if DRIVER in names:
+        write_file(folder / DRIVER, universal_kinematics((folder / URDF).read_text("utf-8")))
+    return tuple(note for note in notes if note.level != "info")
+
+
+def _template(robot: Robot) -> str | None:
+    source = robot.source or ""
+    return source if source.lower().endswith(".urdf") and Path(source).is_file() else None
 
 
 def universal_kinematics(urdf: str) -> str:

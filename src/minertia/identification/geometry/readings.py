@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.calibration.chain import Array, Chain
-from minertia.calibration.layout import Postures
-from minertia.calibration.measures import (
+from minertia.identification.campaigns.options import ROTATIONS, MeasureColumns
+from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.layout import Postures
+from minertia.identification.geometry.measures import (
     DirectionMeasure,
     DistanceBetweenMeasure,
     DistanceMeasure,
@@ -28,13 +29,10 @@ from minertia.calibration.measures import (
     SamePointMeasure,
     ToolReadings,
 )
-from minertia.calibration.options import ANGLES, LENGTHS, WIDTHS, MeasureColumns, MeasurementColumns
-from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
 from minertia.identification.logs.readers import open_log
 from minertia.io.errors import RecordingError
 from minertia.io.files import is_file, reading, why_no_file
-from minertia.io.schema import read
-from minertia.io.tables import CheckedTable
 from minertia.robot.robot import Robot
 
 TEXT = (".csv", ".txt", ".tsv", ".dat")
@@ -54,18 +52,11 @@ class Measurements:
     files: tuple[str, ...]
 
 
-def parse_columns(table: CheckedTable) -> MeasurementColumns:
-    """The tables [columns] and [[measure]] of a TOML file."""
-    measures = [read(row, MeasureColumns) for row in table.tables("measure")] if "measure" in table else []
+def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
+    """Measurements with names; known distances between places of groups belong to the measurement of these groups."""
     named = [m if m.name else replace(m, name=str(k)) for k, m in enumerate(measures, 1)]
-    columns = table.table("columns") if "columns" in table else CheckedTable({})
-    return read(columns, MeasurementColumns, measures=_with_distances(named))
-
-
-def _with_distances(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
-    """Known distances between places of groups belong to the measurement of these groups."""
-    known = [m for m in measures if m.kind == "distance_between" and m.of is not None]
-    rest = [m for m in measures if m not in known]
+    known = [m for m in named if m.kind == "distance_between" and m.of is not None]
+    rest = [m for m in named if m not in known]
     for distance in known:
         rest = [
             replace(m, of=distance.of, within=distance.within, apart=distance.apart) if m.kind == "same_point" else m
@@ -150,16 +141,18 @@ class MeasurementTable:
 
 
 def read_measurements(
-    paths: Sequence[str | Path], chain: Chain, columns: MeasurementColumns | None = None
+    paths: Sequence[str | Path], chain: Chain, columns: ColumnMap, given: Sequence[MeasureColumns] = ()
 ) -> Measurements:
-    """The readings of some files for a chain; what is not said of their columns is looked for in the header."""
+    """The readings of some files for a chain; what is not said of their columns is looked for in the header.
+
+    given: what was measured.
+    """
     tables = [MeasurementTable(path) for path in paths]
-    given = completed(columns or MeasurementColumns(), tables[0], chain)
-    q = np.concatenate([_positions(table, chain, given) for table in tables])
+    q = np.concatenate([_positions(table, chain, columns) for table in tables])
     notes: list[str] = []
     measures, places = [], None
-    for m in given.measures:
-        measure, region, note = _measure(m, tables, given, str(tables[0].path))
+    for m in _named(given) or _found_measures(tables[0]):
+        measure, region, note = _measure(m, tables, columns, str(tables[0].path))
         measures.append(measure)
         notes += note
         places = region if region is not None else places
@@ -175,15 +168,6 @@ def read_measurements(
     postures = Postures(q, tuple(measures)).take(kept)
     found = None if places is None else np.unique(places[kept], return_inverse=True)[1].astype(np.intp)
     return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables))
-
-
-def completed(columns: MeasurementColumns, table: MeasurementTable, chain: Chain) -> MeasurementColumns:
-    """What was said of the columns, and where nothing was said what the header tells."""
-    if not columns.measures:
-        columns = replace(columns, measures=_found_measures(table))
-    if columns.q is None:
-        columns = replace(columns, q=_found_joints(table, chain))
-    return columns
 
 
 def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
@@ -227,11 +211,10 @@ def _found_measures(table: MeasurementTable) -> tuple[MeasureColumns, ...]:
     return tuple(found)
 
 
-def _positions(table: MeasurementTable, chain: Chain, columns: MeasurementColumns) -> Array:
+def _positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -> Array:
     """Coordinates of the robot (N, robot.n) [rad, m]; those that do not move the chain stay at zero."""
     robot, wanted = chain.robot, chain.coordinates
-    assert columns.q is not None
-    names = _expanded(columns.q, robot, wanted)
+    names = _expanded(columns.q or _found_joints(table, chain), robot, wanted)
     table.require(names, "the joints")
     scale = ANGLES[_unit(columns.angle, "angle", "of the joints", ANGLES, table.path)]
     q = np.zeros((len(table), robot.n))
@@ -252,7 +235,8 @@ def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]
             raise RecordingError(f"q names {len(names)} columns for {len(wanted)} joints ({joints})")
         return names
     return [
-        template.replace("{joint}", robot.coordinate_names[c]).replace("{j}", str(k + 1)) for k, c in enumerate(wanted)
+        template.replace("{joint}", robot.coordinate_names[c]).replace("{j}", str(k + 1)).replace("{j0}", str(k))
+        for k, c in enumerate(wanted)
     ]
 
 
@@ -269,7 +253,7 @@ def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], pa
 Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
 
 
-def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: MeasurementColumns, source: str) -> Read:
+def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: ColumnMap, source: str) -> Read:
     """The readings of one [[measure]], the region of each row where it names some, and what was left out."""
     for table in tables:
         table.require((*m.at, *m.rotation, *m.groups), f"the measurement '{m.name}' ({m.kind})")
@@ -292,7 +276,7 @@ def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[
     return np.asarray((raw == 0).all(axis=1))
 
 
-def _values(m: MeasureColumns, table: MeasurementTable, columns: MeasurementColumns) -> Array:
+def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> Array:
     wants_length = m.kind in ("point", "pose", "distance", "distance_between", "plane")
     scale = (
         LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)] if wants_length else 1.0
@@ -314,9 +298,9 @@ def _matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
     """Rotations as nine numbers, by rows."""
     from scipy.spatial.transform import Rotation
 
-    if len(m.rotation) != WIDTHS[m.rotation_as]:
+    if len(m.rotation) != ROTATIONS[m.rotation_as]:
         raise RecordingError(
-            f"rotation_as = \"{m.rotation_as}\" needs {WIDTHS[m.rotation_as]} columns in 'rotation', "
+            f"rotation_as = \"{m.rotation_as}\" needs {ROTATIONS[m.rotation_as]} columns in 'rotation', "
             f"not {len(m.rotation)}",
             file=table.path,
         )

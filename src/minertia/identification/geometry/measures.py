@@ -14,8 +14,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.calibration.chain import Array, rotation_vector, skew
-from minertia.calibration.hidden import ROTATIONS, TRANSLATIONS, Twist
+from minertia.identification.geometry.chain import Array, rotation_vector, skew
+from minertia.identification.geometry.hidden import ROTATIONS, TRANSLATIONS, Twist
+from minertia.io.errors import InputError
 
 Indices = NDArray[np.intp]
 UNITS = ("m", "rad", "px", "1")
@@ -77,12 +78,22 @@ class ToolReadings(ABC):
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Rows at the poses of the tool (N, 4, 4) with the kind's own unknowns."""
 
-    def held(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """(posture (M,), size of the error (M,)) of each reading: distances for places, angles for rotations."""
+    def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
+        """(posture (M,), measured less predicted (M, components)) of each reading, in its main unit."""
         found = self.rows(tool, own)
         main = found.unit == UNITS.index(self.unit)
-        size = found.residual[main].reshape(len(self.posture), -1)
-        return self.posture, np.linalg.norm(size, axis=1)
+        return self.posture, found.residual[main].reshape(len(self.posture), self.components)
+
+    @property
+    def components(self) -> int:
+        """Numbers of an error."""
+        return min(self.width, 3)
+
+    def unknown(self, known: str) -> InputError:
+        """The error of a target that a model knows nothing of."""
+        return InputError(
+            f"the model has no target '{self.name}'; it has {known}: name the targets as its campaign did"
+        )
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
         """The readings at some postures, which are renumbered: number_of[posture] is the new number."""
@@ -332,12 +343,12 @@ class SamePointMeasure(_OfPoint):
         first = np.array([int(self.posture[np.argmax(self.group == g)]) for g in self.pairs[:, 0]], np.intp)
         return MeasureRows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
 
-    def held(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """(posture, distance to the mean of its group), for groups that were never fitted, too."""
+    def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
+        """(posture, way from the point to the mean of its group), for groups that were never fitted, too."""
         x, _, _ = self._points(tool[self.posture], own)
         count = np.bincount(self.group)
         mean = np.stack([np.bincount(self.group, x[:, k]) for k in range(3)], axis=1) / np.maximum(count, 1)[:, None]
-        return self.posture, np.linalg.norm(x - mean[self.group], axis=1)
+        return self.posture, mean[self.group] - x
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
         """Groups are renumbered, and known distances kept where both groups are left."""

@@ -15,7 +15,7 @@ from minertia.algebra.polynomial import Poly
 from minertia.algebra.quotient import Quotient
 from minertia.algebra.scalar import Scalar, is_zero, mul, neg, total
 from minertia.algebra.vec3 import Pose, Vec, Z, apply, cross, transpose, vadd, vsub
-from minertia.calibration.chain import SYMBOLS, Chain
+from minertia.identification.geometry.chain import SYMBOLS, Chain
 
 Twist = tuple[Scalar, ...]  # linear part, then angular, at the origin and in the axes of a frame
 Row = tuple[Scalar, ...]

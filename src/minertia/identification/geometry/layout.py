@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, is_zero
 from minertia.algebra.vec3 import apply, transpose
-from minertia.calibration.chain import SYMBOLS, Array, Chain, MovedChain, exponential, logarithm, moved, right_jacobian
-from minertia.calibration.hidden import clean, hidden_relations
-from minertia.calibration.kept import KeptColumns, kept_columns
-from minertia.calibration.measures import MeasureRows, ToolReadings
+from minertia.identification.geometry.chain import (
+    SYMBOLS,
+    Array,
+    Chain,
+    MovedChain,
+    exponential,
+    logarithm,
+    moved,
+    right_jacobian,
+)
+from minertia.identification.geometry.hidden import clean, hidden_relations
+from minertia.identification.geometry.kept import KeptColumns, kept_columns
+from minertia.identification.geometry.measures import MeasureRows, ToolReadings
 
 BLOCK = 5000  # rows at a time
 

@@ -14,11 +14,11 @@ from minertia.algebra.linear import Linear
 from minertia.algebra.quotient import number_of
 from minertia.algebra.show import latex, text
 from minertia.base.certificate import CLEAR_GAP
-from minertia.calibration.chain import SYMBOLS, Array, Chain, chain_of, moved
-from minertia.calibration.hidden import hidden_relations
-from minertia.calibration.kept import KeptColumns, kept_columns
-from minertia.calibration.layout import scale_relation
-from minertia.calibration.measures import (
+from minertia.identification.geometry.chain import SYMBOLS, Array, Chain, chain_of, moved
+from minertia.identification.geometry.hidden import hidden_relations
+from minertia.identification.geometry.kept import KeptColumns, kept_columns
+from minertia.identification.geometry.layout import scale_relation
+from minertia.identification.geometry.measures import (
     KINDS,
     DirectionMeasure,
     DistanceBetweenMeasure,

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from minertia.calibration.chain import Array, Chain, moved
-from minertia.calibration.layout import JointColumn
+from minertia.identification.geometry.chain import Array, Chain, moved
+from minertia.identification.geometry.layout import JointColumn
 
 INDEPENDENT = 1e-6  # part of a column's length that those before it must leave
 VANISHING = 1e-9  # size of a shape that is none

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, is_zero, neg
-from minertia.calibration.chain import Chain
-from minertia.calibration.hidden import reduced
+from minertia.identification.geometry.chain import Chain
+from minertia.identification.geometry.hidden import reduced
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.calibration.chain import Array, Chain
-from minertia.calibration.fit import GeometryFit, fit, fitted_in_levels, rms
-from minertia.calibration.layout import GeometryLayout, GeometryState, JointColumn, Postures
-from minertia.calibration.measures import SamePointMeasure
-from minertia.calibration.starts import started
+from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.errors import misses_of, output_names, sizes_of
+from minertia.identification.geometry.fit import GeometryFit, fit, fitted_in_levels, rms
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, JointColumn, Postures
+from minertia.identification.geometry.measures import SamePointMeasure
+from minertia.identification.geometry.starts import started
 
 REGIONS = 5
 FEWEST = 3  # postures of a region
@@ -21,7 +22,7 @@ CAP = 5.0  # medians of the error beyond which one posture says no more
 
 
 @dataclass(frozen=True)
-class GeometryProblem:
+class GeometryRows:
     """Everything that a fit of some groups needs: chain, postures, all joint corrections that may be taken."""
 
     chain: Chain
@@ -37,11 +38,11 @@ class GeometryProblem:
         taken = [replace(c, shape=c.shape[chosen]) for c in columns]
         return GeometryLayout(self.chain, self.postures.take(chosen), taken)
 
-    def taken(self, chosen: NDArray[np.intp]) -> GeometryProblem:
+    def taken(self, chosen: NDArray[np.intp]) -> GeometryRows:
         """The same at some of the postures."""
         columns = tuple(replace(c, shape=c.shape[chosen]) for c in self.columns)
         places = None if self.places is None else self.places[chosen]
-        return GeometryProblem(self.chain, self.postures.take(chosen), columns, places)
+        return GeometryRows(self.chain, self.postures.take(chosen), columns, places)
 
     def fit(
         self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None, start: GeometryState | None = None
@@ -52,23 +53,17 @@ class GeometryProblem:
             return fitted_in_levels(layout, started(layout), groups)
         return fit(layout, replace(start, joints=np.zeros(len(layout.joint_columns))), groups)
 
-    def errors(self, found: GeometryFit, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
-        """(posture among the chosen, size of the error) of every reading at some postures."""
-        groups = [c.group for c in found.layout.joint_columns]
-        layout = self.layout(groups, chosen)
-        return errors_of(layout, found.state)
+    def misses(self, found: GeometryFit, chosen: NDArray[np.intp] | None = None) -> Array:
+        """Measured less predicted (chosen, outputs) at some postures, by default all; NaN where nothing was read."""
+        layout = self.layout([c.group for c in found.layout.joint_columns], chosen)
+        return misses_of(layout, without_groups(found).state)
+
+    def errors(self, found: GeometryFit, chosen: NDArray[np.intp] | None = None) -> Array:
+        """Size of the error of every reading at some postures, target by target."""
+        return sizes_of(self.postures.measures, self.misses(found, chosen))
 
 
-def errors_of(layout: GeometryLayout, state: GeometryState) -> tuple[NDArray[np.intp], Array]:
-    """(posture, size of the error) of every reading in the unit of the first measurement."""
-    tool = layout.moved(state).tool
-    measures = layout.postures.measures
-    main = measures[0].unit
-    pairs = [m.held(tool, own) for m, own in zip(measures, state.own, strict=True) if m.unit == main]
-    return np.concatenate([p for p, _ in pairs]), np.concatenate([e for _, e in pairs])
-
-
-def regions(problem: GeometryProblem) -> NDArray[np.intp]:
+def regions(problem: GeometryRows) -> NDArray[np.intp]:
     """A region for each posture: places that the measurement names, else neighbourhoods in joint space (k-means)."""
     if problem.places is not None and len(np.unique(problem.places)) > 1:
         return problem.places
@@ -101,29 +96,37 @@ def _balanced(x: Array, count: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class RegionsLeftOut:
-    """Errors of a level at postures that it was not fitted to: by region, root mean squares; and over all."""
+    """Errors of a level at postures that it was not fitted to: by region, root mean squares; and over all.
+
+    misses (N, outputs): of each posture, fitted without its region.  sizes: of every reading.  states: fitted without
+    each region.
+    """
 
     groups: tuple[str, ...]
     by_region: Array
-    rms: float
-    sizes: Array  # of every reading
-    states: tuple[GeometryState, ...]  # fitted without each region
+    misses: Array
+    sizes: Array
+    states: tuple[GeometryState, ...]
+
+    @property
+    def rms(self) -> float:
+        """Over all readings."""
+        return rms(self.sizes)
 
 
 def left_out(
-    problem: GeometryProblem, groups: Sequence[str], region: NDArray[np.intp], fewer: RegionsLeftOut | None = None
+    problem: GeometryRows, groups: Sequence[str], region: NDArray[np.intp], fewer: RegionsLeftOut | None = None
 ) -> RegionsLeftOut:
     """Fit all regions but one, judge on that one, in turn; fewer: the same of fewer groups, to start from."""
-    by_region, sizes, states = [], [], []
+    by_region, states, measures = [], [], problem.postures.measures
+    misses = np.full((problem.postures.count, len(output_names(measures))), np.nan)
     for k, number in enumerate(np.unique(region)):
         inside, outside = np.flatnonzero(region == number), np.flatnonzero(region != number)
         found = problem.fit(groups, outside, None if fewer is None else fewer.states[k])
-        _, errors = problem.errors(without_groups(found), inside)
-        by_region.append(rms(errors))
-        sizes.append(errors)
+        misses[inside] = problem.misses(found, inside)
+        by_region.append(rms(sizes_of(measures, misses[inside])))
         states.append(found.state)
-    whole = np.concatenate(sizes)
-    return RegionsLeftOut(tuple(groups), np.array(by_region), rms(whole), whole, tuple(states))
+    return RegionsLeftOut(tuple(groups), np.array(by_region), misses, sizes_of(measures, misses), tuple(states))
 
 
 def without_groups(found: GeometryFit) -> GeometryFit:
