@@ -11,7 +11,7 @@ from minertia.base.derive import base_parameters
 from minertia.codegen.kernels import least_squares
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel, scaled_condition
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import MatrixPattern
 from minertia.dynamics.model import torque_regressor
 from minertia.io.errors import RankError, ShapeError
 from minertia.robot.files import read_robot

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.codegen.gradient import gradient
+from minertia.codegen.program import gradient
 from minertia.codegen.programs import BUILDERS, build, programs_of
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle, render

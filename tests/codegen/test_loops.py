@@ -12,16 +12,16 @@ import pytest
 
 import minertia as mi
 from minertia.algebra.expr import Graph
-from minertia.algebra.turn import Turn
+from minertia.algebra.matrix import Eliminated, pivots_of
+from minertia.algebra.scalar import Turn
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.codegen.program import Port
 from minertia.codegen.programs import BUILDERS, ON_TREES, build
 from minertia.codegen.setting import Setting, setting_of
 from minertia.codegen.targets.selftest import reference
-from minertia.dynamics.closing import closing_of
-from minertia.dynamics.elimination import Eliminated, pivots_of
-from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.scalar import LoopsOnScalars
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.codegen.test_cortex_m import FLAGS as CORTEX_M

@@ -23,7 +23,7 @@ from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.report.folders import write_identification
-from minertia.report.sweeps_page import sweeps_page
+from minertia.report.motions import sweeps_page
 from minertia.robot.files import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv

@@ -23,9 +23,8 @@ from minertia.io.errors import MinertiaError
 from minertia.io.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running import gate
-from minertia.running.gate import STEP, Gate, _step, check_rate
+from minertia.running.gate import STEP, Gate, _step, check_rate, read_route
 from minertia.running.gate_limits import gate_limits
-from minertia.running.route_files import read_route
 
 ARM, HEAVY, LOOP, SLIDE, WRIST = "panda", "puma560_physical", "five_bar", "emps", "ur10e"
 HERE = {

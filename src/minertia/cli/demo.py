@@ -115,7 +115,7 @@ STEPS: dict[str, Callable[[Any, Path, list[str]], list[str]]] = {
 
 
 def _tell(found: BaseParameters) -> None:
-    from minertia.report.words import certificate_sentences
+    from minertia.report.tables import certificate_sentences
 
     say(found)
     say()

@@ -101,7 +101,7 @@ def _way_data(way: Route, delivery: Delivery) -> dict[str, Any]:
 
 
 def _say_motion(found: Excitation) -> None:
-    from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
+    from minertia.report.motions import PREDICTED, USE, deviation_table, use_table
 
     say(found.headline)
     for sentence in found.claim_lines():
@@ -138,8 +138,7 @@ def deliver_sweeps(
     from minertia.excitation.sweep import sweeps
     from minertia.io.files import check_folder, folder_at_once, write_file
     from minertia.report.bundle import write_page
-    from minertia.report.excitation_tables import sweep_table
-    from minertia.report.sweeps_page import sweeps_page
+    from minertia.report.motions import sweep_table, sweeps_page
 
     check_folder(delivery.out, SWEEP_FILES, force=delivery.force)
     found = sweeps(robot, shape, limits=limits, search=search)

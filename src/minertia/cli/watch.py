@@ -52,13 +52,14 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
+    from minertia.identification.model import with_efforts
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log
     from minertia.io.files import check_folder
 
     if out is not None:
         check_folder(out, (LEVELS, HEADER), force=force)
-    known = read_model(model)
+    known = with_efforts(read_model(model), "a watch")
     mapping = map_for(known, columns, topic)
     with progress(len(normal or ()) + len(logs or ()) + 1) as tell:
         level = _levels(known, normal, levels, velocities, mapping, tell)

@@ -14,7 +14,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import setting_of
-from minertia.codegen.targets import array_module
+from minertia.codegen.targets import arrays
 from minertia.io.errors import MinertiaError, UnknownName, expected
 from minertia.io.extras import load
 from minertia.robot.files import RobotLike, as_robot
@@ -83,7 +83,7 @@ def to_torch(program: Program) -> Callable[..., Any]:
 
 def _function(program: Program, framework: str) -> Callable[..., Any]:
     expected(program, Program, "the program", "program(robot, name)")
-    text = array_module.render([program], f"Program {program.name}", "", framework)
+    text = arrays.render([program], f"Program {program.name}", "", framework)
     name = f"<minertia {framework} {program.name} {id(program)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)  # so that tracebacks show the lines
     names: dict[str, Any] = {}

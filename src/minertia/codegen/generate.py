@@ -18,13 +18,12 @@ from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Representative, Setting, setting_of
 from minertia.codegen.targets import (
-    array_module,
+    arrays,
     c,
     cuda,
     cuda_selftest,
     fmu,
     layout,
-    matlab,
     ros2,
     selftest,
     watch,
@@ -41,8 +40,8 @@ from minertia.io.files import check_folder, folder_at_once, make_folder, reading
 from minertia.io.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.formats.reading import read_text
 from minertia.robot.parameters import split_name
-from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -338,7 +337,7 @@ def _cuda_files(unit: _Unit) -> Files:
 
 
 def _numpy_files(unit: _Unit, framework: str = "numpy") -> Files:
-    return {f"{unit.style.prefix}.py": array_module.render(unit.programs, unit.title, unit.hash, framework)}
+    return {f"{unit.style.prefix}.py": arrays.render(unit.programs, unit.title, unit.hash, framework)}
 
 
 def _jax_files(unit: _Unit) -> Files:
@@ -351,7 +350,7 @@ def _torch_files(unit: _Unit) -> Files:
 
 def _matlab_files(unit: _Unit) -> Files:
     return {
-        f"{unit.style.prefix}_{p.name}.m": matlab.render(p, unit.style.prefix, unit.title, unit.hash)
+        f"{unit.style.prefix}_{p.name}.m": arrays.render_matlab(p, unit.style.prefix, unit.title, unit.hash)
         for p in unit.programs
     }
 

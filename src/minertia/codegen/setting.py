@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from minertia.algebra.expr import Graph
-from minertia.algebra.scalar import Scalar, add, mul
+from minertia.algebra.scalar import Scalar, add, mul, structural
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
@@ -353,7 +353,7 @@ class Setting:
     def _put_others(self, graph: Graph, chi: list[dict[str, Scalar]]) -> None:
         theta = self._theta(graph)
         for place, name in enumerate(self.others, start=len(theta) - len(self.others)):
-            value = theta[place] if theta else _structural(self.robot.effect_values[name])
+            value = theta[place] if theta else structural(self.robot.effect_values[name])
             _put(self.robot, chi, name, value)
 
     def with_essential(self, names: Sequence[str]) -> Setting:
@@ -385,7 +385,7 @@ def _with_equal_sizes(values: Array) -> Array:
 def _mixed(row: Array, inputs: Sequence[Scalar]) -> Scalar:
     total: Scalar = 0
     for k in np.flatnonzero(row):
-        total = add(total, mul(_structural(float(row[k])), inputs[int(k)]))
+        total = add(total, mul(structural(float(row[k])), inputs[int(k)]))
     return total
 
 
@@ -396,10 +396,6 @@ def _empty(robot: Robot, zero: Scalar) -> list[dict[str, Scalar]]:
 def _put(robot: Robot, chi: list[dict[str, Scalar]], name: str, value: Scalar) -> None:
     symbol, link = split_name(name)
     chi[link - 1 + int(robot.is_floating)][symbol] = value
-
-
-def _structural(value: float) -> Scalar:
-    return int(value) if value in (0, 1, -1) else value
 
 
 def setting_of(model: CodeModel, robot: Robot, *, at_joints: bool = False) -> Setting:

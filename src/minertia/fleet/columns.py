@@ -28,8 +28,8 @@ from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, MissingParameters
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
-from minertia.robot.dh.write import toml_text
 from minertia.robot.effects import TABLE, Effect, JointState
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 
 UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see

@@ -34,7 +34,7 @@ from minertia.fleet.stored_types import StoredType
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import plural
-from minertia.robot.reading import read_text
+from minertia.robot.formats.reading import read_text
 
 EVENTS, CALIBRATION = "events.csv", "calibration"
 

@@ -15,8 +15,7 @@ from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
 from minertia.io.errors import MinertiaError
 from minertia.report.numbers import rounded, thinned
-from minertia.report.robot_data import robot_data
-from minertia.report.shapes import drawn_robot
+from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 from minertia.simulation.adaptation import Adaptation
 from minertia.simulation.control_model import ControlModel, control_model

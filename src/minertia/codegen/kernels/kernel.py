@@ -21,8 +21,7 @@ from minertia.codegen.kernels.batch import single_source
 from minertia.codegen.kernels.runner import references, runner
 from minertia.codegen.kernels.schedule import Schedule, schedule
 from minertia.codegen.kernels.selfcheck import single_fault
-from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Single, Tables, Work, address
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, MatrixPattern, Single, Tables, Work, address
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
 from minertia.io.arrays import Array

@@ -20,8 +20,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
-from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Work
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, MatrixPattern, Work
 from minertia.codegen.program import Program
 from minertia.io.arrays import Array
 from minertia.io.errors import RankError, ShapeError

@@ -19,7 +19,7 @@ from minertia.identification.evidence.extrapolation import fitted_reach, remarks
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import white_noise
-from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, shared_part
+from minertia.identification.evidence.overlap import copied_part, moves_alike, shared_part
 from minertia.identification.evidence.parameters import ParameterEvidence, over_recordings, parameter_evidence
 from minertia.identification.evidence.plausibility import implausible
 from minertia.identification.evidence.prior import held_spread
@@ -32,7 +32,7 @@ from minertia.identification.evidence.residuals import (
 from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
-from minertia.identification.logs.recording import SI
+from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
@@ -238,12 +238,9 @@ def _repeats(problem: EffortRows) -> Iterator[str]:
             )
 
 
-def _rows(log: EffortLog) -> LoggedRows:
+def _rows(log: EffortLog) -> Recording | Motion:
     """A log as it was written, or as its motion was given."""
-    if log.recording is not None:
-        return LoggedRows(log.recording.t, log.recording.q, log.recording.efforts())
-    block = next(iter(log))
-    return LoggedRows(block.t, block.q, block.tau)
+    return next(iter(log)) if log.recording is None else log.recording
 
 
 def wrong_units(logs: Sequence[EffortLog]) -> str | None:
