@@ -21,8 +21,8 @@ from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.io.errors import MinertiaError, MissingParameters, UnknownName
 from minertia.robot.files import read_robot
-from minertia.robot.reading import ReadOptions
-from minertia.robot.urdf.read import parse_urdf
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.urdf.read import parse_urdf
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, call, difference, library
 from tests.codegen.kernel_helpers import WITH_CODE

@@ -39,7 +39,7 @@ def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str 
         below.plot(*thinned(curves.t, measured - predicted), color=REST, linewidth=0.8)
         below.set_title(_share(measured - predicted, measured, word), fontsize=8, loc="left")
     for ax in axes[-1]:
-        ax.set_xlabel("time [s]", **SMALL)
+        ax.set_xlabel(curves.over, **SMALL)
     axes[0, 0].set_title(word, fontsize=9, loc="left")
     axes[0, 1].set_title("residual, on its own scale", fontsize=9, loc="right")
     axes[0, 0].legend(fontsize=7, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), frameon=False)

@@ -20,7 +20,7 @@ from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
 from minertia.identification.logs.drive import ASSUMED, gain_uncertainty
 from minertia.identification.logs.options import ColumnMap, Drive
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.remembered import campaign_like
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 def identify_payload(
-    unloaded: Campaign | IdentifiedModel | str | Path,
+    unloaded: Campaign | Model | str | Path,
     loaded: LogLike | Sequence[LogLike],
     *,
     at: str | None = None,
@@ -130,12 +130,12 @@ def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tup
     return ready.campaign, ready.train
 
 
-def _whole_model(given: IdentifiedModel | str | Path) -> IdentifiedModel:
-    if not isinstance(given, IdentifiedModel) and not (isinstance(given, str | Path) and is_model_file(given)):
+def _whole_model(given: Model | str | Path) -> IdentifiedModel:
+    if not isinstance(given, Model) and not (isinstance(given, str | Path) and is_model_file(given)):
         raise InputError(
             f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs are without the load"
         )
-    model = given if isinstance(given, IdentifiedModel) else read_model(given)
+    model = with_efforts(given if isinstance(given, Model) else read_model(given), "a load")
     if len(model.linear.rows) != model.robot.n_velocity:
         raise InputError("the model was identified from some of the joints; a load needs all of them")
     return model

@@ -67,6 +67,11 @@ class OptionKind:
     is_mapping: bool = False
     is_free: bool = False
 
+    @property
+    def own_table(self) -> type | None:
+        """Class of the one table that it is; None for values, and for a list of tables."""
+        return None if 1 in self.depths else self.record
+
     def __or__(self, other: OptionKind) -> OptionKind:
         return OptionKind(
             self.scalars | other.scalars,
@@ -415,6 +420,20 @@ def stated(value: Any) -> dict[str, Any]:
     """The options of an object that do not have their default, by key, as JSON and TOML hold them."""
     found = {one.key: (getattr(value, one.name), one.default) for one in options(type(value))}
     return {key: plain(given) for key, (given, default) in found.items() if given != default}
+
+
+def restored(cls: type[Value], table: Mapping[str, Any]) -> Value:
+    """The object of which `stated` made a table."""
+    known = {one.key: one for one in options(cls)}
+    return cls(**{known[key].name: restored_value(known[key], value) for key, value in table.items()})
+
+
+def restored_value(one: Option, value: Any) -> Any:
+    """A value of which `plain` made data, as its option holds it."""
+    if one.kind.record is None:
+        return one.held(value)
+    record = one.kind.record
+    return tuple(restored(record, row) for row in value) if one.kind.depths else restored(record, value)
 
 
 def plain(value: Any) -> Any:

@@ -17,12 +17,12 @@ from minertia.identification.identify import Identification
 from minertia.identification.kind import Curves, PredictedLog, Section
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import IdentifiedModel
-from minertia.identification.problem.linear import LinearModel
+from minertia.identification.model import Model
 from minertia.io.arrays import Array
 from minertia.report.identification_tables import physical_sentence
 from minertia.report.numbers import POINTS, finite, rounded, thinned
 from minertia.report.tables import unit_of
+from minertia.robot.robot import Robot
 from minertia.version import __version__
 
 # ----------------------------------------------------------------------------------------------------- predicted logs
@@ -58,6 +58,7 @@ def judged_view(
     keep = thinned(curves.t, curves.measured, points)
     return view | {
         "units": list(curves.units),
+        "over": curves.over,
         "t": rounded(curves.t[keep], 5),
         "curves": {name: by_joint(values[keep]) for name, values in lines.items()},
         "samples": _samples(curves),
@@ -97,7 +98,7 @@ def _moved(values: Array) -> list[list[float | None] | None]:
 def _spectrum(curves: Curves, measure: Measure) -> dict[str, Any] | None:
     """Amplitude densities [unit/sqrt(Hz)] of output and residual by Welch's method; None for a log that is short."""
     times = curves.t
-    if len(times) < FEWEST:
+    if len(times) < FEWEST or curves.over != Curves.over:
         return None
     rate = (len(times) - 1) / float(times[-1] - times[0])
     length = min(SEGMENT, len(times) // 2)
@@ -154,7 +155,7 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
     return {
         "result": result.to_dict(),
         **_judged(measure, views, [log for log, _ in ordered]),
-        "parameters": _parameters(result.linear, result.entries()),
+        "parameters": _parameters(result.robot, result.problem.file_values(), result.entries()),
         "correlations": correlations(result.estimate.names, result.covariance),
         "sections": sections_view(result.problem.sections(result.estimate)),
         "names": dict(names),
@@ -196,7 +197,7 @@ def titled(view: Any, names: Mapping[str, str]) -> Any:
     return view
 
 
-def validation_view(model: IdentifiedModel, logs: Sequence[PredictedLog], *, points: int = POINTS) -> dict[str, Any]:
+def validation_view(model: Model, logs: Sequence[PredictedLog], *, points: int = POINTS) -> dict[str, Any]:
     """A model on logs that it was not fitted to: `fit_view` with what the model's file remembers of its own fit."""
     kind, evidence = kind_of_model(model), model.evidence
     kept = {key: evidence.get(key) for key in ("estimator", "count", "condition", "training", "verdict", "physical")}
@@ -210,8 +211,8 @@ def validation_view(model: IdentifiedModel, logs: Sequence[PredictedLog], *, poi
             "validation": [{**log.residuals.to_dict(), "relative": finite(log.residuals.relative)} for log in logs],
         },
         **_judged(kind.measure, views, logs),
-        "parameters": _parameters(model.linear, model.parameters),
-        "correlations": correlations(model.linear.names, model.covariance),
+        "parameters": _parameters(model.nominal, model.file_values(), model.parameters),
+        "correlations": correlations(model.names, model.covariance),
         "sections": sections_view(kind.known_sections(model)),
         "names": {},
     }
@@ -226,9 +227,8 @@ def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
     return {"names": [names[int(k)] for k in known], "values": [rounded(row, 2) for row in matrix]}
 
 
-def _parameters(linear: LinearModel, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Values as a model's file states them, beside what the robot's own file says."""
-    known = dict(zip(linear.names, linear.nominal().tolist(), strict=True)) if linear.robot.has_parameters else {}
+def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Values as a model's file states them, beside what the robot's own file says, where that is known."""
     return [
         {
             "name": p["name"],
@@ -238,7 +238,7 @@ def _parameters(linear: LinearModel, entries: Sequence[Mapping[str, Any]]) -> li
             "interval": [finite(v) for v in p["interval"]],
             "class": p["class"],
             "relation": p["relation"],
-            "unit": unit_of(linear.robot, p["name"]),
+            "unit": p.get("unit") or unit_of(robot, p["name"]),
             "nominal": known.get(str(p["name"])),
         }
         for p in entries
@@ -253,7 +253,7 @@ def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------------- what a page says beside its figures
 
 
-def physical_sentences(result: Identification, model: IdentifiedModel) -> list[str]:
+def physical_sentences(result: Identification, model: Model) -> list[str]:
     """Whether a robot can have these values, what that costs, and what the estimator noted."""
     verdict, sentences = result.estimate.verdict, []
     own = physical_sentence(verdict)

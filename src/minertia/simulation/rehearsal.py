@@ -26,6 +26,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.evidence.significance import eliminate
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
+from minertia.identification.model import with_efforts
 from minertia.identification.model_file import write_model
 from minertia.identification.problem.terms import robot_effects
 from minertia.io.errors import Infeasible, MinertiaError, MissingExtra
@@ -245,7 +246,7 @@ class _RehearsalRun:
             result.significance = eliminate(found.observation, counts=False)
             say(f"{len(result.significance.essential)} of {found.linear.count} parameters predict as well")
         with self._step("physical") as say:
-            result.model = found.model()
+            result.model = with_efforts(found.model())
             if self.folder is not None:
                 path = self.folder / MODEL
                 write_model(result.model, path)

@@ -126,12 +126,12 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    has_efforts = kind_of(campaign).has_efforts
+    kind = kind_of(campaign)
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
     for k, log in enumerate(logs):
         title = titles.get(log.name.partition(" [")[0], log.name)
         work.tell(f"reading {title}", k / len(logs))
-        recording = campaign.as_logged(log, effort=has_efforts)
+        recording = kind.recording(campaign, log)
         view = log_view(title, recording, audit(recording, campaign.robot))
         cutoff, filtered = filtered_signals(recording, campaign.filter)
         view |= filtered_view(recording, cutoff, filtered)

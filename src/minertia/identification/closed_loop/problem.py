@@ -27,11 +27,11 @@ from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelParts, Problem, Section
+from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
@@ -99,13 +99,6 @@ class CommandProblem(Problem):
         """Names of the positions that are measured."""
         return self.servos.output_names
 
-    def linear_rows(self) -> tuple[Observation, Observation | None]:
-        """Refused: positions are not linear in the values."""
-        raise self.refused(
-            "rows of efforts, in which contributions of values are counted",
-            "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
-        )
-
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
         """Values by the method of the campaign, or by another one: output-error, law, didim."""
         method = asked_method(self.campaign, estimator)
@@ -145,11 +138,11 @@ class CommandProblem(Problem):
         """As the fit states it."""
         return _servo(estimate).servo.covariance
 
-    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
-        """Of the model, whose evidence holds the position loops; bodies are possible ones where there are any."""
-        return command_parts(_servo(estimate).servo)
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
+        """The model, whose evidence holds the position loops; bodies are possible ones where there are any."""
+        return command_parts(_servo(estimate).servo).model(estimate, facts)
 
-    def record(self, estimate: Estimate) -> dict[str, Any]:
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
         """The position loops, and what holds whatever fixed the scale."""
         fit = _servo(estimate).servo
         return {LOOP: loop_record(fit.model, fit.theta), "ratios": ratios(fit)}
@@ -178,19 +171,19 @@ class CommandProblem(Problem):
         return {"links": links, "steps of the simulation between rows": steps}
 
     @classmethod
-    def remembers(cls, model: IdentifiedModel) -> bool:
+    def remembers(cls, model: Model) -> bool:
         """Whether a model has position loops."""
         return LOOP in model.evidence
 
     @classmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[SimulatedLog, ...]:
         """Logs of commands in open simulation."""
-        return simulate_logs(model, logs, reading)
+        return simulate_logs(with_efforts(model), logs, reading)
 
     @classmethod
-    def known_sections(cls, model: IdentifiedModel) -> tuple[Section, ...]:
+    def known_sections(cls, model: Model) -> tuple[Section, ...]:
         """The position loops."""
         return (loop_section(model.evidence[LOOP]),)
 
@@ -199,9 +192,9 @@ class CommandProblem(Problem):
         """Position loops for simulators."""
         return LOOP_FILES
 
-    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """Position loops for simulators, where a scale is known."""
-        return write_loop_files(model, draft)
+        return write_loop_files(with_efforts(model), draft)
 
     def __repr__(self) -> str:
         samples = sum(log.samples for log in self.logs)

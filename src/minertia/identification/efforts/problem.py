@@ -26,8 +26,8 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelParts, Problem
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.kind import LogReading, ModelFacts, ModelParts, Problem
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
 from minertia.robot.robot import Note
@@ -90,8 +90,8 @@ class EffortProblem(EffortRows, Problem):
         """With the deviations of the evidence."""
         return correlated_covariance(estimate, evidence.parameters, evidence.spread)
 
-    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
-        """Of the model; physical: look for standard parameters that a robot can have."""
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
+        """The model; physical: look for standard parameters that a robot can have."""
         standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
         further = {
             "standard_excess": excess,
@@ -99,30 +99,31 @@ class EffortProblem(EffortRows, Problem):
             "reach": fitted_reach(self.observation).to_dict(),
         }
         covariance = self.covariance(estimate, evidence)
-        return ModelParts(self.linear, estimate.beta, covariance, standard, is_physical, further)
+        parts = ModelParts(self.linear, estimate.beta, covariance, standard, is_physical, further)
+        return parts.model(estimate, facts)
 
-    def losses(self, model: IdentifiedModel) -> tuple[str, ...]:
+    def losses(self, model: Model) -> tuple[str, ...]:
         """What a URDF has no place for."""
-        lost = urdf_loss(self.observation, model)
+        lost = urdf_loss(self.observation, with_efforts(model))
         return () if lost is None else (f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo",)
 
     @classmethod
-    def remembers(cls, model: IdentifiedModel) -> bool:
+    def remembers(cls, model: Model) -> bool:
         """Whatever no other kind remembers."""
         return True
 
     @classmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedEfforts, ...]:
         """Logs as a model predicts them, with remarks on how far they leave its own."""
-        return predicted_efforts(model, logs, reading)
+        return predicted_efforts(with_efforts(model), logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
         """The robot's own file, and an MJCF beside a URDF."""
         return robot_files(campaign.robot)
 
-    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """The robot's own file with the new parameters."""
-        return write_robot_files(self.observation, model, draft, out)
+        return write_robot_files(self.observation, with_efforts(model), draft, out)

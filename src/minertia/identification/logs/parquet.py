@@ -42,7 +42,7 @@ class ParquetLog(LogFile):
         """The unit of angles, which datasets of LeRobot do not say."""
         if self._info is None:
             return ()
-        unit = {"rad": "radians", "deg": "degrees"}[self.map.angle]
+        unit = {"deg": "degrees", "mrad": "milliradians"}.get(self.map.angle or "", "radians")
         return (
             f"a dataset of LeRobot does not say its units: angles are taken as {unit} (angle in [columns]); parts of a "
             "range (-100 to 100) must be converted first",

@@ -19,7 +19,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.base.numeric import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
@@ -104,6 +104,10 @@ class LinearModel:
     def values(self, parameters: Mapping[str, float]) -> Array:
         """beta of standard parameters by name; those not named count as 0."""
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
+
+    def file_values(self) -> dict[str, float]:
+        """`nominal` by name; none where the robot's file has no masses."""
+        return dict(zip(self.names, self.nominal().tolist(), strict=True)) if self.robot.has_parameters else {}
 
     def nominal(self) -> Array:
         """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0.
