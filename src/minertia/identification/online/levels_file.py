@@ -10,7 +10,7 @@ from minertia.identification.online.levels import WatchLevels
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError, InputError
 from minertia.io.files import is_file, why_no_file
-from minertia.robot.reading import read_text
+from minertia.robot.formats.reading import read_text
 
 KIND = "levels of a watch"
 
