@@ -22,7 +22,7 @@ from minertia.identification.loads.load import Load
 from minertia.io.schema import REQUIRED, Option, options, plain
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("campaign.md", "output-error.md", "elastic.md", "howto/calibrate.md")
+PAGES = ("campaign.md", "output-error.md", "elastic.md", "howto/calibrate.md", "howto/wrench.md")
 HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
 TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)

@@ -25,7 +25,9 @@ class PlantedTool:
     bias: np.ndarray
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, tilt: float = np.deg2rad(1.0), lean: float = np.deg2rad(0.5)) -> PlantedTool:
+    def drawn(
+        cls, rng: np.random.Generator, tilt: float = np.deg2rad(1.0), lean: float = np.deg2rad(0.5)
+    ) -> PlantedTool:
         mass = rng.uniform(0.5, 4)
         centre = rng.uniform([-0.03, -0.03, 0.02], [0.03, 0.03, 0.12])
         bias = rng.normal(size=6) * ([10.0] * 3 + [0.3] * 3)
@@ -60,7 +62,9 @@ def write_poses(path: Path, poses: StaticPoses, axes: str = "sensor", sign: floa
     """A file of poses, in sensor or base axes."""
     wrench = poses.wrench
     if axes == "base":
-        wrench = np.concatenate([np.einsum("nij,nj->ni", poses.R, part) for part in np.split(wrench, 2, axis=1)], axis=1)
+        wrench = np.concatenate(
+            [np.einsum("nij,nj->ni", poses.R, part) for part in np.split(wrench, 2, axis=1)], axis=1
+        )
     table = np.column_stack([poses.order, Rotation.from_matrix(poses.R).as_quat(), sign * wrench])
     np.savetxt(path, table, delimiter=",", header=head, comments="", fmt="%.9g")
     return path

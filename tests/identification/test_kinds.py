@@ -74,7 +74,7 @@ def weighing(folder: Path) -> Campaign:
     rng = np.random.default_rng(3)
     poses = PlantedTool.drawn(rng).poses(rng, 18)
     files = [write_poses(folder / f"{k}.csv", poses.take(np.arange(18) % 3 // 2 == k)) for k in (0, 1)]
-    return Campaign(ROBOT, *files, wrench=WrenchOptions(bias="constant"))
+    return Campaign("puma560", *files, wrench=WrenchOptions(bias="constant"))
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,8 @@ def test_only_the_table_of_kinds_knows_their_names() -> None:
     """No branch on the kind outside of the kinds' own folders."""
     root = Path(mi.__file__).parent
     words = ("is_commanded(", "LoopIdentification)", '"loop" in', "LOOP in", "CommandProblem)", "EffortProblem)",
-             "GeometryProblem)", "CalibratedModel)", "GeometryEstimate)", "WrenchProblem)", "WrenchModel)", "WrenchEstimate)")  # fmt: skip
+             "GeometryProblem)", "CalibratedModel)", "GeometryEstimate)", "WrenchProblem)", "WrenchModel)",
+             "WrenchEstimate)")  # fmt: skip
     for path in root.rglob("*.py"):
         if {"closed_loop", "efforts", "geometry", "wrench"} & set(path.parts):
             continue

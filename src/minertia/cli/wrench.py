@@ -94,6 +94,8 @@ def _campaign(names: list[str], file: Path | None, data: Path | None, columns: P
     has_robot = bool(names) and Path(names[0]).suffix.lower() not in TEXT
     files = names[1:] if has_robot else names
     if not files:
-        raise InputError("name files of wrenches at poses, after the robot where they have joint positions, or a --campaign")
+        raise InputError(
+            "name files of wrenches at poses, after the robot where they have joint positions, or a --campaign"
+        )
     robot = read_given(names[0]) if has_robot else sensor_alone()
     return Campaign(robot, files, columns=columns, wrench=WrenchOptions())  # type: ignore[arg-type]

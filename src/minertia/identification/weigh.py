@@ -36,17 +36,15 @@ def wrench(
 ) -> Identification:
     """Tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` that finds them.
 
-    robot: None where the files have the sensor's orientation.  poses, validate: files of wrenches (rows are poses at rest), to fit and to judge on.  The orientation of the sensor
-    is in the file (qx qy qz qw), or comes of joint positions with the frame that `options` names.  options: axes, sign
-    and unit of the wrench, and its bias.  columns: where joints stand in the files, and their unit.  tell: is given a
-    line at each step.  `minertia wrench` runs this.
+    poses, validate: files of wrenches (rows are poses at rest), to fit and to judge on.  The orientation of the sensor
+    is in the file (qx qy qz qw; robot may then be None), or comes of joint positions with the frame that `options`
+    names.  options: axes, sign and unit of the wrench, and its bias.  columns: where joints stand in the files, and
+    their unit.  tell: is given a line at each step.  `minertia wrench` runs this.
     """
     if isinstance(robot, Campaign):
         if poses:
             raise InputError("the campaign names its files; give either a campaign, or a robot and files")
-        return identify(
-            replace(robot, wrench=options or robot.wrench or WrenchOptions()), validate=validate, tell=tell
-        )
+        return identify(replace(robot, wrench=options or robot.wrench or WrenchOptions()), validate=validate, tell=tell)
     campaign = Campaign(
         sensor_alone() if robot is None else as_robot(robot),
         poses,  # type: ignore[arg-type]

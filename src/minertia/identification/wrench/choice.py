@@ -16,7 +16,6 @@ from minertia.io.arrays import Array
 MOST_FOLDS = 10
 FEWEST_LEFT_OUT = 5  # poses: with fewer, those that stay hardly show the load
 FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is one more value for each channel
-BETTER = 0.95  # of what a simpler bias leaves of poses left out: less of a gain is chance
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,11 @@ class PosesLeftOut:
         """Of forces [N] and moments [N m], per component."""
         return rms_of(self.left)
 
-    @property
-    def score(self) -> float:
-        """Mean of both, whatever their units: the geometric one."""
-        force, moment = self.rms
-        return float(np.sqrt(force * moment))
+    def is_better(self, simpler: PosesLeftOut) -> bool:
+        """Whether less is left than by a simpler bias, by more than one standard error over the poses (Breiman)."""
+        sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
+        gain = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
+        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,6 @@ def chosen(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> tuple[Wren
             tried[word] = left_out(poses, reading, word, fits[word])
     best = words[0]
     for word in words[1:]:
-        if tried[word].score < BETTER * tried[best].score:
+        if tried[word].is_better(tried[best]):
             best = word
     return fits[best], BiasChoice(best, tried)

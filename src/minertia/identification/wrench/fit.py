@@ -17,7 +17,7 @@ USUAL_LEAN = np.deg2rad(0.5)  # of a base that was levelled
 ROUNDS = 3  # of steps and noise in turn: angles of degrees settle in two
 WALKS = np.log(1e-6), np.log(1e3)  # log of walk over noise, per step: nothing, and nothing else
 FIRST_WALK = np.log(0.05)
-FLOOR = 1e-9  # N or N m: noise of data without any
+FLOOR, CEILING = 1e-9, 1e6  # N or N m: noise of data without any, and more than any sensor measures
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,10 @@ def first_load(poses: StaticPoses, mount: Mount) -> Array:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows, linear about a point: X (6, N, p) of values, y (6, N), in modes of the walk; prior (p,): one over
-    the usual size of each value, 0 for none."""
+    """The rows, linear about a point: X (6, N, p) of values and y (6, N), in modes of the walk.
+
+    prior (p,): one over the usual size of each value, 0 for none.
+    """
 
     X: Array
     y: Array
@@ -141,9 +143,7 @@ class _Rows:
     clock: Clock
 
     @classmethod
-    def at(
-        cls, poses: StaticPoses, mount: Mount, load: Array, clock: Clock, usual: Array, has_slope: bool
-    ) -> _Rows:
+    def at(cls, poses: StaticPoses, mount: Mount, load: Array, clock: Clock, usual: Array, has_slope: bool) -> _Rows:
         angles, N = angle_columns(mount, poses.R, load), len(poses)
         parts = [load_columns(mount.felt(poses.R)), angles, _by_channel(np.ones(N))]
         parts += [_by_channel(clock.steps(poses.order))] if has_slope else []
@@ -189,8 +189,7 @@ class _Rows:
         from scipy.optimize import minimize  # here: it takes long to load
 
         x = self._start(walks) if start is None else _packed(start, walks)
-        low = np.log(FLOOR)
-        bounds = [(low, None), (low, None), *([WALKS] * 6 if walks else [])]
+        bounds = [(np.log(FLOOR), np.log(CEILING))] * 2 + ([WALKS] * 6 if walks else [])
         found = minimize(self._objective, x, jac=True, method="L-BFGS-B", bounds=bounds)
         return _unpacked(found.x)
 

@@ -144,7 +144,9 @@ def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: StaticPos
     apart = abs(own.load[0] - fit.load[0])
     sure = np.hypot(*(np.sqrt(one.covariance[0, 0]) for one in (own, fit)))
     if apart > max(at.WRENCH_SURE * sure, at.WRENCH_MASS * abs(fit.load[0])):
-        return f"{name} alone has a mass of {own.load[0]:.4g} kg, not {fit.load[0]:.4g} kg: another tool, or a part of it"
+        return (
+            f"{name} alone has a mass of {own.load[0]:.4g} kg, not {fit.load[0]:.4g} kg: another tool, or a part of it"
+        )
     weight = abs(fit.load[0]) * float(np.linalg.norm(fit.mount.up))
     shift = float(np.abs(own.bias - fit.carried.bias_at(poses).mean(axis=0))[:3].max())
     if shift > at.WRENCH_MOST * weight:
@@ -159,7 +161,9 @@ def _remarks(estimate: WrenchEstimate, left: Sequence[WrenchResiduals]) -> tuple
     if estimate.choice.bias != "constant":
         drift = np.ptp(fit.curve.values, axis=0)
         k = int(np.argmax(drift[:3]))
-        found.append(f"the bias is not constant ({estimate.choice.bias}): that of {CHANNELS[k]} drifts by {drift[k]:.3g} N")
+        found.append(
+            f"the bias is not constant ({estimate.choice.bias}): that of {CHANNELS[k]} drifts by {drift[k]:.3g} N"
+        )
     angles, deviations = np.degrees(fit.values[4:9]), np.degrees(np.sqrt(np.diag(fit.covariance)[4:9]))
     for words, own in (("the sensor is tilted", slice(0, 3)), ("gravity is off the stated direction", slice(3, 5))):
         size, sure = np.linalg.norm(angles[own]), np.linalg.norm(deviations[own])

@@ -71,7 +71,7 @@ class Mount:
         return replace(self, axes=self.axes @ turn(step[:3]), lean=self.lean + step[3:])
 
     def felt(self, R: Array) -> Array:
-        """Force on unit mass (N, 3) in the sensor's axes as it is measured, of orientations R (N, 3, 3) of the frame."""
+        """Measured force on unit mass (N, 3) in the sensor's axes, of orientations R (N, 3, 3) of the frame."""
         return np.asarray(self.sign * self.acceleration @ (R @ self.axes))
 
 
@@ -94,9 +94,7 @@ def angle_columns(mount: Mount, R: Array, load: Array) -> Array:
     by_tilt = skew(a)
     by_lean = np.einsum("nji,kj->nik", R @ mount.axes, mount.sign * np.cross(mount.level, mount.acceleration))
     da = np.concatenate([by_tilt, by_lean], axis=2)
-    return np.concatenate(
-        [load[0] * np.moveaxis(da, 1, 0), np.moveaxis(skew(load[1:]) @ da, 1, 0)]
-    )
+    return np.concatenate([load[0] * np.moveaxis(da, 1, 0), np.moveaxis(skew(load[1:]) @ da, 1, 0)])
 
 
 def wrench_of(mount: Mount, R: Array, load: Array) -> Array:

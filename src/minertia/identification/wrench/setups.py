@@ -60,9 +60,9 @@ class Weighed:
 
 @dataclass(frozen=True)
 class WrenchReading:
-    """How a file is read: options with axes and sign, where the sensor's axes are expected, sentences on what was found.
+    """How a file is read: options with axes and sign, where the sensor's axes are expected.
 
-    others: readings that explain the forces far better.
+    notes: sentences on what was found.  others: readings that explain the forces far better.
     """
 
     options: WrenchOptions
@@ -177,15 +177,31 @@ def _others(poses: StaticPoses, options: WrenchOptions, mount: Mount, own: Weigh
         what = f"the mass would be {own.mass:.3g} kg: the wrench seems to act on the {other}"
         found.append(OtherWrench("of", what, f'set of = "{other}"', own.left, float("nan")))
     for check, what, change, other_poses, axes in _trials(poses, options):
-        after = _weighed_in(other_poses, options, axes, mount)
-        if after.left < at.WRENCH_HALF * own.left and after.part < at.WRENCH_MENDED:
-            found.append(OtherWrench(check, what, change, own.left, after.left))
+        found += _named(check, what, change, own, _weighed_in(other_poses, options, axes, mount))
+    inside = as_read(poses, options)
+    elsewhere = replace(mount, up=_supported(inside, mount))
+    down = -elsewhere.up / np.linalg.norm(elsewhere.up)
+    told = " ".join(f"{x:.2f}" for x in down)
+    what = f"gravity seems to point along ({told.replace(' ', ', ')}) of the base"
+    found += _named("gravity", what, f"give --gravity with that direction ({told})", own, weighed(inside, elsewhere))
     return sorted(found, key=lambda other: (np.isfinite(other.after), other.after))
 
 
-def _trials(
-    poses: StaticPoses, options: WrenchOptions
-) -> Iterator[tuple[str, str, str, StaticPoses, str]]:
+def _named(check: str, what: str, change: str, own: Weighed, other: Weighed) -> list[OtherWrench]:
+    """A reading, if it leaves far less than the stated one."""
+    is_better = other.left < at.WRENCH_HALF * own.left and other.part < at.WRENCH_MENDED
+    return [OtherWrench(check, what, change, own.left, other.left)] if is_better else []
+
+
+def _supported(poses: StaticPoses, mount: Mount) -> Array:
+    """Direction that holds the tool (3,), as long as `up`, that explains forces best: linear beside the bias."""
+    R, f = poses.R.transpose(0, 2, 1), poses.wrench[:, :3]
+    R, f = R - R.mean(axis=0), f - f.mean(axis=0)
+    v = mount.sign * np.linalg.lstsq(R.reshape(-1, 3), f.ravel(), rcond=None)[0]
+    return np.asarray(v * np.linalg.norm(mount.up) / max(float(np.linalg.norm(v)), 1e-300))
+
+
+def _trials(poses: StaticPoses, options: WrenchOptions) -> Iterator[tuple[str, str, str, StaticPoses, str]]:
     axes, other = ("base", "sensor") if options.axes == "base" else ("sensor", "base")
     yield "axes", f"forces seem to be in {other} axes", f'set axes = "{other}"', poses, other
     for name in (axes, other):
