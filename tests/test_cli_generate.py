@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from minertia.cli import main
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.write import toml_text
 from tests.loop_robots import ram
 
 KEYS = {"multiplications", "additions", "trigonometric", "functions", "inputs", "outputs", "lines"}

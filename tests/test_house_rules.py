@@ -86,7 +86,7 @@ def test_imports_point_down() -> None:
 
 
 def named(tree: ast.AST, names: set[str]) -> Iterator[str]:
-    """Modules that a tree names in tables of what is loaded when it is needed: "minertia.robot.dh.read:parse_toml"."""
+    """Modules named in tables of what is loaded when needed: "minertia.robot.formats.dh.read:parse_toml"."""
     texts = (n.value for n in nodes(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     yield from (text.partition(":")[0] for text in texts if text.partition(":")[0] in names)
 
@@ -113,7 +113,7 @@ def test_no_import_cycle() -> None:
     """Each file can be read before those that use it; imports inside functions and names in tables count."""
     names = {name for _, name, _ in modules()}
     graph = {name: {t for t in (*imported(tree), *named(tree, names)) if t in names} for _, name, tree in modules()}
-    assert "minertia.robot.dh.read" in graph["minertia.robot.files"]  # a reader of the table of suffixes
+    assert "minertia.robot.formats.dh.read" in graph["minertia.robot.files"]  # a reader of the table of suffixes
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [("b", "c", "b")]
     found = [way for way in circles(graph) if "minertia.identification.campaigns.write" not in way]
     assert found == [], "cycle: " + " -> ".join(found[0])

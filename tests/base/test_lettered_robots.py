@@ -19,10 +19,10 @@ from minertia.identification.identify import identify
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
 from minertia.report.tables import certificate_sentences
-from minertia.robot.dh.read import parse_toml
 from minertia.robot.files import read_robot
-from minertia.robot.reading import ReadOptions
-from minertia.robot.symoro.read import parse_par
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.symoro.read import parse_par
 from tests.base.derived import Derived
 from tests.lettered_robots import lettered_robot
 

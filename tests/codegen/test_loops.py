@@ -20,8 +20,8 @@ from minertia.codegen.program import Port
 from minertia.codegen.programs import BUILDERS, ON_TREES, build
 from minertia.codegen.setting import Setting, setting_of
 from minertia.codegen.targets.selftest import reference
-from minertia.dynamics.closing import closing_of
-from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.scalar import LoopsOnScalars
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.codegen.test_cortex_m import FLAGS as CORTEX_M

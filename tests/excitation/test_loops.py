@@ -10,7 +10,7 @@ import pytest
 import minertia as mi
 from minertia.base.derive import base_parameters
 from minertia.codegen.kernels.build import native
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.excitation.check import Checker
 from minertia.excitation.claims import claims
 from minertia.excitation.effort import EffortModel

@@ -19,9 +19,9 @@ from scipy.linalg import lapack, solve_triangular
 from minertia.algebra.expr import Graph
 from minertia.algebra.wide import Wide, digits, pivot_sizes, solve, stacked, wide, wide_tape
 from minertia.base.certificate import CLEAR_GAP, CONFIRMED
-from minertia.dynamics.closing import Closing, closing_of
 from minertia.dynamics.kinematics import State
-from minertia.dynamics.loop_equations import MOTION, columns_by_name
+from minertia.dynamics.loops.closing import Closing, closing_of
+from minertia.dynamics.loops.equations import MOTION, columns_by_name
 from minertia.dynamics.model import torque_regressor
 from minertia.dynamics.regressor import regressor_entries
 from minertia.io.arrays import Array

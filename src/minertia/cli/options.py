@@ -288,7 +288,7 @@ def read_given(
     without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
     """
     from minertia.robot.files import read_robot
-    from minertia.robot.snap import ANGLE_TOLERANCE
+    from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
     robot = read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)

@@ -14,13 +14,13 @@ from minertia.codegen.formulation import Coefficients
 from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting
-from minertia.dynamics.closing import closing_of
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.frame import AppliedWrench, frame_named
 from minertia.dynamics.kinematics import State, structural_gravity
-from minertia.dynamics.projection import Projection, project
-from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.projection import Projection, project
+from minertia.dynamics.loops.scalar import LoopsOnScalars, NewtonStart
 from minertia.robot.robot import Frame, Robot
 
 Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs

@@ -40,8 +40,8 @@ from minertia.io.files import check_folder, folder_at_once, make_folder, reading
 from minertia.io.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.formats.reading import read_text
 from minertia.robot.parameters import split_name
-from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")

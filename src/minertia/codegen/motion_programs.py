@@ -15,7 +15,7 @@ from minertia.dynamics.compound import Matrix
 from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.effects import effect_columns, effect_torques
 from minertia.dynamics.frame import AppliedWrench, applied, frame_pose, jacobian
-from minertia.dynamics.projection import projected_coriolis
+from minertia.dynamics.loops.projection import projected_coriolis
 from minertia.dynamics.reference_motion import reference_entries, reference_torques
 from minertia.dynamics.regressor import Entries
 from minertia.dynamics.sensitivity import projected_forward_slopes, projected_inverse_slopes

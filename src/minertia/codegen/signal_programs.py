@@ -18,8 +18,8 @@ from minertia.dynamics.derivatives import coriolis_matrix
 from minertia.dynamics.energy import kinetic_energy, momentum_entries, power_entries
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State, base_velocity, structural_gravity
+from minertia.dynamics.loops.projection import projected_momentum
 from minertia.dynamics.newton_euler import gravity_torques
-from minertia.dynamics.projection import projected_momentum
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 
 PERIOD = "time between two calls [s]"

@@ -13,8 +13,8 @@ from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.effects import free_torques, loads_under, needs_load
 from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import Scalars, State
+from minertia.dynamics.loops.projection import Projection
 from minertia.dynamics.newton_euler import Parameters, inverse_dynamics, rigid_torques
-from minertia.dynamics.projection import Projection
 from minertia.io.errors import SingularMass
 from minertia.robot.robot import Robot
 

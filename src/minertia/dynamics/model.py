@@ -25,11 +25,11 @@ from minertia.dynamics import (
 )
 from minertia.dynamics import frame as frames
 from minertia.dynamics.border import Call, Values, checked_gravity, chosen_frame, samples_of, wrench_values
-from minertia.dynamics.closing import closing_of
 from minertia.dynamics.frame import FrameWrench
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.projection import projected_coriolis, projected_momentum
 from minertia.dynamics.newton_euler import Parameters
 from minertia.dynamics.options import ChosenFrame
-from minertia.dynamics.projection import projected_coriolis, projected_momentum
 from minertia.dynamics.sensitivity import projected_forward_slopes, projected_inverse_slopes
 from minertia.io.arrays import Array
 from minertia.io.errors import ShapeError

@@ -17,8 +17,8 @@ from minertia.dynamics.derivatives import slopes
 from minertia.dynamics.effects import effect_torques, needs_load
 from minertia.dynamics.forward import solve_columns, velocity_names
 from minertia.dynamics.kinematics import Scalars, State
+from minertia.dynamics.loops.projection import Projection
 from minertia.dynamics.newton_euler import Parameters, inverse_dynamics, rigid_torques
-from minertia.dynamics.projection import Projection
 from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd, vsub
-from minertia.dynamics.closing import Closing, closing_of
-from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.dynamics.loops.closing import Closing, closing_of
+from minertia.dynamics.loops.scalar import LoopsOnScalars
 from minertia.excitation.conditioning import ConditioningUse, conditionings
 from minertia.excitation.model import StateGraph
 from minertia.excitation.options import USUAL
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible
-from minertia.robot.closure import cut_chains, loop_joints
 from minertia.robot.joint import Cut
+from minertia.robot.loops.closure import cut_chains, loop_joints
 from minertia.robot.robot import Robot
 
 Flags = NDArray[np.bool_]

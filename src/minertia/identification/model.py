@@ -23,10 +23,10 @@ from minertia.io.errors import InputError
 from minertia.io.files import write_file
 from minertia.io.notebook import clipped, frame, html_table, plural
 from minertia.io.provenance import MadeOf
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.formats.reading import MODEL
 from minertia.robot.identified import FORMAT, identified_robot
 from minertia.robot.joint import numeric_pose
-from minertia.robot.reading import MODEL
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

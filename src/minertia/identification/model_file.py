@@ -15,8 +15,8 @@ from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError, expect_path, expected
 from minertia.io.files import is_file, why_no_file, write_file
 from minertia.io.provenance import read_made_of
+from minertia.robot.formats.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.identified import GEOMETRY, check_format, nominal_robot
-from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
 from minertia.robot.robot import Robot
 
 KIND = MODEL

@@ -20,7 +20,8 @@ from minertia.identification.logs.recording import SI, Recording, check_finite, 
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.online.evidence import BlockStage
-from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
+from minertia.identification.online.levels import WatchLevels, learned_levels, slow_speeds
+from minertia.identification.online.options import WatchOptions
 from minertia.identification.online.samples import LATE, SampleStage, WatchedRobot, blocks_of_log, filtered_motion
 from minertia.identification.remembered import campaign_like
 from minertia.io.errors import InputError, RecordingError, ShapeError

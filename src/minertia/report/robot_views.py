@@ -18,10 +18,10 @@ from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.report.tables import CLASS_WORDS, certificate_sentences, class_counts, moving_mass, parent_name, unit_of
 from minertia.robot.check import check_robot
-from minertia.robot.closure import cut_joints
 from minertia.robot.effects import ROTOR_SYMBOLS, STANDARD_SYMBOLS
 from minertia.robot.joint import Cut, Joint
-from minertia.robot.loop_forms import loop_forms
+from minertia.robot.loops.closure import cut_joints
+from minertia.robot.loops.forms import loop_forms
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Note, Robot, find_frame
 from minertia.robot.shapes import UNREAD, Piece, file_pieces

@@ -11,10 +11,10 @@ import tomli_w
 from minertia.algebra.vec3 import Pose
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError
-from minertia.robot.dh.read import parse_toml
 from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.parameters import full_name
-from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Frame, Note, Robot
 
 FORMAT = 1

@@ -16,9 +16,9 @@ from minertia.excitation.limits import MotionLimits
 from minertia.excitation.poses import link_poses
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible, MinertiaError
-from minertia.robot.reading import ReadOptions
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.urdf.read import parse_urdf
 from minertia.robot.robot import Robot
-from minertia.robot.urdf.read import parse_urdf
 from minertia.running.driver import Driver, RobotIdentity
 
 # ---------------------------------------------------------------------- the description that the robot's system holds

@@ -15,7 +15,7 @@ from minertia.dynamics import model
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.frame import FrameWrench
 from minertia.dynamics.kinematics import State
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.robot.parameters import LINK_SYMBOLS

@@ -18,7 +18,7 @@ from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.references import ELASTIC
 from minertia.dynamics import model
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.arrays import Array
 from minertia.robot.effects import ROTOR_SYMBOLS
 

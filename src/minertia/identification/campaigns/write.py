@@ -16,8 +16,8 @@ from minertia.identification.logs.readers import log_files
 from minertia.io.errors import CampaignError, MinertiaError
 from minertia.io.files import check_file, folder_at_once, write_file
 from minertia.io.schema import option_of, stated
-from minertia.robot.dh.write import toml_text
 from minertia.robot.files import bundled_robots, read_robot
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 
 

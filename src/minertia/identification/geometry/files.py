@@ -8,11 +8,11 @@ from pathlib import Path
 from minertia.algebra.vec3 import Mat
 from minertia.io.files import write_file
 from minertia.robot.files import write_robot
+from minertia.robot.formats.urdf.new import exact_rpy
+from minertia.robot.formats.urdf.pose import written_origin
+from minertia.robot.formats.xml import parse_xml
 from minertia.robot.identified import taken_notes
 from minertia.robot.robot import Note, Robot
-from minertia.robot.urdf.new import exact_rpy
-from minertia.robot.urdf.pose import written_origin
-from minertia.robot.xml import parse_xml
 
 UNIVERSAL = {  # joints of Universal Robots' descriptions -> names in the file of their driver
     "shoulder_pan_joint": "shoulder",

@@ -18,7 +18,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.base.numeric import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
