@@ -15,7 +15,7 @@ from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
 from minertia.io.arrays import thinned
 from minertia.io.errors import MinertiaError
-from minertia.report.numbers import rounded
+from minertia.report.bundle import rounded
 from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 from minertia.simulation.adaptation import Adaptation
