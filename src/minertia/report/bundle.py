@@ -1,4 +1,8 @@
-"""Pages without a server: the studio's own components in one file, into which a result is written as data."""
+"""Pages without a server: the studio's own components in one file, into which a result is written as data.
+
+`make studio` builds two templates from the sources of the studio: one of plots and tables, one with the 3-D view as
+well.  A template holds script and style; the policy in its head allows that script by its digest and nothing else.
+"""
 
 from __future__ import annotations
 
