@@ -14,7 +14,7 @@ import pytest
 
 import minertia as mi
 from minertia.io.errors import MissingExtra, UnknownName
-from minertia.io.notebook import POINTS, clipped, frame, html_table, stated, thinned
+from minertia.io.notebook import POINTS, clipped, frame, html_table, stated, thinned_curve
 from tests.arm import LOAD, recorded_arm
 
 LONGEST = 200
@@ -240,7 +240,7 @@ def test_figure_of_base_parameters_has_the_gap(shown: SimpleNamespace) -> None:
 def test_thinned_curves_keep_what_sticks_out() -> None:
     t, y = np.arange(100_000.0), np.zeros(100_000)
     y[54_321] = 7.0
-    x, shown = thinned(t, y)
+    x, shown = thinned_curve(t, y)
     assert len(x) <= POINTS and shown.max() == 7.0 and x[np.argmax(shown)] == 54_321
 
 

@@ -1654,6 +1654,10 @@ export const JOBS = {
         "adaptive",
         "guiding"
       ],
+      "titles": {
+        "adaptive": "adaptive control: a payload is picked up",
+        "guiding": "hand guiding: pulled and released"
+      },
       "default": []
     }
   },

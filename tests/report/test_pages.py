@@ -343,7 +343,7 @@ def _slid(page: Any) -> None:
     errors = page.locator("#curve .facts dd").first
     before = errors.inner_text()
     slider.fill("2")
-    assert errors.inner_text() != before and "Left out" in page.locator(".dropped-line").inner_text()
+    assert errors.inner_text() != before and "Removed" in page.locator(".dropped-line").inner_text()
 
 
 # ---------------------------------------------------------------------- pages of blocks

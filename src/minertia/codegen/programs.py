@@ -21,7 +21,6 @@ from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.dynamics.regressor import regressor_entries
 from minertia.io.errors import UnknownName
-from minertia.robot.robot import Robot
 
 
 def _inverse_dynamics(d: Draft) -> Built:
@@ -168,12 +167,6 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
 }
 # programs for robots that stand on the ground and have no loops
 ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS})
-
-
-def programs_of(robot: Robot) -> tuple[str, ...]:
-    """Names of the programs that a robot can have."""
-    is_tree = not robot.is_floating and not robot.open_cuts
-    return tuple(name for name in BUILDERS if is_tree or name not in ON_TREES)
 
 
 def build(

@@ -356,10 +356,6 @@ class Setting:
             value = theta[place] if theta else structural(self.robot.effect_values[name])
             _put(self.robot, chi, name, value)
 
-    def with_essential(self, names: Sequence[str]) -> Setting:
-        """The same with fewer parameters."""
-        return replace(self, essential=tuple(names))
-
 
 def cleared_product(A: Array, B: Array) -> Array:
     """A B, entries that are only the rounding errors of larger terms set to zero, equal sizes made equal."""

@@ -20,9 +20,9 @@ from minertia.excitation.check import Margins
 from minertia.excitation.limits import MotionLimits
 from minertia.excitation.result import FORMAT, Excitation
 from minertia.excitation.sweep import Sweep, Sweeps
-from minertia.io.arrays import Array
+from minertia.io.arrays import Array, thinned
 from minertia.report.blocks import Block, BlockPage, CellTable, Chart, Listed, Part, Words
-from minertia.report.numbers import finite, rounded, thinned
+from minertia.report.bundle import finite, rounded
 from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 

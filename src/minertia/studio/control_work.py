@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
+from minertia.io.arrays import thinned
 from minertia.io.errors import MinertiaError
-from minertia.report.numbers import rounded, thinned
+from minertia.report.bundle import rounded
 from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 from minertia.simulation.adaptation import Adaptation

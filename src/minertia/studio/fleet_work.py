@@ -13,10 +13,9 @@ from minertia.fleet.drift import FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
 from minertia.io.files import folder_at_once, write_file
-from minertia.report.bundle import write_page
+from minertia.report.bundle import rounded, write_page
 from minertia.report.fleet_page import fleet_page, strip_view
 from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text
-from minertia.report.numbers import rounded
 from minertia.studio.job_work import JobWork
 from minertia.studio.options import FleetJob
 

@@ -21,7 +21,10 @@ from minertia.simulation.options import RehearsalOptions
 
 KEY = r"[0-9a-f]{12}"  # of a file of the project
 MOST_FILES = 200
-SHOWN = ("adaptive", "guiding")  # generated controllers
+SHOWN = {  # generated controllers
+    "adaptive": "adaptive control: a payload is picked up",
+    "guiding": "hand guiding: pulled and released",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +90,7 @@ class ControlJob(Declared):
     known: str | None = option(None, "Model that its controller has.", pattern=KEY, otherwise="the robot of the file")
     seconds: float = option(4.0, "Length of the motion.", unit="s", range=(0.5, 30))
     seed: int = like(MotionSearch, "seed", help="Seed of the motion.")
-    shows: tuple[str, ...] = option((), "Generated controllers to try.", choices=SHOWN)
+    shows: tuple[str, ...] = option((), "Generated controllers to try.", choices=tuple(SHOWN), titles=SHOWN)
 
 
 @dataclass(frozen=True, repr=False)

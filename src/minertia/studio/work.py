@@ -99,8 +99,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
 
 def _given_columns(work: JobWork) -> ColumnMap | None:
     """How the campaign says that its files are to be read; None where it says nothing."""
-    from minertia.identification.logs.campaign_table import CampaignTable
-    from minertia.identification.logs.columns_file import parse_columns
+    from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 
     try:
         stated = dict((work.project.campaign() or {}).get("columns") or {})
@@ -130,7 +129,7 @@ def _headers(
 def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
-    from minertia.identification.audits.off import checks_off
+    from minertia.identification.audits.findings import checks_off
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.kinds import kind_of
     from minertia.report.fit_views import log_view

@@ -27,11 +27,11 @@ export default function ControlStep() {
   return (
     <div className="split form">
       <div className="pane">
-        <Panel title="What is tried">
+        <Panel title="Experiment">
           <p className="soft">A motion through random postures of the arm, simulated in MuJoCo. The controller has a model of its own.</p>
           <div className="stack">
             <SelectField label="the arm is" value={arm ?? newest} options={options} names={names} onChange={setArm} />
-            <SelectField label="the controller knows" value={known ?? newest} options={options} names={names} onChange={setKnown} />
+            <SelectField label="the controller's model is" value={known ?? newest} options={options} names={names} onChange={setKnown} />
           </div>
           <JobFields job="control" asked={asked} onChange={setAsked} />
           <div className="actions">
@@ -48,7 +48,7 @@ export default function ControlStep() {
           <div className={result.stale.length ? "old" : undefined}>
             <Followed key={result.name} view={view} />
           </div>
-        ) : job?.state !== "running" && <Empty>Nothing tried yet. Choose what the controller knows and see how well the arm follows.</Empty>}
+        ) : job?.state !== "running" && <Empty>No experiment yet. Choose the controller's model and see how well the arm follows.</Empty>}
       </div>
     </div>
   );
@@ -93,7 +93,7 @@ function Run({ view, run }: { view: ControlView; run: ControlRun }) {
     <>
       <div className="stage inset below">
         <Scene robot={view.robot} drawing={view.drawing} q={run.q[frame]} fitTo={fitTo} ghosts={ghosts} showFrames={false} label={`${run.name}: the arm on its way`} />
-        {run.reference && <p className="stage-label">orange line: where it should be</p>}
+        {run.reference && <p className="stage-label">orange line: reference</p>}
       </div>
       <PlayerBar t={run.t} player={player} />
       <p>{run.sentence[0].toUpperCase() + run.sentence.slice(1)}.</p>

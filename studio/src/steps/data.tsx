@@ -80,7 +80,7 @@ export default function DataStep() {
             title="Logs"
             tools={
               <button type="button" onClick={propose} disabled={proposing?.state === "running"}>
-                Propose columns and use from the headers
+                Propose columns and roles from the headers
               </button>
             }
           >

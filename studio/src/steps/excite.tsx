@@ -32,7 +32,7 @@ export default function ExciteStep() {
   return (
     <div className="split form">
       <div className="pane">
-        <Panel title="What is asked">
+        <Panel title="Requirements">
           <JobFields job="excite" asked={asked} onChange={setAsked} />
           <h3>Limits</h3>
           <p className="soft">Positions and what is not stated here: from the robot's file.</p>
@@ -48,7 +48,7 @@ export default function ExciteStep() {
             </button>
           </div>
         </Panel>
-        <Panel title="No robot at hand?">
+        <Panel title="No real robot?">
           <p className="soft">Record two logs of this robot in simulation (MuJoCo), with noise and encoder steps, and go on with them in Data.</p>
           <button type="button" disabled={rehearsal?.state === "running"} onClick={() => void run("rehearse", {})}>
             Rehearse
@@ -85,7 +85,7 @@ function Obstacles({ all, onChange }: { all: Obstacle[]; onChange: (all: Obstacl
         <fieldset key={k} className="plain-set">
           <legend>
             box {k + 1}{" "}
-            <button type="button" className="plain" aria-label={`Take box ${k + 1} away`} onClick={() => onChange(all.filter((_, i) => i !== k))}>
+            <button type="button" className="plain" aria-label={`Remove box ${k + 1}`} onClick={() => onChange(all.filter((_, i) => i !== k))}>
               ×
             </button>
           </legend>

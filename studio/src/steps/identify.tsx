@@ -30,7 +30,7 @@ export default function IdentifyStep() {
           <p className="soft">to fit</p>
           <p>{campaign.train.map((key) => titles[key] ?? "a log that is gone").join(", ")}</p>
           <p className="soft">to predict</p>
-          <p>{campaign.validate.map((key) => titles[key] ?? "a log that is gone").join(", ") || "none: the verdict will rest on parts left out of the fit"}</p>
+          <p>{campaign.validate.map((key) => titles[key] ?? "a log that is gone").join(", ") || "none: the verdict will use held-out blocks"}</p>
         </Panel>
         <Panel title="Filter">
           <div className="fields">
@@ -54,7 +54,7 @@ export default function IdentifyStep() {
           />
           {Object.keys(command).length > 0 && (
             <p className="soft">
-              Commands stand in for efforts: the joints' position loops are fitted as [command] in campaign.toml says (
+              Commands instead of efforts: the position servos are fitted as [command] in campaign.toml says (
               {Object.entries(command)
                 .map(([key, value]) => `${key} ${String(value)}`)
                 .join(", ")}
@@ -102,7 +102,7 @@ export default function IdentifyStep() {
             <b>{job.name}</b>
             <span>{job.sentence}</span>
             <button type="button" onClick={() => go(`/validate/${job.name}`)}>
-              Look at it
+              Show the result
             </button>
           </div>
         )}

@@ -60,16 +60,6 @@ class Gram:
         R = C * lengths
         return R if self.triangle is None else R @ self.triangle
 
-    def augmented(self) -> Array:
-        """Upper triangle of [Y tau], (p + 1, p + 1): all that the rows say about the parameters and their residual."""
-        p = self.count
-        R = np.zeros((p + 1, p + 1))
-        R[:p, :p] = self.factor()
-        b = self.matrix[:p, p] if self.triangle is None else self.triangle.T @ self.matrix[:p, p]
-        R[:p, p] = solve_triangular(R[:p, :p], b, trans=1)
-        R[p, p] = np.sqrt(max(0.0, float(self.matrix[p, p] - R[:p, p] @ R[:p, p])))
-        return R
-
     def condition(self) -> float:
         """Condition number of Y with columns scaled to length 1, as far as these equations can tell."""
         try:

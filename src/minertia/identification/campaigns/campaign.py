@@ -14,8 +14,7 @@ import numpy as np
 from minertia.identification.campaigns.options import CampaignOptions, MeasureColumns
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
-from minertia.identification.logs.campaign_table import CampaignTable
-from minertia.identification.logs.columns_file import columns_beside, read_columns
+from minertia.identification.logs.columns_file import CampaignTable, columns_beside, read_columns
 from minertia.identification.logs.drive import check_drive
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, read_recording

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 SYMBOLS = ("DX", "DY", "DZ", "RX", "RY", "RZ")
 SERIES = 12  # terms: corrections are well below 1
 SMALL = 1e-6  # rad, below which a rotation is its series
+WIDE = -0.9  # cosine of an angle near pi
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,16 @@ class Chain:
         """Placements of the file as (n + 1, 4, 4), letters at their values."""
         values = self.robot.symbol_values
         return np.stack([matrix_of(numeric_pose(pose, values)) for pose in self.placements])
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverses of `nominal`."""
+        return np.asarray(np.linalg.inv(self.nominal))
+
+    @cached_property
+    def kept_sets(self) -> dict[Any, Any]:
+        """Columns that rules leave for measurements, once they were found (`layout.kept_of`)."""
+        return {}
 
     def positions(self, q: Array) -> Array:
         """Positions of the chain's joints (N, n) from those of the robot's coordinates (N, robot.n) [rad, m]."""
@@ -197,10 +208,17 @@ def logarithm(T: Array) -> Array:
 
 def rotation_vector(R: Array) -> Array:
     """Axis times angle (..., 3) of rotations [rad], angles up to pi."""
-    from scipy.spatial.transform import Rotation
+    sine = 0.5 * np.stack(
+        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1
+    )
+    size, cosine = np.linalg.norm(sine, axis=-1), 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1)
+    angle = np.arctan2(size, cosine)
+    found = sine * np.where(size > 0, angle / np.where(size > 0, size, 1.0), 1.0)[..., None]
+    if (wide := cosine < WIDE).any():  # the axis is lost in the sine
+        from scipy.spatial.transform import Rotation
 
-    flat = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec()
-    return np.asarray(flat).reshape(*R.shape[:-2], 3)
+        found[wide] = Rotation.from_matrix(R[wide]).as_rotvec()
+    return np.asarray(found)
 
 
 def skew(v: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from minertia.identification.campaigns.options import LEVELS
 from minertia.identification.evidence import thresholds as at
+from minertia.identification.geometry.fit import GeometryFit
 from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, capped, left_out, regions
 
 GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
@@ -33,14 +34,17 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
     return tuple(group for level in levels for group in LEVELS[level])
 
 
-def chosen(problem: GeometryRows, levels: Sequence[str]) -> LevelChoice:
-    """Levels in their order, each kept where it makes regions left out better, most of them and clearly."""
+def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
+    """Levels in their order, each kept where it makes regions left out better, most of them and clearly.
+
+    nominal: base and tool alone.
+    """
     some = thinned(problem)
     region = regions(some)
     if len(np.unique(region)) < 2:
         return LevelChoice(tuple(levels), ())
     taken: tuple[str, ...] = ()
-    best = last = left_out(some, (), region)
+    best = last = left_out(some, (), region, nominal)
     tried: list[tuple[tuple[str, ...], RegionsLeftOut]] = [((), best)]
     for k in range(1, len(levels) + 1):
         now = tuple(levels[:k])

@@ -28,6 +28,7 @@ LEAST_NOISE = 1e-12  # of rows, so that exact readings can be fitted
 HUBER = 3.0  # deviations of a posture beyond which it counts less
 STEPS = 40  # Gauss-Newton steps at most
 ENOUGH = 1e-8  # relative fall of the cost at which steps end
+ROUGHLY = 1e-4  # the same before weights and sizes are settled
 ROUNDS = 200  # of sizes at most
 SETTLED = 1e-3  # relative change of sizes at which their rounds end
 SHOWN = 3e-7  # of a scaled column: the part that others must leave, so that a factorisation is exact enough
@@ -127,11 +128,11 @@ class _Fitter:
         rows = self.layout.linearised(state)
         sizes = {int(u): max(rms(rows.residual[rows.unit == u]), LEAST_NOISE) for u in np.unique(rows.unit)}
         self.sizes = GeometrySizes(sizes, self.sizes.groups)
-        state, rows = self._converged(state, rows)
-        for _ in range(2):
+        state, rows = self._converged(state, rows, ROUGHLY)
+        for enough in (ROUGHLY, ENOUGH):
             self._reweigh(rows)
             self._resize(self._normal(rows), self._values(state), finds_sizes=finds_sizes)
-            state, rows = self._converged(state, rows)
+            state, rows = self._converged(state, rows, enough)
         return GeometryFit(self.layout, state, self.active, self._inverse(self._normal(rows)), self.sizes, self.weights)
 
     def _values(self, state: GeometryState) -> Array:
@@ -160,21 +161,24 @@ class _Fitter:
         b = sum((part.b / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros(len(self.active)))
         return self._inverse(normal) @ (b - prior_of(self.own_groups, self.sizes) * values)
 
-    def _converged(self, state: GeometryState, rows: LinearisedReadings) -> tuple[GeometryState, LinearisedReadings]:
-        cost = self._cost(rows, self._values(state))
+    def _converged(
+        self, state: GeometryState, rows: LinearisedReadings, enough: float
+    ) -> tuple[GeometryState, LinearisedReadings]:
+        values = self._values(state)
+        cost = self._cost(rows, values)
         for _ in range(STEPS):
             step = np.zeros(len(self.layout.columns))
-            step[self.active] = self._step(self._normal(rows), self._values(state))
+            step[self.active] = self._step(self._normal(rows), values)
             for factor in FACTORS:
                 new = self.layout.stepped(state, factor * step)
-                there = self.layout.linearised(new)
-                fallen = self._cost(there, self._values(new))
+                there, moved = self.layout.linearised(new), self._values(new)
+                fallen = self._cost(there, moved)
                 if fallen <= cost:
                     break
             else:
                 break
-            is_done = cost - fallen <= ENOUGH * cost
-            state, rows, cost = new, there, fallen
+            is_done = cost - fallen <= enough * cost
+            state, rows, cost, values = new, there, fallen, moved
             if is_done:
                 break
         return state, rows

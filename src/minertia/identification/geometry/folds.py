@@ -13,7 +13,7 @@ from minertia.identification.geometry.errors import misses_of, output_names, siz
 from minertia.identification.geometry.fit import GeometryFit, fit, fitted_in_levels, rms
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, JointColumn, Postures
 from minertia.identification.geometry.measures import SamePointMeasure
-from minertia.identification.geometry.starts import started
+from minertia.identification.geometry.starts import near, started
 
 REGIONS = 5
 FEWEST = 3  # postures of a region
@@ -47,11 +47,11 @@ class GeometryRows:
     def fit(
         self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None, start: GeometryState | None = None
     ) -> GeometryFit:
-        """Some groups, from nothing known of base and tool, or from the state of a fit of fewer groups."""
+        """Some groups, from nothing known of base and tool, or from the state of a fit of fewer groups or others."""
         layout = self.layout(groups, chosen)
         if start is None:
             return fitted_in_levels(layout, started(layout), groups)
-        return fit(layout, replace(start, joints=np.zeros(len(layout.joint_columns))), groups)
+        return fit(layout, near(layout, start), groups)
 
     def misses(self, found: GeometryFit, chosen: NDArray[np.intp] | None = None) -> Array:
         """Measured less predicted (chosen, outputs) at some postures, by default all; NaN where nothing was read."""
@@ -115,14 +115,14 @@ class RegionsLeftOut:
 
 
 def left_out(
-    problem: GeometryRows, groups: Sequence[str], region: NDArray[np.intp], fewer: RegionsLeftOut | None = None
+    problem: GeometryRows, groups: Sequence[str], region: NDArray[np.intp], fewer: RegionsLeftOut | GeometryFit
 ) -> RegionsLeftOut:
-    """Fit all regions but one, judge on that one, in turn; fewer: the same of fewer groups, to start from."""
+    """Fit all regions but one, judge on that one, in turn; fewer: of fewer groups, or of all regions, to start from."""
     by_region, states, measures = [], [], problem.postures.measures
     misses = np.full((problem.postures.count, len(output_names(measures))), np.nan)
     for k, number in enumerate(np.unique(region)):
         inside, outside = np.flatnonzero(region == number), np.flatnonzero(region != number)
-        found = problem.fit(groups, outside, None if fewer is None else fewer.states[k])
+        found = problem.fit(groups, outside, fewer.state if isinstance(fewer, GeometryFit) else fewer.states[k])
         misses[inside] = problem.misses(found, inside)
         by_region.append(rms(sizes_of(measures, misses[inside])))
         states.append(found.state)

@@ -103,7 +103,7 @@ def _folds(rows: GeometryRows, estimate: GeometryEstimate) -> tuple[RegionsLeftO
         region = regions(some)
         if len(np.unique(region)) < 2:
             return None
-        nothing = left_out(some, (), region)
+        nothing = left_out(some, (), region, estimate.nominal)
         tried = {(): nothing, choice.levels: left_out(some, choice.groups, region, nothing)}
     return tried[choice.levels], tried[()]
 

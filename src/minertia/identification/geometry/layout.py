@@ -115,7 +115,7 @@ class GeometryLayout:
 
     def values(self, state: GeometryState) -> Array:
         """Corrections so far (frames and joints) and own unknowns, in the order of the columns."""
-        xi = logarithm(np.linalg.inv(self.chain.nominal) @ state.placements).ravel()
+        xi = logarithm(self.chain.inverse @ state.placements).ravel()
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
     def stepped(self, state: GeometryState, step: Array) -> GeometryState:
@@ -138,7 +138,7 @@ class GeometryLayout:
         """
         inner = slice(1, self.chain.n)
         found = placements @ exponential(change)
-        xi = logarithm(np.linalg.inv(self.chain.nominal[inner]) @ placements[inner]) + change[inner]
+        xi = logarithm(self.chain.inverse[inner] @ placements[inner]) + change[inner]
         found[inner] = self.chain.nominal[inner] @ exponential(xi)
         return found
 
@@ -147,7 +147,7 @@ class GeometryLayout:
         at = self.moved(state)
         plain = at.jacobian()
         Jq = plain[:, :, list(self.chain.zeros)]
-        xi = logarithm(np.linalg.inv(self.chain.nominal) @ state.placements)
+        xi = logarithm(self.chain.inverse @ state.placements)
         xi[[0, -1]] = 0
         N = len(plain)
         J = (plain.reshape(N, 6, -1, 6).swapaxes(1, 2) @ right_jacobian(xi)).swapaxes(1, 2).reshape(N, 6, -1)
@@ -205,11 +205,15 @@ def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
     n = chain.n
     without = [] if uses_tool else [f"{s}{n + 1}" for s in SYMBOLS]
     without += [] if has_base else [f"{s}1" for s in SYMBOLS]
-    alone = measures[0] if len(measures) == 1 and uses_tool else None
-    relations = hidden_relations(chain) if alone is None else hidden_relations(chain, alone.tool, alone.world)
-    if all(measure.loses_scale and not _is_scaled(measure) for measure in measures) and all(chain.is_hinge):
-        relations.append(scale_relation(chain))
-    return kept_columns(chain, relations, without)
+    symmetries = (measures[0].tool, measures[0].world) if len(measures) == 1 and uses_tool else ()
+    is_scale_lost = all(m.loses_scale and not _is_scaled(m) for m in measures) and all(chain.is_hinge)
+    key = (tuple(without), symmetries, is_scale_lost)
+    if key not in chain.kept_sets:
+        relations = hidden_relations(chain, *symmetries)
+        relations += [scale_relation(chain)] if is_scale_lost else []
+        chain.kept_sets[key] = kept_columns(chain, relations, without)
+    found: KeptColumns = chain.kept_sets[key]
+    return found
 
 
 def _is_scaled(measure: ToolReadings) -> bool:

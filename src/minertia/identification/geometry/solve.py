@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
 from minertia.identification.campaigns.prepare import Tell
@@ -75,9 +76,9 @@ def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) 
     """The levels that are stated, or chosen, fitted from nothing known of base and tool."""
     asked = tuple(LEVELS) if options.levels is None else tuple(options.levels)
     tell("choosing corrections by regions left out" if options.levels is None else "finding base and tool")
-    choice = chosen(rows, asked) if options.levels is None else LevelChoice(asked, ())
-    tell(f"fitting {', '.join(choice.levels) or 'base and tool'}")
     nominal = rows.fit(())
+    choice = chosen(rows, asked, nominal) if options.levels is None else LevelChoice(asked, ())
+    tell(f"fitting {', '.join(choice.levels) or 'base and tool'}")
     found = rows.fit(choice.groups, start=nominal.state) if choice.levels else nominal
     zeros = rows.fit(("zeros",), start=nominal.state)
     return _estimate(found, nominal, zeros, choice)
@@ -85,10 +86,9 @@ def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) 
 
 def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choice: LevelChoice) -> GeometryEstimate:
     spread = spread_of(found)
-    A = found.layout.linearised(found.state).A[:, found.active]
-    lengths = np.linalg.norm(A, axis=0)
-    s = np.linalg.svd(A, compute_uv=False)
-    scaled = np.linalg.svd(A[:, lengths > 0] / lengths[lengths > 0], compute_uv=False)
+    triangle = np.linalg.qr(found.layout.linearised(found.state).A, mode="r")
+    R = triangle[:, found.active]
+    s, (scaled, _, _) = np.linalg.svd(R, compute_uv=False), _scaled_svd(R)
     return GeometryEstimate(
         names=found.names,
         classes=tuple("alone" for _ in found.names),
@@ -104,8 +104,16 @@ def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choi
         zeros=zeros,
         spread=spread,
         choice=choice,
-        shown=_shown(found),
+        shown=_shown(found, triangle),
     )
+
+
+def _scaled_svd(R: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Singular values and directions of columns scaled to length 1, and which columns have a length."""
+    lengths = np.linalg.norm(R, axis=0)
+    seen = np.flatnonzero(lengths > 0)
+    _, s, Vt = np.linalg.svd(R[:, seen] / lengths[seen], full_matrices=False)
+    return s, Vt, seen
 
 
 def _noise(found: GeometryFit, spread: GeometrySpread) -> Array:
@@ -114,34 +122,27 @@ def _noise(found: GeometryFit, spread: GeometrySpread) -> Array:
     return np.array([spread.rows[m.unit] for m in measures for _ in range(m.components)])
 
 
-def _shown(found: GeometryFit) -> ShownGeometry:
+def _shown(found: GeometryFit, triangle: Array) -> ShownGeometry:
     """Ranks of the columns at these postures, joint corrections left out, and what is hardly shown."""
     layout = found.layout
-    rows = layout.linearised(found.state)
     frames = len(layout.frame_columns)
     own = sum(
         3 if isinstance(m, SamePointMeasure) else len(m.own) for m in layout.postures.measures
     )  # places of groups are means, not values
     skip = len(layout.joint_columns)
-    A = np.concatenate([rows.A[:, :frames], rows.A[:, frames + skip :]], axis=1)
-    A = A[:, np.linalg.norm(A, axis=0) > 0]
-    s = np.linalg.svd(A / np.linalg.norm(A, axis=0), compute_uv=False)
-    groups = A.shape[1] - frames - own
+    s, _, seen = _scaled_svd(np.concatenate([triangle[:, :frames], triangle[:, frames + skip :]], axis=1))
+    groups = len(seen) - frames - own
     here = int((s > RANK * s[0]).sum())
     gap = float(s[here - 1] / s[here]) if here < len(s) else float("inf")
-    weak = _weak(found)
+    weak = _weak(found, triangle[:, found.active])
     return ShownGeometry(frames + own, here - max(groups, 0), gap, float(s[here - 1] / s[0]), weak)
 
 
-def _weak(found: GeometryFit) -> tuple[str, ...]:
+def _weak(found: GeometryFit, R: Array) -> tuple[str, ...]:
     """Names that make up directions which these postures hardly show."""
-    rows = found.layout.linearised(found.state)
-    A = rows.A[:, found.active]
-    length = np.linalg.norm(A, axis=0)
-    _, s, Vt = np.linalg.svd(A[:, length > 0] / length[length > 0], full_matrices=False)
-    names = [name for name, size in zip(found.names, length, strict=True) if size > 0]
+    s, Vt, seen = _scaled_svd(R)
     told = []
     for k in np.flatnonzero(s < WEAK * s[0]):
         most = np.flatnonzero(np.abs(Vt[k]) > 0.3)
-        told.append(" with ".join(names[c] for c in most[:4]))
+        told.append(" with ".join(found.names[seen[c]] for c in most[:4]))
     return tuple(dict.fromkeys(t for t in told if t))

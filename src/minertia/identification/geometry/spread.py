@@ -78,10 +78,7 @@ class _TwoNoises:
 
     def times(self, x: Array) -> Array:
         """V x for rows x (M, K)."""
-        out = np.empty_like(x)
-        for places, V in zip(self.places, self._covariances(), strict=True):
-            out[places] = V @ x[places]
-        return out
+        return self._times(self._covariances(), x)
 
     def estimate(self) -> None:
         """Rounds of average information over the logarithms of the variances."""
@@ -100,12 +97,12 @@ class _TwoNoises:
 
     def _slopes(self, names: list[int | None]) -> tuple[Array, Array]:
         """Gradient and average information over logarithms of variances, the values fitted with these weights."""
-        V = self._covariances()
-        ViA, Vi = self._solved(V, self.A), [np.asarray(np.linalg.inv(v), float) for v in V]
+        Vi = [np.asarray(np.linalg.inv(v), float) for v in self._covariances()]
+        ViA = self._times(Vi, self.A)
         now = self.found.values
         S = inverse(self.A.T @ ViA + np.diag(self.found.prior))
         step = S @ (ViA.T @ self.rows.residual - self.found.prior * now)
-        left = self._solved(V, (self.rows.residual - self.A @ step)[:, None])[:, 0]
+        left = self._times(Vi, (self.rows.residual - self.A @ step)[:, None])[:, 0]
         slope, works = [], []
         for name in names:
             v = self.joints_variance if name is None else self.rows_variance[name]
@@ -114,12 +111,13 @@ class _TwoNoises:
             works.append(v * work)
         W = np.stack(works, axis=1)
         cross = ViA.T @ W
-        return np.array(slope), 0.5 * (W.T @ self._solved(V, W) - cross.T @ S @ cross)
+        return np.array(slope), 0.5 * (W.T @ self._times(Vi, W) - cross.T @ S @ cross)
 
-    def _solved(self, V: list[Array], right: Array) -> Array:
-        out = np.empty_like(right)
-        for places, block in zip(self.places, V, strict=True):
-            out[places] = np.linalg.solve(block, right[places])
+    def _times(self, blocks: list[Array], x: Array) -> Array:
+        """Blocks of one posture each times rows x (M, K)."""
+        out = np.empty_like(x)
+        for places, block in zip(self.places, blocks, strict=True):
+            out[places] = block @ x[places]
         return out
 
     def _part(self, name: int | None, left: Array, ViA: Array, Vi: list[Array], S: Array) -> tuple[Array, float]:

@@ -18,8 +18,28 @@ from minertia.identification.geometry.measures import (
 )
 
 STARTS, ROUNDS = 12, 60
+CLOSE = 0.01  # of the reach: what a right reading leaves is less, so that no further start is tried
+FALLS = 1e-6  # of the error, in a round that is one of the last: steps of the fit follow
 MOST_READINGS = 100  # of a target, which a start is made from
 ARM = 0.1  # m: of the points that stand for a rotation
+
+
+def near(layout: GeometryLayout, state: GeometryState) -> GeometryState:
+    """A state of other postures as a start: places of groups are found anew."""
+    measures = layout.postures.measures
+    tool = layout.moved(GeometryState(state.placements, np.zeros(len(layout.joint_columns)), state.own)).tool
+    own = tuple(
+        _group_places(m, tool, values[:3]) if isinstance(m, SamePointMeasure) else values
+        for m, values in zip(measures, state.own, strict=True)
+    )
+    return GeometryState(state.placements, np.zeros(len(layout.joint_columns)), own)
+
+
+def _group_places(measure: SamePointMeasure, tool: Array, point: Array) -> Array:
+    """The point on the tool, then the mean place of each group."""
+    x = _at(tool[measure.posture], point)
+    groups = range(int(measure.group.max(initial=-1)) + 1)
+    return np.concatenate([point, *(x[measure.group == g].mean(axis=0) for g in groups)])
 
 
 def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> GeometryState:
@@ -40,9 +60,8 @@ def _own_start(layout: GeometryLayout, state: GeometryState, measure: ToolReadin
     x = tool[measure.posture, :3, 3]
     values = values.copy()
     if isinstance(measure, SamePointMeasure):
-        for g in range((len(values) - 3) // 3):
-            values[3 + 3 * g : 6 + 3 * g] = x[measure.group == g].mean(axis=0)
-    elif isinstance(measure, DistanceMeasure):
+        return _group_places(measure, tool, values[:3])
+    if isinstance(measure, DistanceMeasure):
         for k in range((len(values) - 3) // 3):
             of = measure.anchor == k
             values[3 + 3 * k : 6 + 3 * k] = _trilaterated(x[of], measure.values[of, 0])
@@ -72,14 +91,16 @@ def _plane(x: Array, height: Array) -> Array:
 
 
 def _placed(layout: GeometryLayout, state: GeometryState, seed: int, starts: int) -> GeometryState:
-    """Kabsch's rotation and the mean place on the tool by turns, from several places on the tool."""
+    """Kabsch's rotation and the mean place on the tool by turns, from a linear solution, else from several places."""
     rng = np.random.default_rng(seed)
     tool = layout.moved(state).tool
     targets = [_some(t) for m in layout.postures.measures for t in _targets(m)]
     best: tuple[float, Array, list[Array]] | None = None
     reach = max(float(np.ptp(tool[:, :3, 3], axis=0).max()), 0.1)
-    for k in range(starts):
-        places = [np.zeros(3) if k == 0 else rng.normal(scale=0.3 * reach, size=3) for _ in targets]
+    for k in range(starts + 1):
+        if best is not None and best[0] < CLOSE * reach:
+            break
+        places = [_linear_place(tool, t) if k == 0 else k // 2 * rng.normal(scale=0.3 * reach, size=3) for t in targets]
         found = _by_turns(tool, targets, places)
         if best is None or found[0] < best[0] * (1 - 1e-9):
             best = found
@@ -89,6 +110,19 @@ def _placed(layout: GeometryLayout, state: GeometryState, seed: int, starts: int
 
 
 Target = tuple[Indices, Array]  # postures, places in the frame of measurement
+
+
+def _linear_place(tool: Array, target: Target) -> Array:
+    """Place on the tool by least squares, as if rotation and place of the base were free numbers.
+
+    A reading y = R (R_k c + p_k) + t is linear in R c', R and t.
+    """
+    posture, y = target
+    T = tool[posture]
+    A = np.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3], np.ones((len(T), 1))], axis=1)
+    found = np.linalg.lstsq(A, y, rcond=1e-6)[0]
+    R = _rotation(found[9:12].T)
+    return np.asarray(np.einsum("ia,abi->b", R, found[:9].reshape(3, 3, 3)) / 3)
 
 
 def _targets(measure: ToolReadings) -> list[Target]:
@@ -120,7 +154,7 @@ def _by_turns(tool: Array, targets: list[Target], places: list[Array]) -> tuple[
         places = [(np.einsum("mij,mj->mi", back[p, :3, :3], v) + back[p, :3, 3]).mean(axis=0) for p, v in targets]
         x = np.concatenate([_at(tool[p], c) for (p, _), c in zip(targets, places, strict=True)])
         error = float(np.sqrt(np.mean((x @ B[:3, :3].T + B[:3, 3] - y) ** 2)))
-        if last - error < 1e-9 * error:
+        if last - error < FALLS * error:
             break
         last = error
     return error, B, places
