@@ -9,8 +9,7 @@ from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
-from minertia.identification.logs.campaign_table import CampaignTable
-from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, log_files
 from minertia.identification.problem.terms import EffectSpec, read_effect, read_joints
