@@ -192,7 +192,10 @@ class Campaign(CampaignOptions):
 
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
         """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
-        return self.repaired(self.as_logged(log), whole=whole)
+        r = self.repairs
+        return repaired(
+            self.as_logged(log), stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole
+        )
 
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
         """The recording of a log, not repaired; effort: whether one without efforts is refused."""
@@ -208,11 +211,6 @@ class Campaign(CampaignOptions):
         if log.start is not None or log.stop is not None:
             recording = recording.between(log.start, log.stop)
         return recording
-
-    def repaired(self, recording: Recording, *, whole: bool = False) -> Recording:
-        """A recording repaired as the campaign says; `whole` keeps standstill all the same."""
-        r = self.repairs
-        return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
 
     def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
         """Write the campaign as a file that can be run again; returns what was written."""
