@@ -15,8 +15,7 @@ from minertia import read_robot
 from minertia.excitation.transfer import Transfer
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import read_recording
-from minertia.identification.online.levels import WatchLevels
-from minertia.identification.online.levels_file import levels_text
+from minertia.identification.online.levels import WatchLevels, levels_text
 from minertia.identification.online.options import WatchOptions
 from minertia.robot.robot import Robot
 from minertia.running.gate import read_route

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minertia.cli import main
-from minertia.identification.online.levels_file import read_levels
+from minertia.identification.online.levels import read_levels
 from tests.arm import LOAD, recorded_arm
 from tests.conftest import Run
 

@@ -17,7 +17,7 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import CampaignOptions, Command, ElasticJoints, Floor
 from minertia.identification.campaigns.read import file_options, read_campaign
 from minertia.identification.estimators import ESTIMATORS, estimator_options
-from minertia.identification.logs.campaign_table import CampaignTable
+from minertia.identification.logs.columns_file import CampaignTable
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import chosen_effects, read_effect
 from minertia.identification.signals.options import Evaluation, Filter

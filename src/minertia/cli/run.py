@@ -243,7 +243,7 @@ class _Listener:
         """For the rate and the efforts of a driver."""
         if levels is None:
             return cls(None)
-        from minertia.identification.online.levels_file import read_levels
+        from minertia.identification.online.levels import read_levels
         from minertia.identification.watch import OnlineWatch
 
         known = read_levels(levels)

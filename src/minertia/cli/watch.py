@@ -79,7 +79,7 @@ def watch(
 def _levels(
     model: IdentifiedModel, normal: list[str] | None, file: Path | None, velocities: bool, columns: Any, tell: Any
 ) -> WatchLevels:
-    from minertia.identification.online.levels_file import read_levels
+    from minertia.identification.online.levels import read_levels
     from minertia.identification.watch import learn_levels
 
     if bool(normal) == (file is not None):
@@ -91,7 +91,7 @@ def _levels(
 
 def _write(out: Path, model: IdentifiedModel, levels: WatchLevels, precision: str, force: bool) -> None:
     from minertia.identification.online.c_levels import levels_header
-    from minertia.identification.online.levels_file import levels_text
+    from minertia.identification.online.levels import levels_text
     from minertia.io.files import folder_at_once, write_file
 
     with folder_at_once(out, force=force) as draft:

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from minertia.fleet.options import FORMAT, FleetEntries, RobotEntry, TypeEntries
 from minertia.fleet.places import is_remote
 from minertia.fleet.robot_type import RobotType
-from minertia.identification.logs.campaign_table import CampaignTable
-from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 from minertia.io.errors import MinertiaError, expect_path
 from minertia.io.files import is_file
 from minertia.io.notebook import plural

@@ -15,9 +15,8 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.loads.payload import Payload, payload_of
 from minertia.identification.logs.drive import gain_uncertainty
-from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.logs.recording import SI, Recording, check_finite, even_rate
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.online.evidence import BlockStage

@@ -7,7 +7,7 @@ from contextlib import suppress
 import minertia.base.derive
 import minertia.codegen.generate
 import minertia.excitation.excite
-import minertia.identification.audits.off
+import minertia.identification.audits.findings
 import minertia.identification.campaigns.new
 import minertia.identification.campaigns.read
 import minertia.identification.identify

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.campaigns.recorded import RecordedLog
-from minertia.identification.loads.carried import Carried, carried
+from minertia.identification.loads.body import Carried, carried
 from minertia.identification.logs.recording import SI
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
@@ -30,7 +29,6 @@ from minertia.identification.signals.spectrum import CYCLES, HIGHEST
 from minertia.io.errors import MinertiaError
 from minertia.io.resources import one_thread
 
-Array = NDArray[np.float64]
 STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
 GAIN = 0.002  # part of the residual by which a step must lower it

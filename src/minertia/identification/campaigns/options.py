@@ -38,6 +38,7 @@ MEASURED = (
 )
 Gain = float | str
 Gains = Gain | tuple[Gain, ...]
+FORMAT = 1  # of campaign files
 
 
 @dataclass(frozen=True, slots=True, repr=False)

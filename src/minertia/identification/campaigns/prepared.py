@@ -12,13 +12,14 @@ from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.recorded import RecordedLog
 from minertia.identification.evidence.overlap import Prints, row_prints
-from minertia.identification.loads.carried import Carried
+from minertia.identification.loads.body import Carried
 from minertia.identification.logs.recording import Passes, Recording, with_last
 from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion, states
-from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import (
     SETTLED,
     Motion,
+    evaluated_at,
+    evaluation_times,
     half_length,
     prepared_blocks,
     prepared_with_edges,

@@ -44,6 +44,7 @@ from minertia.io.schema import option_of
 from minertia.robot.robot import Note
 
 FEWEST = 4  # postures
+DIGITS = 6  # of a position [rad, m] by which postures differ
 NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a calibration has no use for
 
 
@@ -80,7 +81,7 @@ class GeometryProblem(Problem):
         tell("reading measurements")
         fitted = read_logs(campaign, campaign.train, chain)
         unseen = tuple(read_logs(campaign, [log], chain) for log in campaign.validate)
-        _refuse_postures(fitted)
+        _refuse_postures(chain, fitted)
         levels = tuple(LEVELS) if options.levels is None else tuple(options.levels)
         return cls(replace(campaign, calibration=options), (fitted,), unseen, _rows(chain, fitted, levels), levels)
 
@@ -310,8 +311,14 @@ def _refuse_others(campaign: Campaign) -> None:
             )
 
 
-def _refuse_postures(log: MeasuredLog) -> None:
+def _refuse_postures(chain: Chain, log: MeasuredLog) -> None:
     postures = log.measurements.postures
+    distinct = len(np.unique(np.round(postures.q[:, chain.coordinates], DIGITS), axis=0))
+    if distinct < min(FEWEST, postures.count):
+        raise InputError(
+            f"the {postures.count} rows of {log.name} have {plural(distinct, 'posture')}, measured again and again; a "
+            f"calibration needs at least {FEWEST} that differ"
+        )
     if postures.count < FEWEST:
         raise InputError(f"{postures.count} postures are too few; a calibration needs at least {FEWEST}")
     if any(measure.unit == "px" for measure in postures.measures):

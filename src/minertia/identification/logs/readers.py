@@ -17,13 +17,13 @@ from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
 from minertia.identification.logs.options import ANGLES, LENGTHS, TIMES, ColumnMap
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError, expect_path
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.io.resources import room, too_large
 from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
 MOST_NUMBERS = 8_000_000  # in one block
 LARGEST = 1e30  # of what is measured, in any unit; its fourth powers are still numbers

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.logs.even import EVEN, check_finite
 from minertia.identification.logs.recording import (
+    EVEN,
     MATRICES,
     Blocks,
     Recording,
     between,
+    check_finite,
     expect_recording,
     joined,
     mapped,
@@ -96,7 +97,8 @@ def overview(blocks: Iterable[Recording], start: float | None = None, stop: floa
         head, t=t, q=np.zeros((len(t), 0)), qd=None, qdd=None, tau=None, joints=(), channels={}, marks={},
         torn=tuple(dict.fromkeys(torn)),
     )  # fmt: skip
-    return Overview(bare, np.asarray(high - low), gap)
+    with np.errstate(invalid="ignore"):  # what is no number is refused with its row, when it is repaired
+        return Overview(bare, np.asarray(high - low), gap)
 
 
 def repaired_blocks(

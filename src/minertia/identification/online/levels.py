@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
 from minertia.codegen.watch_rules import CLIP, SIGNED
 from minertia.identification.online.options import WatchOptions
-from minertia.io.errors import InputError
+from minertia.io.arrays import Array
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, InputError
+from minertia.io.files import is_file, why_no_file
+from minertia.robot.formats.reading import read_text
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 SPANS = (2, 5, 10)  # blocks in sums that show how alike neighbours are
 MOST_ALIKE = 0.98
@@ -190,3 +195,26 @@ def _fair_scale(w: Array) -> float:
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if gains(middle) else (low, middle)
     return high
+
+
+KIND = "levels of a watch"
+
+
+def levels_text(levels: WatchLevels) -> str:
+    """The text of the file."""
+    return tomli_w.dumps({"kind": KIND, **levels.to_dict()})
+
+
+def read_levels(path: str | Path) -> WatchLevels:
+    """Levels from their file."""
+    if not is_file(path):
+        raise DescriptionError(f"{why_no_file(path)}; `minertia watch --out DIR` writes levels.toml", file=path)
+    try:
+        document = toml_document(read_text(Path(path)))
+        if document.get("kind") != KIND:
+            raise InputError(f"this file does not say kind = '{KIND}'; `minertia watch --out DIR` writes one")
+        return WatchLevels.from_dict(document)
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=path, line=err.line) from None
+    except InputError as err:
+        raise DescriptionError(str(err), file=path) from None

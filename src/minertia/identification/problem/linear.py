@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
@@ -29,6 +28,7 @@ from minertia.identification.problem.terms import (
     Wanted,
     chosen_effects,
 )
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
@@ -36,7 +36,6 @@ from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
 
