@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 import minertia as mi
 from minertia.cli import main
 from minertia.identification.campaigns.options import WrenchOptions
-from minertia.identification.wrench.drift import Clock, Noise
-from minertia.identification.wrench.fit import _Rows, fit_wrench
+from minertia.identification.wrench.drift import Clock, SensorNoise
+from minertia.identification.wrench.fit import WrenchRows, fit_wrench
 from minertia.identification.wrench.judging import centre, quantile, wrench_values
 from minertia.identification.wrench.load import Mount, angle_columns, wrench_of
 from minertia.identification.wrench.poses import StaticPoses, stops
@@ -56,7 +56,7 @@ def test_derivatives_by_tilt_and_gravity_are_those_of_the_wrench(sign: float) ->
 def test_the_slope_of_the_restricted_likelihood() -> None:
     _, poses = drawn(0, drift="walk")
     mount = Mount.expected(GRAVITY)
-    rows = _Rows.at(poses, mount, np.array([1, 0, 0, 0.05]), Clock(poses.order), np.full(5, 0.02), False)
+    rows = WrenchRows.at(poses, mount, np.array([1, 0, 0, 0.05]), Clock(poses.order), np.full(5, 0.02), False)
     x = np.concatenate([np.log([0.05, 1e-3]), np.log(np.linspace(0.1, 2, 6))])
     _, slope = rows._objective(x)
     for k in range(8):
@@ -70,7 +70,7 @@ def test_a_walk_has_the_covariance_of_sums_about_their_mean() -> None:
     C = np.minimum.outer(order, order)
     P = np.eye(4) - 0.25
     np.testing.assert_allclose(Clock(order).walked, P @ C @ P, atol=1e-12)
-    assert (Noise(np.ones(6), np.zeros(6)).weights(Clock(order)) == 1).all()
+    assert (SensorNoise(np.ones(6), np.zeros(6)).weights(Clock(order)) == 1).all()
 
 
 def test_exact_wrenches_give_exact_values() -> None:

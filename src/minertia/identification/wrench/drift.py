@@ -48,7 +48,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Noise:
+class SensorNoise:
     """White noise of each channel (6,) [N, N m], and variance of its bias's walk per step over that (6,)."""
 
     white: Array

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from minertia.identification.wrench.drift import BiasCurve, Clock, Noise
+from minertia.identification.wrench.drift import BiasCurve, Clock, SensorNoise
 from minertia.identification.wrench.load import CHANNELS, LOAD, TILT, Mount, angle_columns, load_columns, wrench_of
 from minertia.identification.wrench.poses import StaticPoses
 from minertia.io.arrays import Array
@@ -50,7 +50,7 @@ class WrenchFit:
     mount: Mount
     values: Array
     covariance: Array
-    noise: Noise
+    noise: SensorNoise
     usual: Array
     has_slope: bool
     walks: bool
@@ -114,7 +114,7 @@ def fit_wrench(
     noise = None if start is None or start.walks != walks else start.noise
     mount = mount if start is None else start.mount
     for _ in range(ROUNDS if start is None else 1):
-        rows = _Rows.at(poses, mount, load, clock, usual, has_slope)
+        rows = WrenchRows.at(poses, mount, load, clock, usual, has_slope)
         noise = rows.noise(walks, noise)
         values, covariance = rows.solution(noise)
         load, mount = values[:4], mount.moved(values[4:9] - mount.angles)
@@ -131,7 +131,7 @@ def first_load(poses: StaticPoses, mount: Mount) -> Array:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class WrenchRows:
     """The rows, linear about a point: X (6, N, p) of values and y (6, N), in modes of the walk.
 
     prior (p,): one over the usual size of each value, 0 for none.
@@ -143,7 +143,10 @@ class _Rows:
     clock: Clock
 
     @classmethod
-    def at(cls, poses: StaticPoses, mount: Mount, load: Array, clock: Clock, usual: Array, has_slope: bool) -> _Rows:
+    def at(
+        cls, poses: StaticPoses, mount: Mount, load: Array, clock: Clock, usual: Array, has_slope: bool
+    ) -> WrenchRows:
+        """Rows about a mount and a load (4,) [kg, kg m]."""
         angles, N = angle_columns(mount, poses.R, load), len(poses)
         parts = [load_columns(mount.felt(poses.R)), angles, _by_channel(np.ones(N))]
         parts += [_by_channel(clock.steps(poses.order))] if has_slope else []
@@ -154,7 +157,7 @@ class _Rows:
         _, modes = clock.modes
         return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, clock)
 
-    def _weighted(self, noise: Noise) -> tuple[Array, Array]:
+    def _weighted(self, noise: SensorNoise) -> tuple[Array, Array]:
         """Rows and right side in deviations, with those of the prior below."""
         w, p = noise.weights(self.clock), len(self.prior)
         known = np.flatnonzero(self.prior)
@@ -163,14 +166,14 @@ class _Rows:
         A = np.concatenate([(w[:, :, None] * self.X).reshape(-1, p), below])
         return A, np.concatenate([(w * self.y).ravel(), np.zeros(len(known))])
 
-    def solution(self, noise: Noise) -> tuple[Array, Array]:
+    def solution(self, noise: SensorNoise) -> tuple[Array, Array]:
         """Values and covariance at a noise."""
         A, y = self._weighted(noise)
         Q, R = np.linalg.qr(A)
         inverse = np.linalg.pinv(R, rcond=1e-13)
         return inverse @ (Q.T @ y), inverse @ inverse.T
 
-    def cost(self, noise: Noise) -> tuple[float, Array]:
+    def cost(self, noise: SensorNoise) -> tuple[float, Array]:
         """Minus twice the restricted log-likelihood, but for a constant, and its slope by the log of variances (6, N).
 
         With variances v_i of rows, residuals e_i and leverages h_i that slope is 1 - h_i - e_i^2 / v_i.
@@ -184,7 +187,7 @@ class _Rows:
         total = left @ left + 2 * np.log(sizes).sum() - 2 * np.log(w).sum()
         return float(total), slope[: w.size].reshape(w.shape)
 
-    def noise(self, walks: bool, start: Noise | None) -> Noise:
+    def noise(self, walks: bool, start: SensorNoise | None) -> SensorNoise:
         """White noise of forces and of moments, and where the bias walks each channel's walk."""
         from scipy.optimize import minimize  # here: it takes long to load
 
@@ -210,12 +213,12 @@ class _Rows:
 
 def _by_channel(values: Array) -> Array:
     """Columns (6, N, 6) of one value for each channel, which runs as `values` (N,)."""
-    return np.einsum("n,ck->cnk", values, np.eye(6))
+    return np.asarray(np.einsum("n,ck->cnk", values, np.eye(6)))
 
 
-def _packed(noise: Noise, walks: bool) -> Array:
+def _packed(noise: SensorNoise, walks: bool) -> Array:
     return np.concatenate([np.log(noise.white[[0, 3]]), np.log(noise.walk) if walks else []])
 
 
-def _unpacked(x: Array) -> Noise:
-    return Noise(np.repeat(np.exp(x[:2]), 3), np.exp(x[2:]) if len(x) > 2 else np.zeros(6))
+def _unpacked(x: Array) -> SensorNoise:
+    return SensorNoise(np.repeat(np.exp(x[:2]), 3), np.exp(x[2:]) if len(x) > 2 else np.zeros(6))
