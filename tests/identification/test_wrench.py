@@ -209,8 +209,7 @@ def test_errors_are_one_sentence(tmp_path: Path, wrong: str, said: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("drift", ["constant", "linear", "walk"])
-@pytest.mark.parametrize("N", [7, 20])
+@pytest.mark.parametrize("N, drift", [(20, "constant")])
 def test_intervals_hold(N: int, drift: str) -> None:
     """95 % intervals of mass, first moments and centre of mass hold 92 to 98 %, with the bias chosen."""
     inside = []
