@@ -22,7 +22,7 @@ from minertia.io.files import write_file
 from minertia.io.notebook import clipped, frame, html_table, plural
 from minertia.io.provenance import MadeOf
 from minertia.robot.dh.write import toml_text
-from minertia.robot.identified import FORMAT, identified_robot
+from minertia.robot.identified import FORMAT, exported_robot, identified_robot
 from minertia.robot.joint import numeric_pose
 from minertia.robot.reading import MODEL
 from minertia.robot.robot import Robot
@@ -37,7 +37,8 @@ class IdentifiedModel:
     parameters: evidence of each value, as plain data.  standard: all standard parameters; where is_physical those of a
     robot that can exist, whose sum of squares is higher by the part evidence["standard_excess"].  evidence: residuals,
     verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
-    the files that the command which wrote it has read.
+    the files that the command which wrote it has read.  exports: for targets of `robot.targets` by name, effects
+    and standard parameters of the best robot that a file of theirs can hold, and what it leaves of the logs.
     """
 
     linear: LinearModel
@@ -50,6 +51,7 @@ class IdentifiedModel:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     campaign: Mapping[str, Any] = field(default_factory=dict)
     made_of: tuple[MadeOf, ...] = ()
+    exports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def nominal(self) -> Robot:
@@ -78,9 +80,9 @@ class IdentifiedModel:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.beta, motion)
 
-    def to_robot(self) -> Robot:
-        """`robot`, asked as a question."""
-        return self.robot
+    def to_robot(self, target: str = "") -> Robot:
+        """`robot`; for a target ("urdf", "mjcf") the best robot that such a file can hold, where it is known."""
+        return exported_robot(self.nominal, self.exports[target]) if target in self.exports else self.robot
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
@@ -166,6 +168,7 @@ def model_text(model: IdentifiedModel) -> str:
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
         **({"made_of": [dict(file) for file in model.made_of]} if model.made_of else {}),
+        **({"exports": dict(model.exports)} if model.exports else {}),
         "frames": _frames(linear.robot),
         "robot": toml_document(toml_text(linear.robot)),
     }

@@ -95,6 +95,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
         document["evidence"],
         document.get("campaign", {}),
         read_made_of(document),
+        document.get("exports", {}),
     )
 
 

@@ -98,8 +98,12 @@ class Identification:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
-    def model(self, *, physical: bool = True) -> IdentifiedModel:
-        """The model to save, simulate and generate code from; physical: with parameters that a robot can have."""
+    def model(self, *, physical: bool = True, exports: bool = False) -> IdentifiedModel:
+        """The model to save, simulate and generate code from; physical: with parameters that a robot can have.
+
+        exports: with the best robot that files of other programs (URDF, MJCF) can hold, fitted to the same logs, which
+        `write_robot` and `minertia convert` then write.
+        """
         parts = self.problem.model_parts(self.estimate, self.evidence, physical=physical)
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
@@ -119,6 +123,7 @@ class Identification:
             parts.is_physical,
             evidence,
             campaign_record(self.problem.campaign),
+            exports=self.problem.exports(estimate) if exports else {},
         )
 
     def entries(self) -> list[dict[str, Any]]:

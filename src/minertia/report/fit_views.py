@@ -18,6 +18,7 @@ from minertia.identification.logs.recording import Recording
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.problem.linear import LinearModel
 from minertia.io.arrays import Array
+from minertia.report.export_tables import export_sentences
 from minertia.report.identification_tables import physical_sentence
 from minertia.report.log_views import judged_view
 from minertia.report.numbers import POINTS, finite, rounded, thinned
@@ -182,7 +183,7 @@ def physical_sentences(result: Identification, model: IdentifiedModel) -> list[s
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
-    return [*sentences, *result.problem.losses(model), *result.estimate.notes]
+    return [*sentences, *export_sentences(model), *result.estimate.notes]
 
 
 def audit_lines(result: Identification) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -45,6 +45,7 @@ Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
 LOOKED_AT = 2  # parts of a log whose noise is looked at
+ELSEWHERE = 200_000  # samples of a log that another program predicts one by one, of whole parts
 OFFSET = "OFF"  # no friction
 
 
@@ -136,6 +137,20 @@ def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Res
     found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
     noise = [_noise_of(part) for part in islice(log.judged.parts(), LOOKED_AT)]
     return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
+
+
+def residuals_elsewhere(model: LinearModel, log: PreparedLog, efforts: Callable[[MotionLike], Array]) -> Residuals:
+    """Residuals of efforts (N, rows) that another program computes, on the beginning of a log as it is judged."""
+    pairs, samples = [], 0
+    for part in _parts(log):
+        own = efforts(part)
+        is_judged = isinstance(part, JudgedMotion)
+        pairs.append(part.compared(own) if is_judged else (np.asarray(part.tau)[:, list(model.rows)], own))
+        samples += len(own)
+        if samples >= ELSEWHERE:
+            break
+    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return residuals_of_arrays(log.name, model.row_names, measured, predicted)
 
 
 def _noise_of(part: JudgedMotion) -> Array:
