@@ -23,12 +23,12 @@ class Group:
     goal: float | None
 
 
-def bars(title: str, groups: Sequence[Group], names: Mapping[str, str]) -> str:
+def bars(title: str, groups: Sequence[Group], names: Mapping[str, str], *, has_goals: bool = True) -> str:
     """The picture; names: what the sets are called."""
     used = [key for key in names if any(key in group.ratios for group in groups)]
     largest = max(max([*group.ratios.values(), group.goal or 0.0]) for group in groups)
     scale = (WIDTH - LEFT - RIGHT) / largest
-    parts, y = [_legend(used, names)], TOP
+    parts, y = [_legend(used, names, has_goals)], TOP
     for group in groups:
         lines, height = _group(group, used, y, scale)
         parts += lines
@@ -39,13 +39,15 @@ def bars(title: str, groups: Sequence[Group], names: Mapping[str, str]) -> str:
     )
 
 
-def _legend(used: Sequence[str], names: Mapping[str, str]) -> str:
+def _legend(used: Sequence[str], names: Mapping[str, str], has_goals: bool) -> str:
     parts, x = [], LEFT
     for key in used:
         parts.append(f"<rect x='{x}' y='5' width='12' height='10' fill='{COLOURS[key]}'/>")
         parts.append(f"<text x='{x + 17}' y='14'>{escape(names[key])}</text>")
         x += 40 + 7 * len(names[key])
-    parts.append(f"<path d='M{x + 6} 3v14' stroke='{INK}' stroke-width='2'/><text x='{x + 14}' y='14'>goal</text>")
+    if has_goals:
+        mark = f"<path d='M{x + 6} 3v14' stroke='{INK}' stroke-width='2'/>"
+        parts.append(f"{mark}<text x='{x + 14}' y='14'>goal</text>")
     return "".join(parts)
 
 

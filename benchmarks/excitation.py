@@ -27,8 +27,8 @@ from minertia.excitation.limits import motion_limits
 from minertia.excitation.model import RegressorModel
 from minertia.excitation.objective import MotionProblem, Objective
 from minertia.excitation.optimise import Search
+from minertia.excitation.options import Workspace
 from minertia.excitation.posture import feasible_posture
-from minertia.excitation.space import Workspace
 
 GOALS = {"puma560": 8.0, "panda": 25.0}  # of the search
 COST_GOAL, SEARCHES = 300.0, 2

@@ -102,10 +102,10 @@ def measured(folder: Path) -> dict[str, float]:
     """`minertia identify` in this process: peak memory [MiB], processor time of its parts [s], elapsed time [s]."""
     from minertia.cli import main
     from minertia.identification import identify
-    from minertia.identification.campaigns import long_logs
+    from minertia.identification.campaigns import recorded
 
     spent = {"reading": 0.0, "fitting": 0.0, "judging": 0.0}  # of one thread; reading is taken off the others
-    blocks = long_logs._file_blocks
+    blocks = recorded._file_blocks
 
     def read(*args: Any) -> Iterator[Any]:
         source = blocks(*args)
@@ -126,7 +126,7 @@ def measured(folder: Path) -> dict[str, float]:
 
         return inner
 
-    long_logs._file_blocks = read
+    recorded._file_blocks = read
     for step in ("build_problem", "solve"):
         setattr(identify, step, timed("fitting", getattr(identify, step)))
     identify.judge = timed("judging", identify.judge)

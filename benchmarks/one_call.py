@@ -17,7 +17,7 @@ from benchmarks.single_sample import TASKS, Task, check, first_inputs
 from minertia.codegen.kernels.kernel import compile_function
 from minertia.codegen.programs import build as build_program
 from minertia.codegen.setting import Setting
-from minertia.robot.urdf.write import write_urdf
+from minertia.robot.formats.urdf.write import write_urdf
 
 CALLS, GOAL, ROUNDS = 10_000, 10.0, 9
 PINOCCHIO = {"inverse_dynamics": "rnea", "forward_dynamics": "aba", "mass_matrix": "crba"}

@@ -22,7 +22,7 @@ from minertia.identification.closed_loop.logs import LoopLog, made_log
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.options import Command
-from minertia.robot.mjcf.write import to_mjcf
+from minertia.robot.formats.mjcf.write import to_mjcf
 
 REPEATS = 3
 PLANTED = {"IA": (0.005, 0.02), "FV": (0.1, 0.4), "FC": (0.1, 0.4)}

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.page`: docs/benchmarks.md and its pictures, from the results of all machines."""
+"""`python -m benchmarks.page`: docs/benchmarks.md, docs/benchmarks-all.md and their pictures, from all results."""
 
 from __future__ import annotations
 
@@ -21,17 +21,41 @@ SUBJECTS = {
     "building": "Waiting times",
     "studio": "The studio",
 }
-TEXT = """Written by `make bench` on each machine in turn: ours and the peer in one process, in turns of equal length
-unless said (up to 20 ms: a processor takes some 0.2 ms to settle on the clock of wide vectors, which the rows "after
-other code" show; turns before 2026-11-17 were one batch or loop each), processor time of one thread, medians; in
-brackets the quartiles of the ratio.  Every result is first held against Pinocchio's (torques 1e-12 of the largest).
-Our regressor has the base columns, Pinocchio's all 10 n; "in cache" means computed, not written to memory.  Of peers in
-C and C++ the build of the faster compiler counts.  Goals are for machines with AVX-512 (8 lanes); half of those for
-batches where there is only AVX2 (4 lanes).  NEON has 2 lanes.  The pictures show the rows that have a goal.  RobCoGen
-(pip install robcogen2) takes no part: what it generates needs the Lua module template-text and the C++ headers iit-rbd,
-which PyPI does not have."""
+# the rows of the first page, one for each question a user has: subject, row, peer, what it is called there
+HEADLINES = (
+    ("batches", "inverse dynamics, batch, panda, compiled (clang)", "Pinocchio C++ (clang++)",
+     "inverse dynamics of many samples, Panda"),
+    ("batches", "base regressor in cache, panda, compiled (clang)", "Pinocchio C++ (clang++)",
+     "regressor of many samples, Panda"),
+    ("single_sample", "inverse dynamics, C to C, panda, clang, own sines", "Pinocchio C++ (clang++)",
+     "inverse dynamics of one sample in C, own sines, Panda"),
+    ("single_sample", "inverse dynamics, C to C, panda, gcc, own sines", "CasADi C (gcc)",
+     "the same against code of CasADi"),
+    ("one_call", "one call from Python, new array, panda, compiled (clang)", "pin.rnea", "one call from Python, Panda"),
+    ("fits", "least squares, any condition: with a triangle, panda, compiled (clang)", "Pinocchio matrix + numpy lstsq",
+     "least squares of a Panda"),
+    ("excitation", "excitation, search with 1 start(s), panda",
+     "SLSQP with finite differences over a loop of Pinocchio", "search of an excitation trajectory, Panda"),
+    ("long_log", "1e+07 samples of puma560, Parquet: filter and fit", "Pinocchio matrix + numpy lstsq",
+     "ten million samples filtered and fitted, PUMA 560"),
+)  # fmt: skip
+FIRST = """*Evidence.* For those who choose a tool by its speed.
+
+How many times as fast as its peer minertia is, in processor time of one thread; 1 is equally fast.  Each result is
+first compared with Pinocchio's (torques to 1e-12 of the largest).  [All benchmarks](benchmarks-all.md) has every row,
+with times, quartiles, machines and versions, and rows in which minertia is slower."""
+TEXT = """*Evidence.* For those who want every measurement behind the [headline figures](benchmarks.md).
+
+Written by `make bench` on each machine in turn.  Minertia and its peer run in one process, in turns of equal length
+unless noted (up to 20 ms: a processor takes some 0.2 ms to settle on the clock of wide vectors, which the rows "after
+other code" show; turns before 2026-11-17 were one batch or loop each).  Figures are medians of the processor time of
+one thread; brackets hold the quartiles of the ratio.  Our regressor has the base columns, Pinocchio's all 10 n; "in
+cache" means computed, not written to memory.  Of peers in C and C++ the build of the faster compiler counts.  Goals are
+for machines with AVX-512 (8 lanes); half of those for batches where there is only AVX2 (4 lanes).  NEON has 2 lanes.
+The pictures show the rows that have a goal.  RobCoGen (pip install robcogen2) is not compared: its code needs the Lua
+module template-text and the C++ headers iit-rbd, which PyPI does not have."""
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
+FIRST_PAGE, PAGE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks-all.md"
 PICTURES = PAGE.parent / "images" / "benchmarks"
 DEVICES = {"h200": "NVIDIA H200"}
 Sets = Mapping[str, dict[str, Any]]
@@ -48,8 +72,8 @@ def main() -> None:
 def files() -> dict[Path, str]:
     """Everything that is made of the results, with its text."""
     sets = {name: found for name in results.SETS if (found := results.read(name))}
-    lines = ["# Benchmarks", "", *TEXT.splitlines(), "", *_machines(sets)]
-    made = {}
+    lines = ["# All benchmarks", "", *TEXT.splitlines(), "", *_machines(sets)]
+    made = _headlines(sets)
     for subject, title in SUBJECTS.items():
         table = _table(sets, subject)
         if not table:
@@ -65,6 +89,30 @@ def files() -> dict[Path, str]:
         if device:
             lines += [f"## On a GPU: {title}", "", *_device(device), ""]
     return {PAGE: "\n".join(lines), **made}
+
+
+def _headlines(sets: Sets) -> dict[Path, str]:
+    """The first page with its one picture."""
+    tables = {subject: _table(sets, subject) for subject in SUBJECTS}
+    rows = [(title, tables[subject].get((what, peer))) for subject, what, peer, title in HEADLINES]
+    found = [(title, row) for title, row in rows if row]  # some sets of results hold a few subjects only
+    if not found:
+        return {}
+    peers = {title: peer.partition(" (")[0] for _, _, peer, title in HEADLINES}
+    groups = [Group(title, {name: row.ratio for name, row in rows.items() if row.ratio}, None) for title, rows in found]
+    table = [
+        f"| what | peer | {' | '.join(results.SETS[name] for name in sets)} |",
+        "| --- | --- |" + " --- |" * len(sets),
+    ]
+    for group in groups:
+        cells = [f"{group.ratios[name]:.3g}" if name in group.ratios else "" for name in sets]
+        table.append(f"| {group.label} | {peers[group.label]} | {' | '.join(cells)} |")
+    picture = "![Ratios to the peers as bars](images/benchmarks/headlines.svg)"
+    page = ["# Benchmarks", "", *FIRST.splitlines(), "", *table, "", picture, ""]
+    return {
+        FIRST_PAGE: "\n".join(page),
+        PICTURES / "headlines.svg": bars("Ratios to the peers", groups, results.SETS, has_goals=False),
+    }
 
 
 def _machines(sets: Sets) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 from minertia.robot.files import read_robot
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.rehearsal import rehearse
-from minertia.simulation.rehearsed import RehearsalOptions, summary
+from minertia.simulation.rehearsed import summary
 
 
 def main(seeds: int = 20) -> None:

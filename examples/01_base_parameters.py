@@ -1,4 +1,4 @@
-"""Base parameters of a bundled robot: relations in letters, the certificate, and a page to read."""
+"""Base parameters of a bundled robot: symbolic relations, the rank certificate, and an HTML page."""
 
 import minertia as mi
 
@@ -8,19 +8,19 @@ print(robot)
 base = mi.base_parameters(robot)
 print(base)
 
-# what of the sixty standard parameters can be seen
+# class of each of the sixty standard parameters: alone, combination or none
 classes = base.classes()
 for kind in ("alone", "combination", "none"):
     print(f"{kind}: {' '.join(name for name, found in classes.items() if found == kind)}")
 
-# the same torques from 36 numbers as from 60
+# 36 base parameters give the same torques as 60 standard parameters
 beta = base.values()
 q, qd, qdd = [0.1, -0.4, 0.7, 0.2, 0.5, -0.3], [1, -1, 2, 0.5, -2, 1], [3, 1, -2, 4, 1, -1]
 from_base = base.regressor(q, qd, qdd) @ beta
 from_all = mi.dynamics.torque_regressor(robot, q, qd, qdd) @ robot.parameter_vector()
 print("largest difference [N m]:", f"{abs(from_base - from_all).max():.1e}")
 
-# other choices: rotor inertias and friction too, kept as representatives where there is a choice
+# with rotor inertia and friction; preferred representatives where there is a choice
 full = mi.base_parameters(robot, rotors=True, friction=True, keep=("IA1", "IA2"))
 print(full.count, "with rotor inertias, friction and offsets")
 

@@ -1,4 +1,4 @@
-"""A robot of one's own as TOML: read it, check it, write it as URDF, read that back."""
+"""A robot described in TOML: read it, check it, write it as URDF, and read that again."""
 
 import tempfile
 from pathlib import Path

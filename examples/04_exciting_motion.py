@@ -1,4 +1,4 @@
-"""A motion that lets the inertial parameters of an arm be told apart, inside its limits, and what it promises."""
+"""An optimal excitation trajectory of an arm within its limits, and the predicted standard deviations."""
 
 import minertia as mi
 
@@ -11,7 +11,7 @@ found = mi.excite(robot, series, limits=limits, optimality=rigid, search=mi.opti
 print(f"condition number {found.condition:.0f} for {found.base.count} base parameters")
 print(f"largest use of any limit: {100 * found.margins.worst:.0f} %")
 
-# what 200 samples with 1 % noise on the efforts would give
+# predicted deviations from 200 samples with 1 % effort noise
 relative = dict(zip(found.base.names, found.relative_deviations, strict=True))
 for name in sorted(relative, key=relative.get)[:3]:
     print(f"{name}: predicted deviation {100 * relative[name]:.1f} %")

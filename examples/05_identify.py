@@ -1,4 +1,4 @@
-"""A log in, a dynamic model with its evidence out, all in Python; then what the hand carries, and code."""
+"""Identification from a log in Python, with evidence; then a payload, and generated code."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ robot = mi.read_robot("puma560_physical")
 limits = mi.motion_limits(robot, velocity=1.5, acceleration=4.0)
 motion = mi.excite(robot, mi.excitation.Fourier(8.0), limits=limits, search=mi.options.MotionSearch(starts=1))
 
-# in place of the real arm: one with a tool that nobody told of, and 1 % noise on its torques
+# simulated arm: with a tool that is not in its file, and 1 % torque noise
 rng = np.random.default_rng(0)
 arm = robot.with_payload(1.5, com=(0.0, 0.0, 0.1))
 
 
 def recorded(arm: mi.Robot, run: mi.Trajectory, name: str) -> mi.Recording:
-    """What a controller would log of a motion."""
+    """Return the log that a controller would record."""
     tau = mi.inverse_dynamics(arm, run.q, run.qd, run.qdd)
     tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     return mi.Recording(run.t, run.q, tau, source=name)

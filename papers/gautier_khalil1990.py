@@ -12,8 +12,8 @@ from minertia.algebra.polynomial import evaluate
 from minertia.algebra.show import text as written
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.robot.dh.write import khalil_row
 from minertia.robot.files import bundled_robots, read_robot
+from minertia.robot.formats.dh.write import khalil_row
 from minertia.robot.robot import Robot
 from papers import gautier_khalil_claims as claims
 from papers import gautier_khalil_published as published

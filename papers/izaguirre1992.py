@@ -10,7 +10,7 @@ import numpy as np
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample
 from minertia.excitation.criteria import condition_number
 from minertia.identification.evidence.residuals import residuals_of_arrays
 from minertia.identification.evidence.significance import one_percent

@@ -22,8 +22,8 @@ from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.dynamics import compound, newton_euler
 from minertia.dynamics.model import gravity_torques, mass_matrix
-from minertia.robot.dh.write import khalil_row
 from minertia.robot.files import read_robot
+from minertia.robot.formats.dh.write import khalil_row
 from minertia.robot.inertia import symmetric, transport
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot

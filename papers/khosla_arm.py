@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 
 from minertia.identification.loads.payload import nearest_body
-from minertia.robot.dh.read import parse_toml
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.inertia import from_six, impossible
 from minertia.robot.parameters import LINK_SYMBOLS
-from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Robot
 
 INITIAL, ESTIMATED = "initial", "estimated"

@@ -11,11 +11,11 @@ from scipy.linalg import qr
 
 from minertia.algebra.polynomial import letter, turn
 from minertia.algebra.vec3 import IDENTITY, Pose, compose, invert, shift, turn_x, turn_z
-from minertia.robot.closure import equation_count, jacobian
-from minertia.robot.dh.read import parse_toml
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.joint import Cut, Follows, Joint
-from minertia.robot.reading import ReadOptions
+from minertia.robot.loops.closure import equation_count, jacobian
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot, random_ten
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.robot.inertia import to_com
 from minertia.robot.robot import Robot
 

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from minertia.robot.files import read_robot
-from minertia.robot.snap import matrix_to_rpy, rotation_from_rpy
-from minertia.robot.urdf.new import new_urdf
+from minertia.robot.formats.snap import matrix_to_rpy, rotation_from_rpy
+from minertia.robot.formats.urdf.new import new_urdf
 
 ROBOTS = ("puma560", "panda", "scara", "stanford", "gantry", "planar2r", "ur10e", "tx40", "cmu_dd_arm2", "iiwa14")
 GRAVITIES = (None, (0.0, 0.0, 0.0), (1e-7, 0.0, -9.81), (3.0, -4.0, 8.0))

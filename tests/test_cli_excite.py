@@ -43,21 +43,39 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
     assert Trajectory.load(tmp_path / "excitation.csv").q[0] == pytest.approx([0.1, 0.2])
 
 
+RATES = "'velocity' must be a number above 0 and of at most 1e+12 [rad/s or m/s], or a list of such"
+
+
 @pytest.mark.parametrize(
     "args, sentence",
     [
-        (("planar2r", "--duration", 0), "positive duration"),
-        (("planar2r", "--limits", "velocity=0"), "cannot move: its limit of velocity is 0"),
-        (("planar2r", "--limits", "velocity=a"), "numbers separated by commas"),
+        (("planar2r", "--duration", 0), "--duration must be a number from 0.01 to 100000 [s]"),
+        (
+            ("planar2r", "--limits", "velocity=0"),
+            f"{RATES}, not 0",
+        ),
+        (
+            ("planar2r", "--limits", "velocity=a"),
+            f"{RATES}, not 'a'",
+        ),
         (("planar2r", "--limits", "velocity=1,2,3"), "one finite number or 2"),
         (("planar2r", "--limits", "speed=1"), "no limit called 'speed'"),
-        (("planar2r", "--limits", "velocity=nan"), "all of them finite"),
-        (("planar2r", "--limits", "velocity=inf"), "all of them finite"),
-        (("planar2r", "--duration", "nan"), "positive duration"),
-        (("planar2r", "--family", "bezier"), "family of motions"),
-        (("planar2r", "--family", "spline", "--duration", 0), "positive duration"),
-        (("planar2r", "--family", "spline", "--pieces", 0), "at least one piece"),
-        (("planar2r", "--start", "nan,0"), "finite numbers"),
+        (
+            ("planar2r", "--limits", "velocity=nan"),
+            f"{RATES}, not nan",
+        ),
+        (
+            ("planar2r", "--limits", "velocity=inf"),
+            f"{RATES}, not inf",
+        ),
+        (("planar2r", "--duration", "nan"), "--duration must be a number from 0.01 to 100000 [s]"),
+        (("planar2r", "--family", "bezier"), '--family must be "fourier" or "spline", not'),
+        (
+            ("planar2r", "--family", "spline", "--duration", 0),
+            "--duration must be a number from 0.01 to 100000 [s]",
+        ),
+        (("planar2r", "--family", "spline", "--pieces", 0), "--pieces must be a whole number from 1"),
+        (("planar2r", "--start", "nan,0"), "--start must be a number [rad or m], or a list of such"),
         (("planar2r", "--sweeps", "--harmonics", 1), "at least two harmonics"),
         (("planar2r", "--sweeps", "--after-motion", "a.csv"), "takes no --after"),
         (("planar2r", "--after-motion", "nowhere.csv"), "cannot be read"),
@@ -66,13 +84,13 @@ def test_limits_from_a_file_and_a_start(run: Run, tmp_path: Path) -> None:
         (("planar2r", *QUICK, "--limits", "acceleration=1e-9"), "widen the limits"),
         (("planar2r", "--limits", "nowhere.toml"), "neither NAME=VALUES nor a file"),
         (("planar2r", "--limits", "effort=file"), "has none in its file"),
-        (("planar2r", "--start", "0,x"), "numbers separated by commas"),
+        (("planar2r", "--start", "0,x"), "--start must be a number [rad or m], or a list of such"),
         (("planar2r", "--start", "0,0,0"), "2"),
         (("planar2r", "--start", "9,9", "--limits", "position=1"), "limit of position"),
         (("planar2r", "--criterion", "best"), "criterion"),
-        (("planar2r", "--floor", "low"), "a height in the base frame"),
-        (("planar2r", "--floor", "nan"), "a finite number"),
-        (("planar2r", "--self-collision", "maybe"), "no choice of --self-collision"),
+        (("planar2r", "--floor", "low"), "'floor' must be true or false or a number from -1e+12"),
+        (("planar2r", "--floor", "nan"), "'floor' must be true or false or a number from -1e+12"),
+        (("planar2r", "--self-collision", "maybe"), "'self_collision' must be true or false, not 'maybe'"),
         (("planar2r", "--sweeps", "--start", "any"), "give it as numbers"),
         (("puma560_physical", "--floor", "2"), "'j2', 'j3', 'j4', 'j5' cannot rise above the floor at z = 2 m"),
         (("ur10e", "--floor", "0.3", "--limits", "position=0.2"), "'shoulder_lift_joint' is 0.0786 m below the floor"),
@@ -89,41 +107,59 @@ def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence:
     "text, sentence",
     [
         ("speed = 1", "line 1: the key 'speed' is not known"),
-        ("velocity = true", "a number or one per joint"),
-        ('velocity = "fast"', "a number or one per joint"),
-        ("velocity = nan", "all of them finite"),
+        (
+            "velocity = true",
+            f"line 1: {RATES}, not True",
+        ),
+        (
+            'velocity = "fast"',
+            f"{RATES}, not 'fast'",
+        ),
+        (
+            "velocity = nan",
+            f"{RATES}, not nan",
+        ),
         ("velocity = [1.0, 2.0, 3.0]", "one finite number or 2"),
-        ("velocity = []", "a number or one per joint"),
-        ("position = [[-1, 1], 2]", "a number or one per joint"),
-        ("position = [[-1, 1, 2], [0, 1, 2]]", "pairs of a lower and an upper"),
+        (
+            "velocity = []",
+            f"{RATES}, not []",
+        ),
+        ("position = [[-1, 1], 2]", "or a list of such, or a list of lists of 2, not [[-1, 1], 2]"),
+        ("position = [[-1, 1, 2], [0, 1, 2]]", "or a list of lists of 2, not"),
         ("position = [[1, 1], [0, 1]]", "cannot move: its lower limit 1"),
-        ("effort_margin = [0.1, 0.2]", "one number"),
-        ("effort_margin = 1.5", "less than 1"),
+        ("effort_margin = [0.1, 0.2]", "'effort_margin' must be a number from 0 to 0.999, not"),
+        ("effort_margin = 1.5", "line 1: 'effort_margin' must be a number from 0 to 0.999, not 1.5"),
         ("box = 3", "own heading [[box]]"),
         ("[[box]]\nframe = 'j2'\nlower = [0, 0, 0]", "line 1: box 1: this table needs 'upper'"),
         ("[[box]]\nframe = 'j2'\nlower = [0, 0]\nupper = [1, 1, 1]", "'lower' must be a list of 3 numbers"),
         (
             "[[box]]\nframe = 'j2'\nlower = [0, 0, 0]\nupper = [1, 1, nan]",
-            "line 4: box 1: 'upper' must hold finite",
+            "line 4: box 1: 'upper' must be a list of 3 numbers",
         ),
         ("[[box]]\nframe = 'j2'\nlower = [1, 1, 1]\nupper = [0, 0, 0]", "is empty"),
         ("[[box]]\nframe = 'hand'\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "no frame called 'hand'"),
-        ("[[box]]\nframe = []\nlower = [0, 0, 0]\nupper = [1, 1, 1]", "a name or a list of names"),
+        (
+            "[[box]]\nframe = []\nlower = [0, 0, 0]\nupper = [1, 1, 1]",
+            "'frame' must be a list of texts",
+        ),
         ("[[box]]\nframe = 'j2'\nlower = [5, 5, 5]\nupper = [6, 6, 6]", "outside its box"),
         ("[[obstacle]]\ncentre = [0, 0, 0]", "obstacle 1: this table needs 'size'"),
-        ("[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 0]", "positive"),
+        (
+            "[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 0]",
+            "line 3: obstacle 1: 'size' must be a list of 3",
+        ),
         (
             "[[obstacle]]\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\ncolour = 1",
             "line 4: obstacle 1: the key 'colour' is",
         ),
         ("table = 0.0", "'table' must be a table"),
-        ("[table]\nheight = inf", "finite number"),
+        ("[table]\nheight = inf", "table: 'height' must be a number"),
         ("self_collision = 1", "true or false"),
-        ('floor = "low"', "its height in the base frame"),
+        ('floor = "low"', "line 1: 'floor' must be true or false or a number"),
         ("floor = true", "its height in the base frame"),
         ("floor = 0.0\n[table]\nheight = 0.0", "give one of them"),
         (f"self_collision = true\nmargin = 1{400 * '0'}", "more than 64 bits"),
-        ("margin = -0.1\nself_collision = true", "line 1: 'margin' is -0.1; it must be greater than 0"),
+        ("margin = -0.1\nself_collision = true", "line 1: 'margin' must be a number above 0"),
         ("velocity = ", "not valid TOML"),
     ],
 )
@@ -189,7 +225,7 @@ def test_a_cell_with_obstacles(run: Run, tmp_path: Path) -> None:
 def test_without_self_collision_only_obstacles_count(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     from minertia import read_robot
-    from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+    from minertia.excitation.limits_file import LimitsTable, limits_from_tables
 
     robot = read_robot("puma560_physical")
     table = {"obstacle": [{"name": "post", "centre": [0.6, 0.6, 0.0], "size": [0.2, 0.2, 1.4]}], "floor": False}

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from minertia.cli import main
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.write import toml_text
 from tests.loop_robots import ram
 
 KEYS = {"multiplications", "additions", "trigonometric", "functions", "inputs", "outputs", "lines"}
@@ -43,7 +43,7 @@ def test_steps_that_close_loops_are_chosen(tmp_path, capsys):
         found.append(json.loads(capsys.readouterr().out)["programs"]["gravity"]["multiplications"])
     assert found[0] == found[1] > found[2]
     assert main(["count", str(path), "--closing-steps", "0"]) == 2
-    assert "closing_steps is a number from 1 to 20, not 0" in capsys.readouterr().err
+    assert "--closing-steps must be a whole number from 1 to 20, not 0" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -81,7 +81,7 @@ def test_an_fmu_without_a_compiler_says_so(tmp_path, capsys, monkeypatch):
         (["--target", "fmu", "--programs", "gravity,mass_matrix"], "one program"),
         (["--parameters", "magic"], "magic"),
         (["--programs", "jacobian", "--frame", "tool0"], "it has base, j1, j2, j3, j4, j5, j6"),
-        (["--programs", "jacobian", "--axes", "body"], "world, link"),
+        (["--programs", "jacobian", "--axes", "body"], '--axes must be "world" or "link"'),
     ],
 )
 def test_wrong_choices_get_a_sentence(args, word, tmp_path, capsys):

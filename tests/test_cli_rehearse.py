@@ -85,16 +85,16 @@ def test_demo_ends_with_the_rehearsal(run: Run, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "args, sentence",
     [
-        (("puma560_physical", "--noise", 0), "positive noise"),
-        (("puma560_physical", "--duration", 0), "positive duration"),
+        (("puma560_physical", "--noise", 0), "--noise must be a number above 0"),
+        (("puma560_physical", "--duration", 0), "--duration must be a number from 0.01"),
         (("puma560_physical", "--rate", 10), "at least 500"),
         (("puma560_physical", "--delay", -1), "delay"),
         (("puma560_physical", "--stribeck", "nan"), "stribeck"),
         (("puma560_physical", "--resolution", -1), "resolution"),
-        (("puma560_physical", "--payload", 0), "positive mass"),
+        (("puma560_physical", "--payload", 0), "--payload must be a number above 0 [kg]"),
         (("puma560_physical", "--cutoff", 900), "needs a rate above"),
         (("panda",), "no inertial parameters"),
-        (("puma560_physical", "--limits", "velocity=0"), "cannot move"),
+        (("puma560_physical", "--limits", "velocity=0"), "'velocity' must be a number above 0"),
     ],
 )
 def test_sentences(run: Run, tmp_path: Path, args: tuple[object, ...], sentence: str) -> None:

@@ -15,12 +15,12 @@ from minertia import read_robot
 from minertia.excitation.transfer import Transfer
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import read_recording
-from minertia.identification.online.levels import WatchLevels, WatchOptions
-from minertia.identification.online.levels_file import levels_text
+from minertia.identification.online.levels import WatchLevels, levels_text
+from minertia.identification.online.options import WatchOptions
 from minertia.robot.robot import Robot
+from minertia.running.gate import read_route
 from minertia.running.ladder import RungLog
 from minertia.running.record import log_csv, motion_digest, record_of
-from minertia.running.route_files import read_route
 from tests.conftest import Run
 
 pytest.importorskip("mujoco")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minertia.cli import main
-from minertia.identification.online.levels_file import read_levels
+from minertia.identification.online.levels import read_levels
 from tests.arm import LOAD, recorded_arm
 from tests.conftest import Run
 
@@ -64,7 +64,7 @@ def test_wrong_input_is_one_sentence(arm: Path, run: Run) -> None:
         ((model, arm / "a.csv", "--levels", model), "kind = 'levels of a watch'"),
         ((model, arm / "a.csv", "--levels", arm / "none.toml"), "--out DIR"),
         ((model, arm / "a.csv", "--normal", arm / "b.csv", "--velocities"), "no velocities"),
-        ((model, arm / "a.csv", "--normal", arm / "b.csv", "--per-hour", 0), "'per_hour'"),
+        ((model, arm / "a.csv", "--normal", arm / "b.csv", "--per-hour", 0), "per_hour of WatchOptions must be"),
         ((model, arm / "short.csv", "--normal", arm / "b.csv", arm / "c.csv"), "a block of the watch"),
     ):
         code, _, err = run("watch", *args)

@@ -10,14 +10,17 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import pytest
+from tools import page_words
 
 from minertia.cli import main, root
 from minertia.identification.estimators import ESTIMATORS, named_estimator
+from minertia.identification.logs import readers
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from tests import inside
 from tests.arm import recorded_arm
@@ -28,8 +31,12 @@ DOCS = ROOT / "docs"
 SRC = ROOT / "src"
 FOLLOWED = [DOCS / "tutorial.md", DOCS / "coming-from.md", DOCS / "loops.md", *sorted((DOCS / "howto").glob("*.md"))]
 # the tutorial walks through every step; these go farther along one of them
-FURTHER = ("payload", "coupled-wrist", "currents", "fleet", "other-programs", "python", "run", "urdf", "watch")
+FURTHER = (
+    *("payload", "coupled-wrist", "currents", "fleet", "other-programs", "python", "run", "urdf", "watch"),
+    *("extending", "matlab", "ros2", "sim-to-real"),
+)
 LONG = tuple(f"howto/{name}" for name in FURTHER)
+WITHOUT_COMMANDS = ("howto/troubleshooting",)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE_NAME = re.compile(r"(?:#|/\*|<!--) ([\w./-]+\.\w+)\b")
 EXIT_CODE = re.compile(r"# exit code (\d)")  # a comment that says what the command ends with
@@ -95,12 +102,14 @@ def comparable(line: str) -> str:
 @pytest.mark.parametrize(
     "page", [pytest.param(p, id=page_id(p), marks=pytest.mark.slow if page_id(p) in LONG else ()) for p in FOLLOWED]
 )
-def test_pages_can_be_followed(page: Path, tmp_path: Path) -> None:
+def test_pages_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a page may add modules and formats of its own
+    monkeypatch.setattr(readers, "FORMATS", dict(readers.FORMATS))
     for name in re.findall(r"^import (pinocchio|mujoco)", page.read_text(encoding="utf-8"), re.MULTILINE):
         pytest.importorskip(name)
     reader = Reader(tmp_path)
     reader.follow(page)
-    assert reader.seen
+    assert reader.seen or page_id(page) in WITHOUT_COMMANDS
 
 
 def test_a_page_that_lies_is_found(tmp_path: Path) -> None:
@@ -258,3 +267,23 @@ def test_every_page_is_in_the_contents() -> None:
     listed = set(re.findall(r"^([\w/-]+)$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {page_id(p) for p in DOCS.rglob("*.md") if p.parent.name not in ("images", "papers")}
     assert pages - {"index"} <= listed
+
+
+# ------------------------------------------------------------------------ pages
+
+
+@pytest.mark.parametrize("page", page_words.pages(), ids=page_id)
+def test_a_page_says_what_it_is_and_for_whom(page: Path) -> None:
+    assert page_words.kind(page), "its first line must read: *How-to.* For ... (or Tutorial, Reference, Explanation)"
+
+
+def test_the_pages_can_be_read() -> None:
+    assert page_words.total() <= page_words.BOUND, "python -m tools.page_words says where the words are"
+
+
+def test_messages_of_the_page_on_troubleshooting_exist() -> None:
+    sources = " ".join(path.read_text(encoding="utf-8") for path in SRC.rglob("*.py"))
+    sources = re.sub(r'"\s*\n\s*f?"', "", sources).replace('\\"', '"').replace("\\'", "'")
+    messages = re.findall(r"^\| `([^`]+)` \|", (DOCS / "howto" / "troubleshooting.md").read_text(), re.MULTILINE)
+    assert len(messages) > 40
+    assert not [message for message in messages if message not in sources]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from minertia.codegen.generate import generate
-from minertia.codegen.gradient import gradient
 from minertia.codegen.kernels import build as kernels
 from minertia.codegen.kernels.kernel import BatchKernel, compile_function
+from minertia.codegen.program import gradient
 from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.dynamics.model import forward_dynamics, inverse_dynamics, torque_regressor

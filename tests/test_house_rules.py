@@ -86,7 +86,7 @@ def test_imports_point_down() -> None:
 
 
 def named(tree: ast.AST, names: set[str]) -> Iterator[str]:
-    """Modules that a tree names in tables of what is loaded when it is needed: "minertia.robot.dh.read:parse_toml"."""
+    """Modules named in tables of what is loaded when needed: "minertia.robot.formats.dh.read:parse_toml"."""
     texts = (n.value for n in nodes(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     yield from (text.partition(":")[0] for text in texts if text.partition(":")[0] in names)
 
@@ -113,7 +113,7 @@ def test_no_import_cycle() -> None:
     """Each file can be read before those that use it; imports inside functions and names in tables count."""
     names = {name for _, name, _ in modules()}
     graph = {name: {t for t in (*imported(tree), *named(tree, names)) if t in names} for _, name, tree in modules()}
-    assert "minertia.robot.dh.read" in graph["minertia.robot.files"]  # a reader of the table of suffixes
+    assert "minertia.robot.formats.dh.read" in graph["minertia.robot.files"]  # a reader of the table of suffixes
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [("b", "c", "b")]
     found = [way for way in circles(graph) if "minertia.identification.campaigns.write" not in way]
     assert found == [], "cycle: " + " -> ".join(found[0])
@@ -315,7 +315,7 @@ def test_argument_lists_are_short() -> None:
 def test_the_table_of_contributing_names_files_that_exist() -> None:
     """The places a newcomer is sent to, but for those of files yet to be made (foo)."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = text.partition("## What one touches")[2].partition("\n## ")[0]
+    table = text.partition("## What to edit for an addition")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")]
     words = {word for line in rows for word in re.findall(r"`([\w./]+)`", line)}
     named = {word for word in words if "/" in word or word.endswith(".toml")}

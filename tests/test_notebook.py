@@ -14,7 +14,7 @@ import pytest
 
 import minertia as mi
 from minertia.io.errors import MissingExtra, UnknownName
-from minertia.io.notebook import POINTS, clipped, frame, html_table, stated, thinned
+from minertia.io.notebook import POINTS, clipped, frame, html_table, stated, thinned_curve
 from tests.arm import LOAD, recorded_arm
 
 LONGEST = 200
@@ -59,7 +59,16 @@ def parts(shown: SimpleNamespace) -> list[object]:
         *(getattr(s, name) for name in vars(s)),
         *(s.robot.joints[0], s.base.certificate, s.campaign.columns, s.campaign.filter, s.campaign.train[0]),
         *(s.problem.linear, s.problem.observation, s.problem.observation.logs[0], s.problem.excitation),
-        *(log, log.motion, log.judged, log.recording, s.estimate.fit, sig.one_percent, sig.elimination),
+        *(
+            log,
+            next(iter(log)),
+            next(iter(log.judged)),
+            log.recorded,
+            log.recording,
+            s.estimate.fit,
+            sig.one_percent,
+            sig.elimination,
+        ),
         *(s.result.evidence, s.result.verdict, s.result.training, s.result.parameters[0]),
         *(s.result.evidence.spread, s.result.evidence.left_out),
         *(s.motion.trajectory, s.motion.motion, s.motion.margins, s.motion.limits, s.motion.found),
@@ -212,7 +221,7 @@ def test_figure_of_an_identification(shown: SimpleNamespace) -> None:
 
 
 def test_figure_of_a_fitted_motion(shown: SimpleNamespace) -> None:
-    motion = shown.problem.logs[0].motion
+    motion = next(iter(shown.problem.logs[0]))
     figure = mi.identify(shown.robot, motion, effects=("viscous", "coulomb"), estimator="wls").plot()
     assert "(fitted)" in figure.get_suptitle()
 
@@ -231,7 +240,7 @@ def test_figure_of_base_parameters_has_the_gap(shown: SimpleNamespace) -> None:
 def test_thinned_curves_keep_what_sticks_out() -> None:
     t, y = np.arange(100_000.0), np.zeros(100_000)
     y[54_321] = 7.0
-    x, shown = thinned(t, y)
+    x, shown = thinned_curve(t, y)
     assert len(x) <= POINTS and shown.max() == 7.0 and x[np.argmax(shown)] == 54_321
 
 

@@ -19,27 +19,31 @@ def named_in(name: str) -> Any:
 
 NAN, INF = float("nan"), float("inf")
 ODD: list[tuple[str, dict[str, Any], str]] = [
-    *(("Fourier", {"duration": v}, "positive duration") for v in (0, -1, NAN, INF)),
-    *(("Spline", {"duration": v}, "positive duration") for v in (0, -1, NAN, INF)),
-    ("Fourier", {"duration": 1e9}, "lasts from 0.01 to 100000 s"),
-    *(("Fourier", {"harmonics": v}, "at least one harmonic") for v in (0, -1, 10**30)),
-    *(("Spline", {"pieces": v}, "at least one piece") for v in (0, -1, 10**30)),
-    *(("Fourier", {"frequency": v}, "lowest frequency") for v in (0, -1, NAN)),
+    *(("Fourier", {"duration": v}, "duration of .* must be a number from 0.01 to 100000 ") for v in (0, -1, NAN, INF)),
+    *(("Spline", {"duration": v}, "duration of .* must be a number from 0.01 to 100000 ") for v in (0, -1, NAN, INF)),
+    ("Fourier", {"duration": 1e9}, "duration of Fourier must be a number from 0.01 to 100000 "),
+    *(("Fourier", {"harmonics": v}, "harmonics of Fourier must be a whole number from 1") for v in (0, -1, 10**30)),
+    *(("Spline", {"pieces": v}, "pieces of Spline must be a whole number from 1") for v in (0, -1, 10**30)),
+    *(("Fourier", {"frequency": v}, "frequency of Fourier must be a number above 0") for v in (0, -1, NAN)),
     ("Spline", {"degree": 4}, "degree 3 or 5"),
     ("Optimality", {"criterion": "conditon"}, "condition"),
-    *(("MotionSearch", {"starts": v}, "from 1 to 1000000 starts") for v in (0, -1, 10**30)),
-    *(("MotionSearch", {"n_samples": v}, "from 1 to 1000000 starts and samples") for v in (0, 10**30)),
-    ("MotionSearch", {"seed": -1}, "whole number from 0"),
-    *(("MotionSearch", {"patience": v}, "positive factor") for v in (0, NAN, INF)),
-    *(("Workspace", {"floor": v}, "finite height") for v in (NAN, INF)),
+    *(("MotionSearch", {"starts": v}, "starts of MotionSearch must be a whole number from 1") for v in (0, -1, 10**30)),
+    *(("MotionSearch", {"n_samples": v}, "samples of MotionSearch must be a whole number from 1") for v in (0, 10**30)),
+    ("MotionSearch", {"seed": -1}, "seed of MotionSearch must be a whole number from 0"),
+    *(("MotionSearch", {"patience": v}, "patience of MotionSearch must be a number above 0") for v in (0, NAN, INF)),
+    *(("Workspace", {"floor": v}, "floor of Workspace must be a number") for v in (NAN, INF)),
     ("Workspace", {"floor": "ceiling"}, "base"),
-    *(("Workspace", {key: v}, f"{key} of a workspace") for key in ("margin", "radius") for v in (0, -1, NAN)),
+    *(
+        ("Workspace", {key: v}, f"{key} of Workspace must be a number above 0")
+        for key in ("margin", "radius")
+        for v in (0, -1, NAN)
+    ),
     ("CodeModel", {"parameters": "bases"}, "base"),
     ("Arithmetic", {"precision": "half"}, "double"),
     ("Arithmetic", {"sincos": "libc"}, "libm"),
-    *(("CodeSearch", {"effort": v}, "seconds from 0") for v in (-1, NAN, INF)),
+    *(("CodeSearch", {"effort": v}, "effort of CodeSearch must be a number from 0") for v in (-1, NAN, INF)),
     ("CodeSearch", {"seed": -1}, "whole number from 0"),
-    ("RehearsalOptions", {"rate": 0}, "positive rate"),
+    ("RehearsalOptions", {"rate": 0}, "rate of RehearsalOptions must be a number above 0"),
 ]
 
 
@@ -54,10 +58,10 @@ LIMITS: dict[str, Any] = {"names": ("a",), "lower": [-1], "upper": [1], "velocit
 KINDS: list[tuple[str, dict[str, Any], str]] = [
     *(("Filter", {"cutoff_hz": v}, "cutoff_hz of Filter must be a number from") for v in ("8", [8], 10**400)),
     *(("Filter", {"order": v}, "order of Filter must be a whole number from") for v in (None, 2.5, "4", NAN, True)),
-    ("Fourier", {"duration": "10"}, "duration of Fourier must be a number, not '10'"),
-    ("MotionSearch", {"starts": "many"}, "starts of MotionSearch must be a whole number, not 'many'"),
-    ("Optimality", {"rotors": "no"}, "rotors of Optimality must be True or False, not 'no'"),
-    ("Workspace", {"floor": [1]}, "floor of Workspace must be a number or a text or None"),
+    ("Fourier", {"duration": "10"}, "duration of Fourier must be a number from 0.01 to 100000 [s], not '10'"),
+    ("MotionSearch", {"starts": "many"}, "starts of MotionSearch must be a whole number from 1 to 1e+06, not 'many'"),
+    ("Optimality", {"rotors": "no"}, "rotors of Optimality must be true or false, not 'no'"),
+    ("Workspace", {"floor": [1]}, 'floor of Workspace must be a number from -1e+12 to 1e+12 [m], or "base", not [1]'),
     ("CodeSearch", {"effort": "high"}, "effort of CodeSearch must be a number"),
     ("RehearsalOptions", {"rate": "fast"}, "rate of RehearsalOptions must be a number"),
     ("Workspace", {"boxes": 3}, "boxes of Workspace must be a list, not int"),
@@ -68,7 +72,11 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
         ("MotionLimits", LIMITS | {"lower": v}, "lower of MotionLimits must have 1 finite number, one per joint")
         for v in ("x", [0, 0], [NAN], [-INF])
     ),
-    ("MotionLimits", LIMITS | {"effort_margin": "x"}, "effort_margin of MotionLimits must be a number, not 'x'"),
+    (
+        "MotionLimits",
+        LIMITS | {"effort_margin": "x"},
+        "effort_margin of MotionLimits must be a number from 0",
+    ),
     ("Drive", {"gains": [1, "a"]}, "gains of Drive must be a list of numbers"),
     ("Recording", {"t": "abc", "q": [[0]], "tau": None}, "str is no array of numbers"),
     ("Recording", {"t": [0, 1], "q": None, "tau": None}, "needs positions q"),
@@ -112,7 +120,12 @@ OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
         "the limits are for a, not for the joints of",
     ),
     ("motion_limits", (), {"velocity": "x"}, "one finite number or 2"),
-    ("motion_limits", (), {"effort_margin": "x"}, "effort_margin of MotionLimits must be a number, not 'x'"),
+    (
+        "motion_limits",
+        (),
+        {"effort_margin": "x"},
+        "effort_margin of MotionLimits must be a number from 0",
+    ),
     ("motion_limits", (), {"workspace": "x"}, "workspace must be Workspace(...), not 'x'"),
     ("generate", (None,), {"target": 3}, "there is no target called '3'"),
     ("generate", (3,), {}, "a folder of code needs the name or path"),

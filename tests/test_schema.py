@@ -17,7 +17,7 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import CampaignOptions, Command, ElasticJoints, Floor
 from minertia.identification.campaigns.read import file_options, read_campaign
 from minertia.identification.estimators import ESTIMATORS, estimator_options
-from minertia.identification.logs.campaign_table import CampaignTable
+from minertia.identification.logs.columns_file import CampaignTable
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import chosen_effects, read_effect
 from minertia.identification.signals.options import Evaluation, Filter
@@ -261,8 +261,18 @@ def scalars(one: Option) -> st.SearchStrategy[Any]:
     return st.one_of(kinds)
 
 
+def rows(record: type) -> st.SearchStrategy[dict[str, Any]]:
+    """Any of a list of tables."""
+    required = {one.key: entries(one) for one in options(record) if one.default is REQUIRED}
+    return st.fixed_dictionaries(
+        required, optional={one.key: entries(one) for one in options(record) if one.key not in required}
+    )
+
+
 def entries(one: Option) -> st.SearchStrategy[Any]:
     """Any value of an option as a file has it."""
+    if one.kind.record is not None and 1 in one.kind.depths:
+        return st.lists(rows(one.kind.record), min_size=1, max_size=2)
     shapes = []
     if 0 in one.kind.depths:
         shapes.append(scalars(one))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minertia.excitation.limits_table import LimitsTable
-from minertia.identification.logs.campaign_table import CampaignTable
+from minertia.excitation.limits_file import LimitsTable
+from minertia.identification.logs.columns_file import CampaignTable
 from minertia.io.errors import CampaignError, DescriptionError, MinertiaError
 from minertia.io.tables import CheckedTable, KeyLines, load_toml, parse_table
 

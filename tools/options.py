@@ -15,23 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from minertia.identification.campaigns.campaign import Log
+from minertia.identification.campaigns.options import MeasureColumns
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
 from minertia.io.schema import REQUIRED, Option, options, plain
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("campaign.md", "output-error.md", "elastic.md")
+PAGES = ("campaign.md", "output-error.md", "elastic.md", "howto/calibrate.md")
 HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
 TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 
 
 def table_of(name: str) -> str:
-    """The table of a page: of a table of campaign files, "top", "entry", "load" or "estimators"."""
+    """The table of a page: of a table of campaign files, "top", "entry", "load", "measure" or "estimators"."""
     if name == "estimators":
         return estimator_table()
-    own = {"entry": Log, "load": Load}
+    own = {"entry": Log, "load": Load, "measure": MeasureColumns}
     found = options(own[name]) if name in own else file_options()["" if name == "top" else name].values()
     rows = [(f"`{one.key}`", one.help.removesuffix("."), values(one), default(one)) for one in found]
     return rows_of(("key", "meaning", "values", "default"), rows)

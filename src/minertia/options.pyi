@@ -1,15 +1,15 @@
 """Options of the verbs: frozen values that check themselves."""
 
 from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
-from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
-from minertia.fleet.drift import DriftOptions
-from minertia.fleet.fit import FitOptions
+from minertia.excitation.options import MotionSearch, Optimality
+from minertia.excitation.trajectory import RecordedMotions
+from minertia.fleet.options import DriftOptions, FitOptions
 from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.options import ColumnMap, Drive
-from minertia.identification.online.levels import WatchOptions
+from minertia.identification.online.options import WatchOptions
 from minertia.identification.signals.options import Evaluation, Filter
-from minertia.simulation.rehearsed import RehearsalOptions
+from minertia.simulation.options import RehearsalOptions
 
 __all__ = [
     "Arithmetic",

@@ -1,7 +1,6 @@
 """Load and residuals while the robot works: `learn_levels` once, then `watch_log` or an `OnlineWatch`."""
 
-from minertia.identification.online.levels import WatchLevels
-from minertia.identification.online.levels_file import read_levels
+from minertia.identification.online.levels import WatchLevels, read_levels
 from minertia.identification.watch import OnlineWatch, WatchAlarm, WatchResult, learn_levels, watch_log
 
 __all__ = [

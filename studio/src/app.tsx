@@ -7,8 +7,8 @@ import type { Project } from "./types";
 interface Step { path: string; title: string; about: string; load: () => Promise<{ default: ComponentType }> }
 
 const STEPS: Step[] = [
-  { path: "robot", title: "Robot", about: "what its efforts show", load: () => import("./steps/robot") },
-  { path: "excite", title: "Excite", about: "motion to run", load: () => import("./steps/excite") },
+  { path: "robot", title: "Robot", about: "base parameters", load: () => import("./steps/robot") },
+  { path: "excite", title: "Excite", about: "excitation trajectory", load: () => import("./steps/excite") },
   { path: "data", title: "Data", about: "logs, columns, audit", load: () => import("./steps/data") },
   { path: "identify", title: "Identify", about: "effects, estimator, fit", load: () => import("./steps/identify") },
   { path: "validate", title: "Validate", about: "curves and verdict", load: () => import("./steps/validate") },
@@ -148,7 +148,7 @@ function NoAnswer({ trouble, again }: { trouble: string; again: () => Promise<vo
   return (
     <div className="message bad" role="alert">
       <b>No answer</b>
-      <span>{trouble[0].toUpperCase() + trouble.slice(1)} This page goes on by itself as soon as there is an answer.</span>
+      <span>{trouble[0].toUpperCase() + trouble.slice(1)} The page continues as soon as the server answers.</span>
       <button type="button" onClick={() => void again()}>
         Try again
       </button>

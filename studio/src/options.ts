@@ -38,8 +38,8 @@ export interface ColumnsTable {
   motor?: string | "?" | (string | "?")[] | null;
   program?: string | "?" | null;
   load?: string | "?" | null;
-  angle?: "rad" | "deg" | "?" | null;
-  length?: "m" | "mm" | "?" | null;
+  angle?: "rad" | "deg" | "mrad" | "?" | null;
+  length?: "m" | "mm" | "cm" | "um" | "in" | "?" | null;
   effort_unit?: "Nm" | "A" | "V" | "permille" | "percent" | "?" | null;
   header?: (string | "?")[] | null;
   delimiter?: "," | ";" | "\t" | "|" | " " | "?" | null;
@@ -133,6 +133,14 @@ export interface FloorTable {
   [key: string]: unknown;
 }
 
+export interface CalibrationTable {
+  levels?: ("zeros" | "geometry" | "sag" | "transmission" | "?")[] | null;
+  tip?: string | "?" | null;
+  root?: string | "?" | null;
+  zeros?: "file" | "controller" | "?" | null;
+  [key: string]: unknown;
+}
+
 export interface CampaignTables {
   logs: LogsTable;
   filter: FilterTable;
@@ -144,6 +152,7 @@ export interface CampaignTables {
   command: CommandTable;
   elastic: ElasticTable;
   floor: FloorTable;
+  calibration: CalibrationTable;
 }
 
 export const OPTIONS = {
@@ -373,19 +382,23 @@ export const OPTIONS = {
       "type": "choice",
       "choices": [
         "rad",
-        "deg"
+        "deg",
+        "mrad"
       ],
-      "default": "rad"
+      "default": null
     },
     "length": {
-      "help": "Unit of prismatic positions and their rates.",
+      "help": "Unit of prismatic positions and their rates, and of measured lengths.",
       "unit": "",
       "type": "choice",
       "choices": [
         "m",
-        "mm"
+        "mm",
+        "cm",
+        "um",
+        "in"
       ],
-      "default": "m"
+      "default": null
     },
     "effort_unit": {
       "help": "Unit of the efforts; `Nm` is N m, and N for prismatic joints.",
@@ -910,6 +923,42 @@ export const OPTIONS = {
       "low": 100.0,
       "high": 10000000.0,
       "default": 10000.0
+    }
+  },
+  "calibration": {
+    "levels": {
+      "help": "Corrections to fit, in this order.",
+      "unit": "",
+      "type": "file",
+      "choices": [
+        "zeros",
+        "geometry",
+        "sag",
+        "transmission"
+      ],
+      "default": null
+    },
+    "tip": {
+      "help": "Link or frame that carries the target.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "root": {
+      "help": "Link or frame where the chain begins.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "zeros": {
+      "help": "Zeros into the robot's frames, or as a table for its controller.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "file",
+        "controller"
+      ],
+      "default": "file"
     }
   }
 } as const;

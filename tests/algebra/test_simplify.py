@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from minertia.algebra import scalar
 from minertia.algebra.expr import Graph, evaluate
-from minertia.algebra.recursive import square_root_update
+from minertia.algebra.matrix import square_root_update
 from minertia.algebra.simplify import operations, simplified
 
 NAMES = [f"x[{k}]" for k in range(4)] + [f"p[{k}]" for k in range(2)]

@@ -12,6 +12,7 @@ from minertia.base.composite_dynamics import CompositeBodies, composite_torques
 from minertia.codegen.compiled import program
 from minertia.codegen.generate import generate
 from minertia.codegen.options import CodeModel
+from minertia.codegen.setting import setting_of
 from minertia.dynamics.kinematics import State
 from minertia.io.errors import InputError, MinertiaError
 from minertia.robot.files import bundled_robots
@@ -152,7 +153,7 @@ def test_generated_code_computes_the_same(parameters: str) -> None:
     robot = mi.read_robot("stanford")
     robot = replace(robot, effects=tuple({"IA": 0.4, "FV": 0.3, "FC": 0.2} for _ in robot.joints))
     model = CodeModel(parameters, rotors=True, friction=True, formulation="mlc")
-    inputs = model.setting(robot).nominal_inputs()
+    inputs = setting_of(model, robot).nominal_inputs()
     q, qd, qdd = (np.tile(v, (2, 1)) for v in states(robot))
     tau = mi.compile(program(robot, "inverse_dynamics", model=model))(q, qd, qdd, *inputs.values())
     assert np.allclose(tau, mi.inverse_dynamics(robot, q, qd, qdd), rtol=0, atol=1e-11)

@@ -10,8 +10,7 @@ import pytest
 
 from minertia.base.derive import METHODS, base_parameters
 from minertia.base.grouping import matrix_of
-from minertia.base.numeric import random_states
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample, random_states
 from minertia.codegen.generate import count_programs, generate
 from minertia.dynamics.model import torque_regressor
 from minertia.excitation.excite import excite
@@ -19,11 +18,11 @@ from minertia.excitation.sweep import sweeps
 from minertia.identification.identify import identify
 from minertia.io.errors import InputError
 from minertia.io.resources import one_thread
-from minertia.report.words import certificate_sentences
-from minertia.robot.dh.read import parse_toml
+from minertia.report.tables import certificate_sentences
 from minertia.robot.files import read_robot
-from minertia.robot.reading import ReadOptions
-from minertia.robot.symoro.read import parse_par
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.symoro.read import parse_par
 from tests.base.derived import Derived
 from tests.lettered_robots import lettered_robot
 

@@ -16,7 +16,7 @@ from minertia.base.certificate import Certificate, Redrawn
 from minertia.base.closed_form import MOMENTS, _rule_3
 from minertia.base.derive import Derivation, base_parameters
 from minertia.base.mlc import link_of
-from minertia.base.sample import Sample, _scale
+from minertia.base.numeric import Sample, _scale
 from minertia.base.sets import BaseSet, _expected_order, _tips_first
 from minertia.io.errors import RankError
 from minertia.robot.files import read_robot

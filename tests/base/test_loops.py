@@ -14,13 +14,11 @@ from minertia.algebra.vec3 import IDENTITY, Mat, Vec, apply, shift, turn_x
 from minertia.base.alike import alike_relations
 from minertia.base.certificate import Certificate
 from minertia.base.cut_joints import cut_relations
-from minertia.base.numeric import sample_regressor
-from minertia.base.sample import Sample
-from minertia.base.wide_rank import wide_rank
-from minertia.dynamics.closing import Closing
+from minertia.base.numeric import Sample, sample_regressor, wide_rank
+from minertia.dynamics.loops.closing import Closing
 from minertia.io.errors import InputError, RankError
 from minertia.robot.joint import Cut, Follows, Joint
-from minertia.robot.loops import LoopsSaid, with_loops
+from minertia.robot.loops.build import LoopsSaid, with_loops
 from minertia.robot.parameters import LINK_SYMBOLS, split_name
 from minertia.robot.robot import Robot
 from tests.loop_robots import (

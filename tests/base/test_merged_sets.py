@@ -9,7 +9,7 @@ import pytest
 
 import minertia as mi
 from minertia.base.grouping import BaseParameters, matrix_of
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample
 from minertia.robot.robot import Robot
 from tests.lettered_robots import lettered_robot
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from minertia.base.derive import METHODS, base_parameters
-from minertia.base.numeric import random_states
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample, random_states
 from minertia.dynamics.model import torque_regressor
 from minertia.io.errors import RankError
 from minertia.robot.files import read_robot
-from minertia.robot.reading import ReadOptions
-from minertia.robot.snap import ANGLE_TOLERANCE
-from minertia.robot.urdf.read import parse_urdf
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.snap import ANGLE_TOLERANCE
+from minertia.robot.formats.urdf.read import parse_urdf
 from tests.base.derived import Derived
 from tests.perturbed import CHANGES, GRAVITIES, ROBOTS, perturbed_urdf
 from tests.shared import SHARED, needs_shared

@@ -10,7 +10,7 @@ import pytest
 from minertia.base import numeric
 from minertia.base.certificate import Certificate, Redrawn
 from minertia.base.derive import base_parameters
-from minertia.base.sample import Sample, product
+from minertia.base.numeric import Sample, product
 from minertia.dynamics.model import torque_regressor
 from minertia.robot.files import read_robot
 from tests.random_robots import random_robot

@@ -13,7 +13,7 @@ from minertia.algebra.polynomial import letter
 from minertia.algebra.quotient import Quotient
 from minertia.algebra.sympy_form import expression, symbol
 from minertia.base.symbolic import SymbolicDynamics, symbolic
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.errors import InputError
 from minertia.robot.joint import Follows
 from minertia.robot.variants import locked

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from minertia.calibration.chain import Array, Chain, chain_of, moved
-from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
-from minertia.calibration.measures import PointMeasure, ToolReadings
+from minertia.identification.geometry.chain import Array, Chain, chain_of, moved
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
+from minertia.identification.geometry.measures import PointMeasure, ToolReadings
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Frame, Robot
 

@@ -6,14 +6,15 @@ Places touched several times are in the sockets of a Panda (test_command.py).
 import numpy as np
 import pytest
 
-from minertia.calibration.base import exact_readings
 from minertia.calibration.calibrate import calibrate
-from minertia.calibration.chain import exponential, moved
-from minertia.calibration.fit import rms
-from minertia.calibration.folds import GeometryProblem
-from minertia.calibration.layout import Postures
-from minertia.calibration.measures import KINDS
-from minertia.calibration.options import MEASURED, MeasureColumns, MeasurementColumns
+from minertia.identification.campaigns.options import MEASURED, MeasureColumns
+from minertia.identification.geometry.base import exact_readings
+from minertia.identification.geometry.chain import exponential, moved
+from minertia.identification.geometry.fit import rms
+from minertia.identification.geometry.folds import GeometryRows
+from minertia.identification.geometry.layout import Postures
+from minertia.identification.geometry.measures import KINDS
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from tests.calibration.planted import arm
 
@@ -37,19 +38,17 @@ def test_readings_never_fitted_are_predicted(kind):
     q = rng.uniform(-1.5, 1.5, (120, 6))
     tool = moved(placements, chain.is_hinge, chain.positions(q)).tool
     made, _ = exact_readings(kind, tool, np.random.default_rng(4))
-    problem = GeometryProblem(chain, Postures(q, made), ())
+    problem = GeometryRows(chain, Postures(q, made), ())
     fitted, unseen = np.arange(80), np.arange(80, 120)
     kept = unseen if kind != "distance_between" else np.arange(120)  # its pairs reach over the whole
     found = problem.fit(GEOMETRY, fitted if kind != "distance_between" else None)
-    _, sizes = problem.errors(found, kept)
+    sizes = problem.errors(found, kept)
     nominal = problem.fit((), fitted if kind != "distance_between" else None)
-    assert rms(sizes) < 1e-2 * rms(problem.errors(nominal, kept)[1]), rms(sizes)
+    assert rms(sizes) < 1e-2 * rms(problem.errors(nominal, kept)), rms(sizes)
 
 
 def test_pixels_are_refused(tmp_path):
     (tmp_path / "m.csv").write_text("q1,q2,q3,q4,q5,q6,u,v\n" + "0,0,0,0,0,0,1,1\n" * 5)
-    columns = MeasurementColumns(
-        angle="rad", measures=(MeasureColumns("pixel", "1", ("u", "v"), camera=(600, 600, 320, 240)),)
-    )
+    measures = (MeasureColumns("pixel", "1", ("u", "v"), camera=(600, 600, 320, 240)),)
     with pytest.raises(InputError, match="pixels are not calibrated from yet"):
-        calibrate("ur10e", tmp_path / "m.csv", columns=columns)
+        calibrate("ur10e", tmp_path / "m.csv", columns=ColumnMap(angle="rad"), measures=measures)

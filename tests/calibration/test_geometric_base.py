@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minertia.calibration.base import MEASURES, geometric_base_parameters, relation_error
-from minertia.calibration.chain import chain_of
-from minertia.calibration.hidden import ROTATIONS, hidden_relations
+from minertia.identification.geometry.base import MEASURES, geometric_base_parameters, relation_error
+from minertia.identification.geometry.chain import chain_of
+from minertia.identification.geometry.hidden import ROTATIONS, hidden_relations
 from minertia.robot.files import read_robot
 from tests.calibration.planted import random_robot
 

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from minertia.calibration.base import exact_readings
-from minertia.calibration.chain import chain_of, moved
-from minertia.calibration.fit import fit
-from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
 from minertia.calibration.plan import _length, plan_postures
 from minertia.cli.root import run
 from minertia.excitation.collision import CollisionModel, probes
+from minertia.identification.geometry.base import exact_readings
+from minertia.identification.geometry.chain import chain_of, moved
+from minertia.identification.geometry.fit import fit
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.io.errors import MinertiaError
 from minertia.robot.files import read_robot
 

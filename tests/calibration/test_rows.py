@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from minertia.calibration.base import exact_readings
-from minertia.calibration.chain import chain_of, exponential, logarithm, moved, rotation_vector
-from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
-from minertia.calibration.measures import KINDS
+from minertia.identification.geometry.base import exact_readings
+from minertia.identification.geometry.chain import chain_of, exponential, logarithm, moved, rotation_vector
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
+from minertia.identification.geometry.measures import KINDS
 from minertia.robot.files import read_robot
 
 STEP = 1e-6

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from minertia.codegen.kernels import build
+from minertia.codegen.programs import BUILDERS, ON_TREES
+from minertia.codegen.rollout.task import AT_JOINTS, LoopValues
+from minertia.io.arrays import Array
 from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
@@ -49,3 +52,15 @@ def states(robot: Robot, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndar
 
 def relative(found: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.abs(found - wanted).max(initial=0.0) / max(np.abs(wanted).max(initial=0.0), 1e-300))
+
+
+def programs_of(robot: Robot) -> tuple[str, ...]:
+    """Names of the programs that a robot can have."""
+    is_tree = not robot.is_floating and not robot.open_cuts
+    return tuple(name for name in BUILDERS if is_tree or name not in ON_TREES)
+
+
+def at_rest(n: int, links: Array | None = None) -> LoopValues:
+    """Nothing at n joints under their position loops."""
+    given = dict.fromkeys(AT_JOINTS, np.zeros(n)) | {"limit": np.full(n, np.inf)}
+    return LoopValues(**given, links=np.zeros(0) if links is None else links)

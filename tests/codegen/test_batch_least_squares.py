@@ -11,7 +11,7 @@ from minertia.base.derive import base_parameters
 from minertia.codegen.kernels import least_squares
 from minertia.codegen.kernels.kernel import regressor_program
 from minertia.codegen.kernels.least_squares import LeastSquaresKernel, scaled_condition
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import MatrixPattern
 from minertia.dynamics.model import torque_regressor
 from minertia.io.errors import RankError, ShapeError
 from minertia.robot.files import read_robot
@@ -142,7 +142,7 @@ def test_data_can_be_appended(path):
     A = np.column_stack([matrix(kernel, state), tau.ravel()])
     R = np.linalg.qr(A, mode="r")
     p = len(truth)
-    assert relative(np.abs(np.diag(both.augmented())[:p]), np.abs(np.diag(R)[:p])) < 1e-9
+    assert relative(np.abs(np.diag(both.factor())), np.abs(np.diag(R)[:p])) < 1e-9
     assert relative(both.solve(), truth) < 1e-9
     with pytest.raises(ShapeError, match="same triangle"):
         first + kernel.accumulate(*state, tau=tau, triangle=np.eye(p))

@@ -12,13 +12,14 @@ import pytest
 from minertia import Robot, generate, read_robot
 from minertia.codegen.programs import build
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import LoopCommand, LoopValues, Rollout, Springs
+from minertia.codegen.rollout.task import LoopCommand, Rollout, Springs
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.io.errors import MinertiaError
 from minertia.options import CodeModel
 from minertia.robot.joint import Elastic
 from tests.codegen.compiled import COMPILERS
+from tests.codegen.kernel_helpers import at_rest
 from tests.codegen.test_rollout import effects_at
 from tests.identification.test_elastic import ROBOT
 
@@ -56,7 +57,7 @@ def test_a_small_step_of_the_simulated_loop_has_these_accelerations() -> None:
     q0[2:] = q0[:2] + rng.uniform(-0.01, 0.01, 2)
     rotor, kp, stiffness, damping = np.array([0.2, 0.1]), np.array([90.0, 50.0]), np.array([900.0, 400.0]), np.ones(2)
     values = replace(
-        LoopValues.at_rest(4), effects=rotor, kp=np.append([0.0, 0.0], kp),
+        at_rest(4), effects=rotor, kp=np.append([0.0, 0.0], kp),
         springs=Springs((0, 1), (2, 3), 1 / stiffness, damping, np.zeros(2)),
     )  # fmt: skip
     h = 1e-5

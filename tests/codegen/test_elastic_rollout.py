@@ -9,7 +9,8 @@ import pytest
 
 from minertia import read_robot
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import OF_SPRINGS, LoopCommand, LoopValues, Rollout, Springs
+from minertia.codegen.rollout.task import OF_SPRINGS, LoopCommand, Rollout, Springs
+from tests.codegen.kernel_helpers import at_rest
 from tests.codegen.test_rollout import effects_at
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))
@@ -31,7 +32,7 @@ def task(
     both = {name: np.array([0.0, 0.0, value, value]) for name, value in GAINS.items()}
     own = np.append(np.repeat([changes.get(s, value) for s, value in AT_MOTOR.items()], 2), 0.0)
     springs = Springs((0, 1), (2, 3), np.full(2, 1 / stiffness), np.full(2, 3.0), np.array([0.001, -0.002]))
-    values = replace(LoopValues.at_rest(4, BODY), **both, effects=own, springs=springs, sees=sees)
+    values = replace(at_rest(4, BODY), **both, effects=own, springs=springs, sees=sees)
     wide = [np.hstack([0 * u, x]) for x in (u, -slope)]
     return Rollout(values, LoopCommand(*wide), h, round(0.02 / h), np.zeros(4), np.zeros(4))
 
@@ -110,7 +111,7 @@ def test_a_very_stiff_joint_moves_as_a_rigid_one_at_any_step() -> None:
     motion = [kernel.run(replace(task(2e-3, stiffness=k), q0=q0)) for k in (1e9, 1e5)]
     own = np.repeat(list(AT_MOTOR.values()), 2)
     gains = {name: np.full(2, value) for name, value in GAINS.items()}
-    rigid_values = replace(LoopValues.at_rest(2, BODY), **gains, effects=own)
+    rigid_values = replace(at_rest(2, BODY), **gains, effects=own)
     command = LoopCommand(given.command.u[:, 2:], given.command.u_d[:, 2:])
     rigid = LoopKernel(ARM, (0, 1), LINKS, effects=effects_at(AT_MOTOR)).run(
         Rollout(replace(rigid_values, zero=start), command, 2e-3, 10, np.zeros(2), np.zeros(2))
@@ -121,7 +122,7 @@ def test_a_very_stiff_joint_moves_as_a_rigid_one_at_any_step() -> None:
 
 
 def test_energy_of_an_undamped_two_mass_system_stays() -> None:
-    bare = LoopValues.at_rest(4, BODY)
+    bare = at_rest(4, BODY)
     springs = Springs((0, 1), (2, 3), np.full(2, 1e-4), np.zeros(2), np.zeros(2))
     rotors = effects_at(("IA",), (2, 3))
     kernel = LoopKernel(replace(ARM, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS, motors=2, effects=rotors)

@@ -10,9 +10,10 @@ import pytest
 from minertia.algebra.vec3 import HERE
 from minertia.codegen.rollout.floor import CREEP, SOFT, FloorUnder
 from minertia.codegen.rollout.kernel import LoopKernel
-from minertia.codegen.rollout.task import LoopCommand, LoopValues, Rollout
+from minertia.codegen.rollout.task import LoopCommand, Rollout
 from minertia.io.errors import InputError
 from minertia.robot.robot import Frame
+from tests.codegen.kernel_helpers import at_rest
 from tests.codegen.test_rollout import ARM, AT, BODY, LINKS, nudged, task, unknowns
 
 TIP = 0.4  # m beyond the second joint
@@ -67,7 +68,7 @@ def pressed(
     two, h = np.ones(2), 2e-3
     body = BODY * np.array([1, 1, 0, 0, 0, 0])  # no first moments: no weight
     kp = np.array([100.0, 60.0])
-    values = replace(LoopValues.at_rest(2, np.append(body, [-0.2, stiffness, friction, h])), kp=kp, kd=8 * two)
+    values = replace(at_rest(2, np.append(body, [-0.2, stiffness, friction, h])), kp=kp, kd=8 * two)
     told = np.tile(u, (round(seconds / h), 1))
     found = kernel.run(Rollout(values, LoopCommand(told, 0 * told), h, 1, 0 * two, 0 * two))
     assert found is not None

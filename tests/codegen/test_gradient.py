@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minertia.codegen.gradient import gradient
-from minertia.codegen.programs import BUILDERS, build, programs_of
+from minertia.codegen.program import gradient
+from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle, render
 from minertia.codegen.targets.selftest import reference
 from minertia.io.errors import MinertiaError, UnknownName
 from tests.codegen import robots
+from tests.codegen.kernel_helpers import programs_of
 from tests.random_robots import random_robot
 
 ROBOTS = [robots.planar2r(), random_robot(4, tree=True, mimic=True), random_robot(6, floating=True)]

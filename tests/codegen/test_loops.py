@@ -12,16 +12,16 @@ import pytest
 
 import minertia as mi
 from minertia.algebra.expr import Graph
-from minertia.algebra.turn import Turn
+from minertia.algebra.matrix import Eliminated, pivots_of
+from minertia.algebra.scalar import Turn
 from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.codegen.program import Port
 from minertia.codegen.programs import BUILDERS, ON_TREES, build
-from minertia.codegen.setting import Setting
+from minertia.codegen.setting import Setting, setting_of
 from minertia.codegen.targets.selftest import reference
-from minertia.dynamics.closing import closing_of
-from minertia.dynamics.elimination import Eliminated, pivots_of
-from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.scalar import LoopsOnScalars
 from minertia.robot.robot import Robot
 from tests.codegen.compiled import COMPILERS, STRICT, call, difference, library, run
 from tests.codegen.test_cortex_m import FLAGS as CORTEX_M
@@ -42,7 +42,7 @@ DYADS = {
 
 
 PROJECTED = {
-    robot.name: CodeModel("baked").setting(with_drives(robot))
+    robot.name: setting_of(CodeModel("baked"), with_drives(robot))
     for robot in (five_bar(), spatial_four_bar(), ram("slider"))
 }
 
@@ -105,7 +105,7 @@ def test_the_self_test_of_generated_code_holds_loops_against_newton(tmp_path: Pa
     robot = with_drives(ram("pin"))
     mi.generate(robot, tmp_path, programs=["inverse_dynamics", "forward_dynamics"])
     assert "FAILED" not in run(["make", "-s", f"CC={COMPILERS[0]}"], tmp_path)
-    setting = CodeModel("baked").setting(robot)
+    setting = setting_of(CodeModel("baked"), robot)
     program = build(setting, "inverse_dynamics")
     inputs, wanted = reference(setting, program, seed=5)
     lib = library(tmp_path, "ram_pin", COMPILERS[0])
@@ -121,7 +121,7 @@ def test_the_self_test_holds_control_of_loops_that_take_steps(tmp_path: Path) ->
 
 
 def test_the_update_of_loops_that_take_steps_is_the_same_in_numpy(tmp_path: Path) -> None:
-    setting = CodeModel("baked").setting(with_drives(ram("slider")))
+    setting = setting_of(CodeModel("baked"), with_drives(ram("slider")))
     mi.generate(setting.robot, tmp_path, programs=["recursive_update"], target="numpy")
     names: dict = {}
     exec((tmp_path / "ram_slider.py").read_text(), names)
@@ -247,7 +247,7 @@ def test_what_code_for_loops_cannot_do_is_refused_in_one_sentence() -> None:
     graph = Graph()
     with pytest.raises(mi.MinertiaError, match="'ball' of 'spatial four-bar' has no closed form for expressions"):
         mi.dynamics.gravity_torques(spatial_four_bar(), graph.variables("q", 1))
-    with pytest.raises(mi.MinertiaError, match="closing_steps is a number from 1 to 20"):
+    with pytest.raises(mi.MinertiaError, match="closing_steps of CodeModel must be a whole number from 1 to 20"):
         mi.options.CodeModel(closing_steps=0)
     with pytest.raises(mi.MinertiaError, match="q has shape"):
         mi.dynamics.passive_start(four_bar(), [0.0, 1.0])

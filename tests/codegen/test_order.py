@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from minertia.codegen.kernels.kernel import regressor_program, torque_program
-from minertia.codegen.kernels.order import LATENCY, REGISTERS, interleaved, most_alive
+from minertia.codegen.kernels.order import LATENCY, REGISTERS, in_turns, interleaved, most_alive
 from minertia.codegen.kernels.schedule import schedule
 from minertia.codegen.kernels.steps import KernelStep
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.c import schedule as statements
-from minertia.codegen.targets.turns import in_turns
 from tests.codegen.kernel_helpers import robots_of_every_kind
 
 ROBOTS = robots_of_every_kind()

@@ -15,17 +15,17 @@ from minertia.codegen.formulation import Formulation
 from minertia.codegen.generate import generate
 from minertia.codegen.options import Arithmetic, CodeModel
 from minertia.codegen.program import Program
-from minertia.codegen.programs import BUILDERS, build, programs_of
+from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import _OperationSearch, representative
 from minertia.codegen.setting import PARAMETERS, Representative, Setting
 from minertia.codegen.targets.selftest import reference
 from minertia.io.errors import MinertiaError, MissingParameters, UnknownName
 from minertia.robot.files import read_robot
-from minertia.robot.reading import ReadOptions
-from minertia.robot.urdf.read import parse_urdf
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.urdf.read import parse_urdf
 from tests.codegen import robots
 from tests.codegen.compiled import COMPILERS, call, difference, library
-from tests.codegen.kernel_helpers import WITH_CODE
+from tests.codegen.kernel_helpers import WITH_CODE, programs_of
 from tests.perturbed import perturbed_urdf
 from tests.random_robots import random_robot
 
@@ -181,7 +181,7 @@ def test_every_representative_and_formulation_has_the_same_torques(seed):
 def test_essential_parameters_leave_the_others_out():
     robot = robots.puma560()
     whole = Setting(robot, "base")
-    few = whole.with_essential(whole.base.names[:9])
+    few = replace(whole, essential=whole.base.names[:9])
     programs = [build(s, "inverse_dynamics", representative(s, "inverse_dynamics")) for s in (whole, few)]
     assert programs[1].inputs[-1].size == 9
     assert sum(programs[1].operations) < sum(programs[0].operations) / 2

@@ -13,6 +13,7 @@ from minertia.codegen.rollout.effects import SIMULATED, EffectAt, effect_program
 from minertia.codegen.rollout.kernel import LoopKernel
 from minertia.codegen.rollout.task import KINDS, OF_SPRINGS, LoopCommand, LoopValues, Rollout
 from minertia.robot.effects import BY_SYMBOL
+from tests.codegen.kernel_helpers import at_rest
 from tests.every_effect import plain_constants
 
 ARM = replace(read_robot("planar2r"), gravity=(0.0, -9.81, 0.0))  # in a vertical plane
@@ -155,7 +156,7 @@ def test_friction_holds_a_joint_exactly_and_lets_it_go() -> None:
     kernel = LoopKernel(replace(ARM, gravity=(0.0, 0.0, 0.0)), (0, 1), LINKS, effects=own)
     two, t = np.ones(2), 1e-3 * np.arange(2000)[:, None]
     u = np.where(t < 1.0, 0.018, 0.03) * two  # 1.8 N m, below friction, then 3 N m
-    values = replace(LoopValues.at_rest(2, BODY), kp=100 * two, kd=10 * two, effects=np.array([2.0, 2.0, 0.1, 0.1]))
+    values = replace(at_rest(2, BODY), kp=100 * two, kd=10 * two, effects=np.array([2.0, 2.0, 0.1, 0.1]))
     found = kernel.run(Rollout(values, LoopCommand(u, 0 * u), 1e-3, 1, 0 * two, 0 * two))
     assert found is not None
     assert np.all(found[0][:1000] == 0.0)

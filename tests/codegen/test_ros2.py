@@ -19,7 +19,7 @@ from minertia.codegen.programs import build
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets import ros2
 from minertia.codegen.targets.selftest import reference
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.errors import MinertiaError
 from minertia.robot.files import read_robot
 from tests.codegen import robots

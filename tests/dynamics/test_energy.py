@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.robot.files import bundled_robots
 from minertia.robot.robot import Robot
 from tests.random_robots import random_ten

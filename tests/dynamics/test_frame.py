@@ -12,8 +12,9 @@ from minertia.base.numeric import random_states
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
 from minertia.codegen.setting import Setting
-from minertia.dynamics.frame import AXES, ChosenFrame
-from minertia.io.errors import InputError, ShapeError, UnknownName
+from minertia.dynamics.options import AXES, ChosenFrame
+from minertia.io.errors import InputError, ShapeError
+from minertia.io.schema import OptionError
 from minertia.robot.files import bundled_robots
 from minertia.robot.robot import Frame
 from tests.dynamics.test_oracles_on_robots import QUICK, close, planted
@@ -113,7 +114,7 @@ def test_wrong_frames_are_one_sentence():
         mi.dynamics.jacobian(robot, q, "tol0")
     with pytest.raises(InputError, match="it has base, j1"):
         mi.generate(robot, None, programs=("jacobian",), model=mi.options.CodeModel(frame=ChosenFrame("j9")))
-    with pytest.raises(UnknownName, match="choice of axes"):
+    with pytest.raises(OptionError, match="axes of ChosenFrame must be"):
         ChosenFrame("j6", "body")
     with pytest.raises(ShapeError, match=r"wrench has shape \(3,\)"):
         mi.inverse_dynamics(robot, q, q, q, wrench=np.zeros(3))

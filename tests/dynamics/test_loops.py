@@ -9,9 +9,9 @@ import pytest
 
 import minertia as mi
 from minertia.algebra.vec3 import shift
-from minertia.dynamics.closing import Closing, closing_of
+from minertia.dynamics.loops.closing import Closing, closing_of
 from minertia.robot.joint import Cut, Follows
-from minertia.robot.loop_forms import loop_forms
+from minertia.robot.loops.forms import loop_forms
 from minertia.robot.robot import Robot
 from tests.loop_robots import (
     FOUR_BAR,

@@ -9,8 +9,8 @@ import pytest
 
 import minertia as mi
 from minertia.codegen.kernels.build import native
-from minertia.robot.closure import follower_map
 from minertia.robot.joint import Follows
+from minertia.robot.loops.closure import follower_map
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 

@@ -13,9 +13,8 @@ from minertia import read_robot
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
-from minertia.excitation.options import MotionSearch, Optimality
+from minertia.excitation.options import MotionSearch, Optimality, Workspace
 from minertia.excitation.result import Excitation
-from minertia.excitation.space import Workspace
 from minertia.io.errors import Infeasible, InputError
 from minertia.robot.robot import Robot
 from tests.excitation.world import World

@@ -11,7 +11,7 @@ import pytest
 from minertia import read_robot
 from minertia.excitation.capsules import Capsule, enclosing, fitted, frame_capsules, robot_body
 from minertia.excitation.distance import between_segments
-from minertia.robot.mesh import mesh_points
+from minertia.robot.formats.mesh import mesh_points
 from minertia.robot.shapes import UNREAD, Piece, file_pieces
 from tests.shared import SHARED, needs_shared
 

@@ -16,9 +16,8 @@ from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.noise import _rubs, effort_noise
-from minertia.excitation.options import MotionSearch, Optimality
+from minertia.excitation.options import MotionSearch, Optimality, Workspace
 from minertia.excitation.result import percent
-from minertia.excitation.space import Workspace
 from minertia.robot.effects import EFFECTS
 from minertia.robot.joint import Limits
 from tests.shared import SHARED, needs_shared

@@ -12,9 +12,9 @@ from minertia.excitation.capsules import robot_body
 from minertia.excitation.collision import CollisionModel, probes
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
-from minertia.excitation.options import MotionSearch
+from minertia.excitation.options import MotionSearch, Workspace
 from minertia.excitation.shapes import Shape, box, capsule
-from minertia.excitation.space import Workspace, room
+from minertia.excitation.space import room
 from minertia.io.errors import Infeasible, MinertiaError
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot

@@ -14,11 +14,11 @@ from minertia.codegen.kernels.build import native
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import Box, MotionLimits, motion_limits
-from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
+from minertia.excitation.options import MotionSearch, Optimality, Workspace
 from minertia.excitation.result import stacked_regressor
-from minertia.excitation.space import Workspace
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
+from minertia.excitation.trajectory import RecordedMotions
 from minertia.io.errors import Infeasible, MissingParameters, ShapeError, UnknownName
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot

@@ -262,10 +262,10 @@ def test_excite_writes_what_is_asked_for(run: Run, tmp_path: Path) -> None:
     "args, sentence",
     [
         (("--from", "1"), "--from needs 2 numbers"),
-        (("--from", "a,b"), "numbers separated by commas"),
+        (("--from", "a,b"), "--from must be a list of numbers"),
         (("--rate", 0), "Hz"),
         (("--rate", "nan"), "Hz"),
-        (("--export", "rapid"), "no file for a controller called 'rapid'"),
+        (("--export", "rapid"), '--export must be a list of "ros2", "urscript"'),
         (("--export", "urscript"), "6 turning joints"),
         (("--sweeps", "--from", "0,0"), "neither --from nor --export"),
     ],

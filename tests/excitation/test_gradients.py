@@ -16,7 +16,7 @@ from minertia.excitation.limits import Box, motion_limits
 from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.newton import _updated
 from minertia.excitation.objective import MotionProblem, Objective
-from minertia.excitation.space import Workspace
+from minertia.excitation.options import Workspace
 from tests.random_robots import random_robot
 
 STEP = 1e-6

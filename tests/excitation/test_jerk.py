@@ -17,7 +17,7 @@ from minertia.excitation.claims import claims
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
-from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+from minertia.excitation.limits_file import LimitsTable, limits_from_tables
 from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
@@ -108,7 +108,7 @@ def test_tables_give_it():
     robot = read_robot("planar2r")
     found = limits_from_tables(robot, [LimitsTable({"jerk": [30.0, 40]})])
     np.testing.assert_array_equal(found.jerk, [30, 40])
-    with pytest.raises(Infeasible, match="limit of jerk is 0"):
+    with pytest.raises(Infeasible, match="'jerk' must be a number above 0"):
         limits_from_tables(robot, [LimitsTable({"jerk": 0})])
     with pytest.raises(ShapeError, match="limits of jerk"):
         motion_limits(robot).with_jerk([1, 2, 3])

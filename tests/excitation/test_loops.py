@@ -10,7 +10,7 @@ import pytest
 import minertia as mi
 from minertia.base.derive import base_parameters
 from minertia.codegen.kernels.build import native
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.excitation.check import Checker
 from minertia.excitation.claims import claims
 from minertia.excitation.effort import EffortModel
@@ -19,8 +19,7 @@ from minertia.excitation.limits import motion_limits
 from minertia.excitation.loops import LoopModel
 from minertia.excitation.model import RegressorModel
 from minertia.excitation.objective import MotionProblem, Objective
-from minertia.excitation.options import MotionSearch
-from minertia.excitation.space import Workspace
+from minertia.excitation.options import MotionSearch, Workspace
 from tests.loop_robots import four_bar, ram, spatial_four_bar, spatial_loops
 
 QUICK = MotionSearch(starts=1, n_samples=60, patience=0.1)
@@ -160,7 +159,7 @@ def test_the_angle_to_keep_is_a_choice():
     q = np.array([[2.9, 0.25]])
     rooms = [LoopModel(robot, angle).rooms(q, 0 * q)[0, 0] for angle in (5.0, 60.0)]
     assert rooms[0] > 0 > rooms[1]
-    with pytest.raises(mi.MinertiaError, match="between 0 and 90 degrees"):
+    with pytest.raises(mi.MinertiaError, match="transmission_deg of Workspace must be a number above 0 and of"):
         motion_limits(robot, workspace=Workspace(transmission_deg=120.0))
 
 

@@ -13,10 +13,9 @@ from minertia.excitation.effort import EffortModel
 from minertia.excitation.excite import excite
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
-from minertia.excitation.options import MotionSearch, Optimality
+from minertia.excitation.options import MotionSearch, Optimality, Workspace
 from minertia.excitation.route import Route, route
 from minertia.excitation.shapes import box
-from minertia.excitation.space import Workspace
 from minertia.excitation.spline import Spline
 from minertia.excitation.transfer import Transfer, transfer
 from minertia.io.errors import Infeasible, ShapeError

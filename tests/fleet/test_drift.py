@@ -15,11 +15,12 @@ from benchmarks.simulated_program import simulated_model
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects, learn_day_effects
 from minertia.fleet.day_stack import DayStack
-from minertia.fleet.drift import DriftOptions, FleetDrift, TypeFleet, e_bh, fleet_drift
+from minertia.fleet.drift import FleetDrift, TypeFleet, e_bh, fleet_drift
 from minertia.fleet.e_process import e_process, innovations
 from minertia.fleet.events import RobotEvent, program_events, read_events
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions, fit_fleet
+from minertia.fleet.fit import fit_fleet
+from minertia.fleet.options import DriftOptions, FitOptions
 from minertia.fleet.readout import load_directions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import LevelStream, StreamType
@@ -282,7 +283,7 @@ def test_events_of_a_file() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(MinertiaError, match="between 0 and 1"):
+    with pytest.raises(MinertiaError, match="q of DriftOptions must be a number from 0.0001 to 0.9"):
         DriftOptions(q=1.5)
     with pytest.raises(MinertiaError, match="horizon"):
         DriftOptions(horizon=0)

@@ -12,11 +12,13 @@ from benchmarks.simulated_program import nominal_values, simulated_model
 from minertia.fleet.day_memory import DayMemory, day_memory
 from minertia.fleet.day_stack import DayStack
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions, fit_fleet
+from minertia.fleet.fit import fit_fleet
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.levels import LOAD
+from minertia.fleet.options import FitOptions
 from minertia.fleet.readout import load_directions
-from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError
+from minertia.io.schema import OptionError
 
 ROBOTS, DAYS = 8, 12
 PLAIN = ("FV", "FC", "OFF", "FCL")
@@ -137,9 +139,9 @@ def test_the_fit_as_plain_data(found: FleetFit) -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(UnknownName, match="effect called 'FX'"):
+    with pytest.raises(OptionError, match="symbols of FitOptions must be a list of"):
         FitOptions(("FX",))
-    with pytest.raises(MinertiaError, match="half-life"):
+    with pytest.raises(MinertiaError, match="half_life of FitOptions must be a number above 0"):
         FitOptions(half_life=0.0)
     with pytest.raises(MinertiaError, match="no robot"):
         fit_fleet("arm", {})

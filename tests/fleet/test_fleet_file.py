@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from minertia.fleet.fleet_file import ROBOT_KEYS, TOP_KEYS, TYPE_KEYS, read_fleet
+from minertia.fleet.fleet_file import read_fleet
+from minertia.fleet.options import FleetEntries, RobotEntry, TypeEntries
 from minertia.fleet.record import TYPES
 from minertia.fleet.sources import LogSource
 from minertia.io.errors import MinertiaError
+from minertia.io.schema import keys_of
 from tests.fleet.small import FLEET, small_fleet
 
 
@@ -31,7 +33,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     [
         ("format = 1", "format = 2", "format = 1"),
         ("[types.arm]", "speed = 1\n[types.arm]", "'speed'"),
-        ('robot = "arm.urdf"', "", "name the robot"),
+        ('robot = "arm.urdf"', "", "needs 'robot'"),
         ('robot = "arm.urdf"', 'robot = "none.urdf"', "none.urdf"),
         ("cutoff_hz = 5.0", "", "cutoff_hz"),
         ("cutoff_hz = 5.0", "cutoff_hz = -5.0", "a number from 0.001 to"),
@@ -40,7 +42,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ('id = "A2"', 'id = "A1"', "twice"),
         ('id = "A2"', 'id = "A/2"', "letters"),
         ('id = "A2"', 'id = "A2"\nsince = "soon"', "2026-03-31"),
-        ('robot = "arm.urdf"', 'robot = "arm.urdf"\nrest = -1.0', "less than 0"),
+        ('robot = "arm.urdf"', 'robot = "arm.urdf"\nrest = -1.0', "a number from 0 to 1000 [rad/s or m/s], not -1.0"),
     ],
 )
 def test_wrong_entries_are_named(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -72,5 +74,5 @@ def test_paths_tell_robot_and_day(tmp_path: Path, url: str, robot: str | None, d
 
 def test_every_key_and_column_is_on_the_page() -> None:
     words = set(re.findall(r"\w+", (Path(__file__).parents[2] / "docs" / "fleets.md").read_text(encoding="utf-8")))
-    assert {*TOP_KEYS, *TYPE_KEYS, *ROBOT_KEYS} <= words
+    assert {key for kind in (FleetEntries, TypeEntries, RobotEntry) for key in keys_of(kind)} <= words
     assert {name for name in TYPES if name != "stretch_R_samples"} <= words

@@ -16,10 +16,11 @@ from benchmarks.simulated_store import simulated_record, simulated_store, simula
 from minertia.fleet import months
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
-from minertia.fleet.drift import DriftOptions, FleetDrift
+from minertia.fleet.drift import FleetDrift
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.index import IndexRow
 from minertia.fleet.judging import write_calibration
+from minertia.fleet.options import DriftOptions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import learning_window, stray_days
 from tests.conftest import Run

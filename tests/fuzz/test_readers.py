@@ -25,8 +25,8 @@ from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
 from minertia.io.errors import MinertiaError
-from minertia.robot.expression import ExpressionError, expression_text, parse_expression
 from minertia.robot.files import read_robot
+from minertia.robot.formats.expression import ExpressionError, expression_text, parse_expression
 from tests.fuzz import seeds
 from tests.fuzz.guard import assert_reads_or_says, peak_megabytes
 from tests.fuzz.strategies import mutated_bytes, mutated_gzip, mutated_text, mutated_toml, noise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.identify import Identification, Problem, build_problem, identify, solve
@@ -35,6 +35,6 @@ def unseen_part(problem: Problem, estimate: Estimate) -> float:
     return part_left(problem, estimate, log)
 
 
-def part_left(problem: Problem, estimate: Estimate, log: PreparedLog) -> float:
+def part_left(problem: Problem, estimate: Estimate, log: EffortLog) -> float:
     """Part of the efforts of a log that values leave, as it is judged."""
     return residuals_on(problem.linear, estimate.beta, log)[0].relative

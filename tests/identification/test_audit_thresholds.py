@@ -18,13 +18,16 @@ from minertia.identification.logs.repair import (
     still_window,
     usual_step,
     without_repeats,
-    without_standstill,
     worth_cutting,
 )
 from minertia.io.errors import RecordingError
 from tests.identification.logs import chain, motion, recorded
 
 ROBOT = chain("RR", limit=3.0)
+
+
+def parts_of(recording: Recording) -> list[tuple[int, int]]:
+    return moving_parts([recording], recording.t, np.ptp(recording.q, axis=0))
 
 
 def told(recording: Recording, robot=None) -> dict[str, list]:
@@ -285,7 +288,7 @@ def test_standstill_of_a_fifth_of_a_second_is_cut(before, after):
     recording = still(before, after)
     (found,) = told(recording)["standstill"]
     assert "identify cuts these off" in found.text
-    cut = without_standstill(recording)
+    cut = repaired(recording, stamps=False, resample=False)
     # the window of 0.1 s in which motion is measured may begin before it
     assert len(recording) - len(cut) == pytest.approx(200 * (before + after), abs=45)
     assert cut.notes[-1].startswith("standstill cut off")
@@ -294,7 +297,7 @@ def test_standstill_of_a_fifth_of_a_second_is_cut(before, after):
 
 def test_short_standstill_stays():
     recording = still(0.1, 0.1)
-    assert "standstill" not in told(recording) and without_standstill(recording) is recording
+    assert "standstill" not in told(recording) and repaired(recording, stamps=False, resample=False) is recording
 
 
 def test_moves_apart_from_the_motion():
@@ -307,18 +310,18 @@ def test_moves_apart_from_the_motion():
 def test_parts_of_the_motion_are_told_by_pauses():
     m = motion(1)
     q = np.concatenate([m["q"], np.repeat(m["q"][-1:], 100, 0), m["q"][::-1]])
-    parts = moving_parts(Recording(np.arange(len(q)) / 200, q, q))
+    parts = parts_of(Recording(np.arange(len(q)) / 200, q, q))
     assert len(parts) == 2
     assert parts[0][1] == pytest.approx(2000, abs=22) and parts[1][0] == pytest.approx(2100, abs=22)
     q = np.concatenate([m["q"], np.repeat(m["q"][-1:], 50, 0), m["q"][::-1]])
-    assert len(moving_parts(Recording(np.arange(len(q)) / 200, q, q))) == 1
+    assert len(parts_of(Recording(np.arange(len(q)) / 200, q, q))) == 1
 
 
 def test_what_moves_less_than_a_part_of_its_travel_stands_still():
     t = np.arange(4000) / 200
     for part, moves in ((0.03, True), (0.01, False)):  # of the travel of 2, per second: 0.2 % in 0.1 s
         q = np.where(t < 10, np.sin(2 * math.pi * 0.3 * t), part * 2 * (t - 10))[:, None]
-        assert (moving_parts(Recording(t, q, q))[-1][1] > 3900) == moves
+        assert (parts_of(Recording(t, q, q))[-1][1] > 3900) == moves
 
 
 @pytest.mark.parametrize(("start", "samples"), [(0.0, 20), (1e3, 20), (-50.0, 2000)])
@@ -349,8 +352,8 @@ def test_a_repaired_log_begins_where_the_log_does():
 
 def test_what_is_cut_off_is_standstill_and_no_more():
     recording = still(0.5, 0.4)
-    first, last = moving_parts(recording)[0]
-    cut = without_standstill(recording)
+    first, last = parts_of(recording)[0]
+    cut = repaired(recording, stamps=False, resample=False)
     assert (cut.t[0], cut.t[-1]) == (recording.t[first], recording.t[last]) and len(cut) == last - first + 1
     assert cut.notes[-1] == f"standstill cut off: {recording.t[first]:.3g} s at the start, " + (
         f"{recording.t[-1] - recording.t[last]:.3g} s at the end"
@@ -361,7 +364,7 @@ def test_what_is_cut_off_is_standstill_and_no_more():
 def test_a_log_as_short_as_the_window_shows_no_motion(samples, moves):
     """Of 0.1 s, in which motion is measured."""
     t = np.arange(samples) / 200
-    parts = moving_parts(Recording(t, np.sin(t)[:, None], t[:, None]))
+    parts = parts_of(Recording(t, np.sin(t)[:, None], t[:, None]))
     assert parts == ([(0, 20)] if moves else [])
 
 

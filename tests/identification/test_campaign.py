@@ -17,7 +17,14 @@ from minertia.identification.campaigns import record as record_module
 from minertia.identification.campaigns import write as write_module
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.new import new_campaign
-from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs
+from minertia.identification.campaigns.options import (
+    CalibrationOptions,
+    Command,
+    ElasticJoints,
+    Floor,
+    MeasureColumns,
+    Repairs,
+)
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.campaigns.record import campaign_record, recorded_campaign
 from minertia.identification.campaigns.write import campaign_text
@@ -438,6 +445,11 @@ def unusual_values(folder: Path) -> dict[str, Any]:
         "elastic": ElasticJoints(("j2", 1), (500.0, "?"), 2.0, "motor", "link"),
         "floor": Floor(("hand",), 0.1, "?", 500.0),
         "links": "physical",
+        "measures": (
+            MeasureColumns("pose", "flange", ("x", "y", "z"), ("a", "b", "c"), "rpy"),
+            MeasureColumns("same_point", groups=("place",), of="socket", within=("place",), apart=0.05),
+        ),
+        "calibration": CalibrationOptions(("zeros",), "hand", zeros="controller"),
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]
     return stated | {f.name: another(f.name, f.default) for f in new}
@@ -463,6 +475,14 @@ def test_every_field_survives_the_file(tmp_path: Path):
         value = getattr(made, part)
         plain = Evaluation(1.0, 1.0) if part == "evaluation" else type(value)()
         assert all(getattr(value, f.name) != getattr(plain, f.name) for f in fields(value)), f"state all of {part}"
+
+
+def test_a_calibration_without_a_choice_stays_one(tmp_path: Path):
+    log = write_csv(tmp_path / "run.csv", table(motion(2)))
+    made = Campaign("planar2r", log, calibration=CalibrationOptions())
+    again = read_campaign(made.save(tmp_path / "made.toml")[0])
+    assert again.calibration == CalibrationOptions() and Campaign("planar2r", log).calibration is None
+    assert recorded_campaign(made.robot, campaign_record(made)).calibration == CalibrationOptions()
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import minertia.identification.campaigns.long_logs as long_logs
+import minertia.identification.campaigns.recorded as recorded
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, build_problem, identify, solve
@@ -74,7 +74,7 @@ def test_the_cutoff_is_chosen_with_the_load(campaign):
 @pytest.mark.slow
 def test_long_logs_carry_it_too(campaign, found, monkeypatch):
     whole = found
-    monkeypatch.setattr(long_logs, "LONG_BYTES", 1)
+    monkeypatch.setattr(recorded, "LONG_BYTES", 1)
     blocks = identify(campaign)
     assert blocks.validation[0].relative == pytest.approx(whole.validation[0].relative, rel=0.1)
     np.testing.assert_allclose(blocks.beta, whole.beta, rtol=1e-3, atol=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minertia.identification.audits.off import checks_off
+from minertia.identification.audits.findings import checks_off
 from minertia.identification.logs.recording import Recording
 from minertia.robot.files import read_robot
 from tests.arm import ARM

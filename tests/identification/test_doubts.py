@@ -13,12 +13,13 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.novelty import alike, other_combinations
-from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, row_prints, shared_part
+from minertia.identification.evidence.overlap import copied_part, moves_alike, row_prints, shared_part
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.setups import _is_believed, suspicions
 from minertia.identification.evidence.slides import slide_of
 from minertia.identification.evidence.trial import Left, Setup, trial_of
 from minertia.identification.evidence.verdict import verdict
+from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import linear_model
 from minertia.robot.files import read_robot
 from minertia.robot.inertia import from_com, to_com
@@ -402,49 +403,49 @@ def test_shared_rows_are_found_however_a_log_was_cut():
     assert shared_part(fitted, row_prints(q[:100], tau[:100])) == pytest.approx(0.25)
 
 
-def rows(seed: int, noise: float = 0.1, rate: float = 100.0) -> LoggedRows:
+def rows(seed: int, noise: float = 0.1, rate: float = 100.0) -> Recording:
     """A run of one programme, with noise of its own."""
     t = np.arange(round(20 * rate)) / rate
     angle = np.outer(t, [1.3, 2.1, 0.7]) + [0.0, 1.0, 2.0]
     tau = 5 * np.cos(angle) + 2 * np.tanh(20 * np.sin(angle))
-    return LoggedRows(t, np.sin(angle), tau + noise * np.random.default_rng(seed).normal(size=tau.shape))
+    return Recording(t, np.sin(angle), tau + noise * np.random.default_rng(seed).normal(size=tau.shape))
 
 
 def test_copies_are_told_by_their_noise():
     """Shifted in time, cut, rounded, thinned out or with some noise added: a copy is a copy."""
     log = rows(1)
-    cut = LoggedRows(log.t[300:1500] - 2.63, np.round(log.q[300:1500], 3), np.round(log.tau[300:1500], 1))
+    cut = Recording(log.t[300:1500] - 2.63, np.round(log.q[300:1500], 3), np.round(log.tau[300:1500], 1))
     noise = 0.05 * np.random.default_rng(3).normal(size=log.tau[::3].shape)
-    thin = LoggedRows(log.t[::3], log.q[::3], log.tau[::3] + noise)
+    thin = Recording(log.t[::3], log.q[::3], log.tau[::3] + noise)
     for copy in (cut, thin):
         assert shared_part(row_prints(copy.q, copy.tau), row_prints(log.q, log.tau)) < 0.1
         assert copied_part(copy, log) > 0.9 and moves_alike(copy, log)
-    half = LoggedRows(log.t, log.q, np.concatenate([log.tau[:1000], rows(2).tau[1000:]]))
+    half = Recording(log.t, log.q, np.concatenate([log.tau[:1000], rows(2).tau[1000:]]))
     assert copied_part(half, log) == pytest.approx(0.5, abs=0.13)
 
 
 def test_a_programme_that_is_run_again_is_no_copy():
     again, log = rows(2), rows(1)
     assert copied_part(again, log) < 0.1 and moves_alike(again, log)
-    assert moves_alike(LoggedRows(again.t[:900], again.q[700:1600], again.tau[700:1600]), log)
+    assert moves_alike(Recording(again.t[:900], again.q[700:1600], again.tau[700:1600]), log)
     other = replace(again, q=again.q[:, [1, 2, 0]])
     assert not moves_alike(other, log)
-    assert copied_part(LoggedRows(log.t[:50], log.q[:50], log.tau[:50]), log) == 0.0  # too short to tell
+    assert copied_part(Recording(log.t[:50], log.q[:50], log.tau[:50]), log) == 0.0  # too short to tell
 
 
 def test_two_logs_that_rest_are_no_copies() -> None:
     """At rest two motors tell the same few steps of their sensors; elsewhere the logs have noise of their own."""
 
-    def rested(seed: int) -> LoggedRows:
+    def rested(seed: int) -> Recording:
         rng, t = np.random.default_rng(seed), 0.002 * np.arange(5000)
         moving = (t < 4.0)[:, None]
         swing = np.sin((2 + seed) * t)[:, None] * [1.0, 0.4]
         tau = np.where(moving, swing + 0.05 * rng.normal(size=(5000, 2)), 0.001 * rng.normal(size=(5000, 2)))
-        return LoggedRows(t, np.where(moving, swing, 0.0), 0.003 * np.rint(tau / 0.003))
+        return Recording(t, np.where(moving, swing, 0.0), 0.003 * np.rint(tau / 0.003))
 
     assert copied_part(rested(1), rested(2)) < 0.05
     same = rested(1)
-    assert copied_part(LoggedRows(same.t, same.q, same.tau.round(2)), same) > 0.35  # of what moves: all of it
+    assert copied_part(Recording(same.t, same.q, same.tau.round(2)), same) > 0.35  # of what moves: all of it
 
 
 def test_noise_is_told_by_high_frequencies():

@@ -22,7 +22,7 @@ from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.closed_loop.springs import with_springs
 from minertia.identification.logs.recording import Recording
 from minertia.io.errors import MinertiaError
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.joint import Elastic
 from tests.identification.sprung import one_side, sprung_log
 from tests.identification.test_commands import ARM, BODIES, GAINS, TRUE

@@ -23,8 +23,7 @@ from minertia.identification.evidence.verdict import Verdict, verdict
 from minertia.identification.logs.recording import Recording
 from minertia.identification.problem.linear import linear_model
 from minertia.identification.problem.observation import observe
-from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
-from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.filtering import evaluated_at, evaluation_times, prepared
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import MinertiaError
 from minertia.robot.files import read_robot

@@ -9,10 +9,11 @@ import pytest
 
 from minertia.codegen.kernels import build
 from minertia.identification.logs.recording import Recording
-from minertia.identification.signals.evaluation import evaluated_at, evaluation_times
 from minertia.identification.signals.filtering import (
     DERIVATIVES,
     decimated,
+    evaluated_at,
+    evaluation_times,
     low_pass,
     prepared,
     prepared_blocks,

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import minertia.identification.campaigns.long_logs as module
+import minertia.identification.campaigns.recorded as module
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.identify import Identification, identify
+from minertia.identification.logs import repair
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.signals.options import Filter
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import MinertiaError
 from minertia.report.fit_views import audit_lines
 from minertia.robot.files import read_robot
@@ -61,12 +62,13 @@ def campaign(robot: Robot, logs: list[Path], filter: Filter = FILTERS[0], estima
 
 def both(asked: Campaign, monkeypatch: pytest.MonkeyPatch) -> tuple[Identification, Identification]:
     """Fitted whole, and in blocks."""
-    asked = replace(asked, evaluation=module.Evaluation(8.0, 40.0, 0.5))
+    asked = replace(asked, evaluation=Evaluation(8.0, 40.0, 0.5))
     whole = prepare_campaign(asked)
     monkeypatch.setattr(module, "LONG_BYTES", 0)
     parts = prepare_campaign(asked)
-    assert all(isinstance(log.motion, module.MotionBlocks) for log in (*parts.train, *parts.validate))
-    assert [log.motion.kept for log in whole.train] == [log.motion.kept for log in parts.train]
+    assert all(len(list(log)) == 1 for log in (*whole.train, *whole.validate))
+    assert all(len(list(log)) > 2 for log in (*parts.train, *parts.validate))
+    assert [log.kept for log in whole.train] == [log.kept for log in parts.train]
     return identify(whole), identify(parts)
 
 
@@ -198,6 +200,6 @@ def test_a_log_is_long_by_its_numbers_not_by_its_file(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("in_blocks")
 def test_more_stamps_than_memory_allows(robot: Robot, logs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONG_BYTES", 0)
-    monkeypatch.setattr(module, "room", lambda: 20_000)
+    monkeypatch.setattr(repair, "room", lambda: 20_000)
     with pytest.raises(MinertiaError, match="more than 1250 samples, whose times alone take .* MINERTIA_MEMORY=8GB"):
         prepare_campaign(campaign(robot, logs))

@@ -10,10 +10,10 @@ import pytest
 
 from minertia import identify, read_robot
 from minertia.identification.audits.audit import audit
-from minertia.identification.campaigns import long_logs
+from minertia.identification.campaigns import recorded
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.logs.recording import Recording
-from minertia.identification.logs.repair import repaired
+from minertia.identification.logs.recording import Passes, Recording, joined
+from minertia.identification.logs.repair import overview, repaired, repaired_blocks
 from minertia.identification.logs.stamps import bursts_of, usual_step
 from minertia.io.errors import RecordingError
 from tests.conftest import Run
@@ -110,7 +110,7 @@ def test_the_command_says_it_in_one_line(run: Run, tmp_path: Path, monkeypatch: 
         rows = np.column_stack([t, q, q])
         np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="t,q1,q2,tau1,tau2", comments="", fmt="%.9g")
         for long in (False, True):
-            monkeypatch.setattr(long_logs, "LONG_BYTES", 0 if long else 10**9)
+            monkeypatch.setattr(recorded, "LONG_BYTES", 0 if long else 10**9)
             code, said, err = run("identify", "planar2r", tmp_path / f"{name}.csv")
             assert code == 2 and said == "" and err.splitlines()[-1].startswith("minertia: ") and "rate_hz" in err
             assert "samples; that is too few" not in err
@@ -133,3 +133,29 @@ def test_temperatures_of_no_numbers_are_left_out() -> None:
     warm[5, 0] = np.nan
     found = repaired(recording(EVEN + 0.002 * np.sin(np.arange(ROWS)), channels={"temperature": warm}))
     assert not found.channels and any("temperatures left out" in note for note in found.notes)
+
+
+JITTERED = EVEN + 0.002 * np.sin(np.arange(ROWS))
+STAMPS = {
+    "even": EVEN,
+    "uneven": JITTERED,
+    "repeated": np.where(np.arange(ROWS) % 701 == 700, np.roll(EVEN, 1), EVEN),
+    "bursts": in_bursts(),
+}
+
+
+@pytest.mark.parametrize("name", STAMPS)
+@pytest.mark.parametrize("gap", [False, True])
+def test_blocks_are_repaired_as_the_whole(name: str, gap: bool) -> None:
+    """Also where the robot rests before and after, and a temperature is missing somewhere."""
+    warm = smooth(EVEN)
+    warm[4000 if gap else slice(0, 0), 1] = np.nan
+    log = recording(STAMPS[name], np.clip(EVEN, 3.0, 37.0), channels={"temperature": warm})
+    whole = repaired(log)
+    passes = Passes(lambda: (log.select(slice(k, k + 700)) for k in range(0, ROWS, 700)))
+    blocks, told = repaired_blocks(passes, overview(passes))
+    again = joined(blocks)
+    assert len(list(blocks)) > 5 and told.notes == whole.notes and set(again.channels) == set(whole.channels)
+    assert len(whole.notes) == {"even": 1, "repeated": 3}.get(name, 2) + gap and np.array_equal(told.t, whole.t)
+    for own, other in ((again.t, whole.t), (again.q, whole.q), (again.efforts(), whole.efforts())):
+        np.testing.assert_allclose(own, other, atol=1e-12)

@@ -16,7 +16,8 @@ from minertia.codegen.watch_rules import LOAD, RESIDUAL, SUSPECTED
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.online.c_levels import levels_header
 from minertia.identification.online.evidence import BlockStage
-from minertia.identification.online.levels import WatchLevels, WatchOptions, whitened
+from minertia.identification.online.levels import WatchLevels, whitened
+from minertia.identification.online.options import WatchOptions
 from minertia.identification.online.samples import SampleStage, blocks_of_log
 from minertia.identification.watch import OnlineWatch
 from minertia.io.errors import InputError, MinertiaError, ShapeError
@@ -241,7 +242,7 @@ def test_levels_go_through_files_and_refuse_what_they_are_not(levels):
         OnlineWatch(ARM, replace(levels, joints=tuple("abcdef")))
     with pytest.raises(InputError, match="cut-off below"):
         replace(levels, rate=20.0)
-    with pytest.raises(InputError, match="'per_hour'"):
+    with pytest.raises(InputError, match="per_hour of WatchOptions must be a number above 0"):
         WatchOptions(per_hour=0.0)
     with pytest.raises(InputError, match="'sigma'"):
         replace(levels, sigma=(1.0,))

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.signal import lfilter
 
 from minertia.dynamics.model import inverse_dynamics
-from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels
+from minertia.identification.online.levels import WatchLevels, learned_levels
+from minertia.identification.online.options import WatchOptions
 from minertia.identification.online.samples import WatchedRobot, blocks_of_log
 from minertia.robot.files import read_robot
 

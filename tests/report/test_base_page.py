@@ -9,8 +9,7 @@ import pytest
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import FORMAT, BaseParameters
 from minertia.report.pages import base_page
-from minertia.report.tables import direction, joint_table, kinds_text, symbol_table, unit_of
-from minertia.report.words import certificate_sentences
+from minertia.report.tables import certificate_sentences, direction, joint_table, kinds_text, symbol_table, unit_of
 from minertia.robot.files import read_robot
 from minertia.version import __version__
 from tests.pages import page_data, page_text

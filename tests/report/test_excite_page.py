@@ -11,7 +11,7 @@ from minertia import read_robot
 from minertia.excitation.excite import excite
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.options import MotionSearch
-from minertia.report.motion_views import _edges, played_view
+from minertia.report.motions import _edges, played_view
 from minertia.report.pages import motion_page
 from tests.pages import page_data
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
+from minertia.excitation.options import MotionShape
 from minertia.excitation.sweep import sweeps
 from minertia.identification.comparison import compare_models
 from minertia.io.errors import InputError, MinertiaError, MissingExtra
@@ -22,7 +23,7 @@ from minertia.report import bundle, pages, pdf
 from minertia.report.blocks import BlockPage, CellTable, Chart, Links, NameCell, OffsetCell, Part, Words, figures
 from minertia.report.fit_views import correlations, fit_view, titled
 from minertia.report.folders import write_identification
-from minertia.report.sweeps_page import sweeps_page
+from minertia.report.motions import sweeps_page
 from minertia.robot.files import read_robot
 from tests.arm import recorded_arm
 from tests.identification.logs import table, write_csv
@@ -72,7 +73,7 @@ def written(found: SimpleNamespace) -> dict[str, str]:
         "base": pages.base_page(mi.base_parameters(found.robot, rotors=True)),
         "motion": pages.motion_page(motion),
         "document": blocks().written(),
-        "played": sweeps_page(sweeps(found.robot, limits=limits, duration=4, harmonics=3)).written(),
+        "played": sweeps_page(sweeps(found.robot, MotionShape(duration=4, harmonics=3), limits=limits)).written(),
     }
 
 
@@ -342,7 +343,7 @@ def _slid(page: Any) -> None:
     errors = page.locator("#curve .facts dd").first
     before = errors.inner_text()
     slider.fill("2")
-    assert errors.inner_text() != before and "Left out" in page.locator(".dropped-line").inner_text()
+    assert errors.inner_text() != before and "Removed" in page.locator(".dropped-line").inner_text()
 
 
 # ---------------------------------------------------------------------- pages of blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import minertia as mi
-from minertia.report.robot_data import robot_data
+from minertia.report.robot_views import robot_data
 from tests.loop_robots import four_bar, with_rough_pins
 
 

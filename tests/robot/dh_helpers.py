@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
-from minertia.robot.dh.read import parse_toml
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.inertia import to_com
-from minertia.robot.reading import ReadOptions
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 FACTS = SHARED / "facts" / "published_models.json"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from minertia.robot.formats.mjcf.read import parse_mjcf
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.inertia import symmetric
-from minertia.robot.mjcf.read import parse_mjcf
-from minertia.robot.reading import ReadOptions
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "robots"
 FILES = sorted(SHARED.glob("*.mjcf.xml")) if SHARED.is_dir() else []

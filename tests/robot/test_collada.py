@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minertia import read_robot
-from minertia.robot.mesh import collada_points, mesh_points
+from minertia.robot.formats.mesh import collada_points, mesh_points
 from minertia.robot.shapes import UNREAD, file_pieces
 
 CORNERS = np.array([(x, y, z) for x in (0, 10) for y in (0, 20) for z in (0, 30)], float)

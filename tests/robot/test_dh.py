@@ -12,11 +12,11 @@ from minertia import MinertiaError
 from minertia.algebra.polynomial import letter
 from minertia.io.errors import DescriptionError
 from minertia.io.tables import LARGEST
-from minertia.robot.dh.read import parse_toml
-from minertia.robot.expression import ExpressionError, expression_text, parse_expression
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.expression import ExpressionError, expression_text, parse_expression
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.inertia import from_com, symmetric, transport_ten
 from minertia.robot.joint import Follows
-from minertia.robot.reading import ReadOptions
 from tests.amount import examples
 from tests.robot.dh_helpers import link_frames, product, read, rot, trans
 

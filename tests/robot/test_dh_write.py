@@ -12,11 +12,11 @@ from minertia import list_robots, read_robot
 from minertia.algebra.polynomial import Poly, letter
 from minertia.io.errors import DescriptionError
 from minertia.io.files import FileError
-from minertia.robot.dh.placement import khalil_pose
-from minertia.robot.dh.write import khalil_row, toml_text, write_toml
+from minertia.robot.formats.dh.placement import khalil_pose
+from minertia.robot.formats.dh.write import khalil_row, toml_text, write_toml
+from minertia.robot.formats.snap import quaternion_to_matrix, snap_rotation
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Robot
-from minertia.robot.snap import quaternion_to_matrix, snap_rotation
 from tests.amount import examples
 from tests.robot.dh_helpers import SHARED, matrix, product, read, rot, trans
 

@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from minertia.robot.dh.write import toml_text
 from minertia.robot.files import read_robot, write_robot
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 from tests.every_effect import CONSTANTS, VALUES, coupled_robot, robot_with_every_effect
 

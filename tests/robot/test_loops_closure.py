@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minertia.algebra.vec3 import HERE
-from minertia.robot.closure import CLOSED, close, equation_count, jacobian, residual
 from minertia.robot.joint import CUT_KINDS, Cut, Follows, Joint
+from minertia.robot.loops.closure import CLOSED, close, equation_count, jacobian, residual
 from minertia.robot.robot import Robot
 from tests.random_robots import random_robot
 

@@ -10,8 +10,8 @@ import pytest
 
 import minertia as mi
 from minertia.io.errors import DescriptionError
-from minertia.robot.closure import CLOSED, residual
 from minertia.robot.joint import Follows
+from minertia.robot.loops.closure import CLOSED, residual
 from minertia.robot.robot import Robot
 
 # ---------------------------------------------------------------------- SYMORO

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.robot.closure import CLOSED, residual
-from minertia.robot.dh.read import parse_toml
-from minertia.robot.dh.write import toml_text
-from minertia.robot.reading import ReadOptions
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.loops.closure import CLOSED, residual
 from minertia.robot.robot import Robot
 from tests.shared import SHARED, needs_shared
 

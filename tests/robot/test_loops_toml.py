@@ -9,11 +9,11 @@ import pytest
 
 import minertia as mi
 from minertia.io.errors import DescriptionError, InputError
-from minertia.robot.closure import CLOSED, residual
-from minertia.robot.dh.read import parse_toml
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.joint import Follows
-from minertia.robot.reading import ReadOptions
+from minertia.robot.loops.closure import CLOSED, residual
 from minertia.robot.robot import Robot
 
 SQUARE_ON = 'gravity = [0, -9.81, 0]\nconvention = "placement"\n'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 mujoco = pytest.importorskip("mujoco")
 
 from minertia.io.errors import DescriptionError, MinertiaError  # noqa: E402
-from minertia.robot.mjcf.lean import MAX_DEPTH  # noqa: E402
+from minertia.robot.formats.mjcf.lean import MAX_DEPTH  # noqa: E402
 from tests.amount import examples  # noqa: E402
 from tests.robot.mjcf_helpers import FILES, compare, read, read_file  # noqa: E402
 

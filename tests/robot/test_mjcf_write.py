@@ -12,12 +12,12 @@ mujoco = pytest.importorskip("mujoco")
 
 from minertia.io.errors import DescriptionError, MinertiaError  # noqa: E402
 from minertia.io.files import FileError  # noqa: E402
+from minertia.robot.formats.mjcf.values import quaternion  # noqa: E402
+from minertia.robot.formats.mjcf.write import to_mjcf, write_mjcf  # noqa: E402
+from minertia.robot.formats.snap import quaternion_to_matrix  # noqa: E402
 from minertia.robot.inertia import from_com, from_pseudo_inertia  # noqa: E402
 from minertia.robot.joint import Follows, Joint, Limits  # noqa: E402
-from minertia.robot.mjcf.values import quaternion  # noqa: E402
-from minertia.robot.mjcf.write import to_mjcf, write_mjcf  # noqa: E402
 from minertia.robot.robot import Robot  # noqa: E402
-from minertia.robot.snap import quaternion_to_matrix  # noqa: E402
 from tests.robot.mjcf_helpers import FILES, compare, read, read_file, same_robot  # noqa: E402
 from tests.robot.test_mjcf import FEATURES, PIECES, arm  # noqa: E402
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from minertia.robot.snap import (
+from minertia.robot.formats.snap import (
     ANGLE_TOLERANCE,
     axis_to_z,
     matrix_to_rpy,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from minertia import MinertiaError, read_robot
 from minertia.algebra.polynomial import letter
 from minertia.io.errors import DescriptionError
-from minertia.robot.reading import ReadOptions
-from minertia.robot.symoro.read import parse_par
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.symoro.read import parse_par
 from tests.amount import examples
 from tests.robot.dh_helpers import SHARED, link_frames, product, rot, trans
 

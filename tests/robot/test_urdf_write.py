@@ -15,13 +15,13 @@ from minertia.algebra.polynomial import letter
 from minertia.algebra.vec3 import HERE
 from minertia.io.errors import DescriptionError, MinertiaError
 from minertia.io.files import FileError
+from minertia.robot.formats.urdf.new import exact_rpy
+from minertia.robot.formats.urdf.pose import written_origin
+from minertia.robot.formats.urdf.write import write_urdf
+from minertia.robot.formats.xml import parse_xml
 from minertia.robot.joint import Follows, Joint, Limits
 from minertia.robot.robot import Frame, Robot
-from minertia.robot.urdf.new import exact_rpy
-from minertia.robot.urdf.pose import written_origin
-from minertia.robot.urdf.write import write_urdf
 from minertia.robot.variants import locked
-from minertia.robot.xml import parse_xml
 from tests.amount import examples
 from tests.robot.urdf_helpers import INERTIAL, URDFS, assert_same_robot, joint, link, numeric, parse, two_joints, urdf
 

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from minertia.io.errors import DescriptionError, MinertiaError
 from minertia.robot.files import read_robot
-from minertia.robot.xml import MAX_DEPTH, MAX_ELEMENTS, Element, number, numbers, parse_xml, shown, start_tag_end
+from minertia.robot.formats.xml import (
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    Element,
+    number,
+    numbers,
+    parse_xml,
+    shown,
+    start_tag_end,
+)
 
 BOMB = (
     '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">'

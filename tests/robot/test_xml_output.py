@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from minertia.robot.xml import (
+from minertia.robot.formats.xml import (
     MAX_INDENTS,
     all_written,
     edited,

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from minertia.algebra.vec3 import HERE, Pose, compose
-from minertia.robot.reading import ReadOptions
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.urdf.read import parse_urdf
 from minertia.robot.robot import Robot
-from minertia.robot.urdf.read import parse_urdf
 
 ROBOTS = Path(__file__).resolve().parents[3] / "shared" / "robots"
 URDFS = sorted(ROBOTS.glob("*.urdf"))

@@ -18,11 +18,11 @@ from minertia.io.errors import MinertiaError
 from minertia.io.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running.driver import JointReading
+from minertia.running.gate import read_route
 from minertia.running.gate_limits import gate_limits
 from minertia.running.guard import Guard
 from minertia.running.ladder import RungLog, climb
 from minertia.running.record import record_of, require_rehearsed, robot_digest
-from minertia.running.route_files import read_route
 from tests.running.followers import GUARD, HERE, NAMES, PERIOD, Follower, motion
 
 ARM = "puma560_physical"

@@ -11,11 +11,10 @@ from scipy.spatial.transform import Rotation
 
 from minertia import motion_limits, read_robot
 from minertia.io.errors import Infeasible
+from minertia.robot.formats.urdf.new import new_urdf
 from minertia.robot.robot import Robot
-from minertia.robot.urdf.new import new_urdf
-from minertia.running.described import check_description
 from minertia.running.driver import RobotIdentity
-from minertia.running.identity import check_identity
+from minertia.running.identity import check_description, check_identity
 from tests.shared import SHARED, needs_shared
 
 Change = Callable[[Robot], Robot]

@@ -13,20 +13,18 @@ import pytest
 from minertia import read_robot
 from minertia.excitation.capsules import length
 from minertia.excitation.limits import motion_limits
-from minertia.excitation.limits_file import limits_toml
-from minertia.excitation.limits_table import LimitsTable
+from minertia.excitation.limits_file import LimitsTable, limits_toml
+from minertia.excitation.options import Box, Workspace
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.shapes import box
-from minertia.excitation.space import Box, Workspace
 from minertia.excitation.trajectory import Trajectory
 from minertia.excitation.transfer import Transfer
 from minertia.io.errors import MinertiaError
 from minertia.io.files import write_file
 from minertia.robot.robot import Robot
 from minertia.running import gate
-from minertia.running.gate import STEP, Gate, _step, check_rate
+from minertia.running.gate import STEP, Gate, _step, check_rate, read_route
 from minertia.running.gate_limits import gate_limits
-from minertia.running.route_files import read_route
 
 ARM, HEAVY, LOOP, SLIDE, WRIST = "panda", "puma560_physical", "five_bar", "emps", "ur10e"
 HERE = {

@@ -15,7 +15,7 @@ from minertia.excitation.limits_file import limits_toml
 from minertia.excitation.options import MotionSearch
 from minertia.excitation.transfer import Transfer
 from minertia.io.files import write_file
-from minertia.running.route_files import read_route
+from minertia.running.gate import read_route
 from tests.conftest import Run
 from tests.shared import SHARED, needs_shared
 

@@ -193,7 +193,7 @@ def test_the_description_of_another_robot_is_refused():
 
     from minertia import read_robot
     from minertia.io.errors import Infeasible
-    from minertia.robot.urdf.new import new_urdf
+    from minertia.robot.formats.urdf.new import new_urdf
     from minertia.running.identity import check_identity
 
     names = dict(zip(("j1", "j2"), NAMES, strict=True))

@@ -19,9 +19,9 @@ from minertia.simulation.closed_arm import ClosedArm
 from minertia.simulation.control_comparison import control_tests
 from minertia.simulation.control_model import control_model
 from minertia.simulation.mujoco_arm import MujocoArm
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.plant import Imperfections, Plant
 from minertia.simulation.rehearsal import rehearse
-from minertia.simulation.rehearsed import RehearsalOptions
 from minertia.simulation.tracking import Gains, computed_torque
 from tests.every_effect import plain_constants
 from tests.loop_robots import four_bar, ram, spatial_loops

@@ -16,14 +16,16 @@ from minertia.excitation.limits import motion_limits
 from minertia.identification.logs.readers import read_recording
 from minertia.identification.model_file import read_model
 from minertia.io.errors import Infeasible, MinertiaError, MissingExtra, MissingParameters
+from minertia.io.schema import OptionError
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot
 from minertia.simulation import compiled, rehearsal
 from minertia.simulation.compiled import compiled_model
 from minertia.simulation.control_model import control_model
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.possible import simulable_robot
 from minertia.simulation.rehearsal import rehearse
-from minertia.simulation.rehearsed import Rehearsal, RehearsalOptions, summary
+from minertia.simulation.rehearsed import Rehearsal, summary
 
 pytest.importorskip("mujoco")
 SHORT = RehearsalOptions(duration=6.0, harmonics=4, rate=500.0, seed=1)
@@ -169,7 +171,7 @@ def test_refusals(puma: Robot) -> None:
     with pytest.raises(MissingParameters):
         rehearse(read_robot("panda"))
     for bad in ({"noise": 0.0}, {"duration": -1.0}, {"rate": float("nan")}):
-        with pytest.raises(Infeasible, match="positive"):
+        with pytest.raises(OptionError, match=f"{next(iter(bad))} of RehearsalOptions must be a number"):
             RehearsalOptions(**bad)  # type: ignore[arg-type]
     with pytest.raises(Infeasible, match="at least 500"):
         RehearsalOptions(rate=100.0, duration=2.0)

@@ -19,7 +19,8 @@ from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import motion_limits
 from minertia.excitation.options import MotionSearch
 from minertia.excitation.result import Excitation
-from minertia.io.errors import Infeasible, UnknownName
+from minertia.io.errors import Infeasible
+from minertia.io.schema import OptionError
 from minertia.report.rehearsal_page import rehearsal_page
 from minertia.robot.robot import Robot
 from minertia.simulation import contact, guiding
@@ -28,9 +29,9 @@ from minertia.simulation.arm import GRIP
 from minertia.simulation.contact import show_collisions
 from minertia.simulation.guiding import show_guiding
 from minertia.simulation.moves import random_moves, to_and_fro
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.plant import Imperfections, Plant
 from minertia.simulation.rehearsal import file_names, rehearse
-from minertia.simulation.rehearsed import RehearsalOptions
 from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from tests.pages import page_text
@@ -206,9 +207,9 @@ def test_without_a_compiler_it_is_said(
 
 
 def test_refusals(puma: Robot) -> None:
-    with pytest.raises(UnknownName, match="juggling"):
+    with pytest.raises(OptionError, match="'juggling'"):
         RehearsalOptions(show=("juggling",))
-    with pytest.raises(Infeasible, match="positive watch"):
+    with pytest.raises(OptionError, match="watch of RehearsalOptions must be a number above 0"):
         RehearsalOptions(watch=0.0)
     assert set(RehearsalOptions(show=tuple(SHOWS)).show) == {"adaptive", "collision", "guiding"}
     light = replace(puma, links=(*puma.links[:-1], (0.0,) * 10))

@@ -18,8 +18,8 @@ from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.simulate import simulated
 from minertia.identification.logs.recording import Recording
 from minertia.robot.joint import Elastic
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.rehearsal import rehearse
-from minertia.simulation.rehearsed import RehearsalOptions
 from minertia.simulation.sprung_plant import SprungPlant, loop_gains, planted, rehearse_springs
 from tests.identification.sprung import waves
 from tests.identification.test_elastic import ROBOT

@@ -6,7 +6,7 @@ import numpy as np
 
 from minertia.identification.logs.recording import Recording
 from minertia.identification.signals.options import Filter
-from minertia.report.numbers import POINTS
+from minertia.io.arrays import POINTS
 from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves, part_of
 
 RATE, N = 500.0, 20_000

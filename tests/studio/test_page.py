@@ -109,7 +109,7 @@ def identify_step(visit: Visit) -> None:
     run.click()
     page.get_by_role("status", name="Identification").wait_for()
     page.reload()  # in the middle
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Show the result").click()
     page.get_by_role("heading", name="Residual over effort").wait_for()
     assert page.url.endswith("-identify") and page.locator(".stamp").inner_text() in ("Good", "Not good")
     page.locator(".plot canvas").nth(5).wait_for()
@@ -281,7 +281,7 @@ def test_a_real_log(chromium, tmp_path):
         page.get_by_role("link", name="Identify").click()
         page.get_by_label("choose the effects").uncheck()
         checked_and_run(page)
-        page.get_by_role("button", name="Look at it").click()
+        page.get_by_role("button", name="Show the result").click()
         page.get_by_role("heading", name="Residual over effort").wait_for()
         compared(page)
         assert visit.faults == []
@@ -305,7 +305,7 @@ def compared(page: Any) -> None:
     page.get_by_label("low-pass").fill("30")
     checked_and_run(page)
     page.get_by_role("status", name="Identification").wait_for()
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Show the result").click()
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Efforts as both predict them").wait_for()
     labels = page.locator(".plot .u-legend .u-label").all_inner_texts()

@@ -19,7 +19,7 @@ import pytest
 from minertia.codegen.kernels import build
 from minertia.identification.campaigns.read import read_campaign
 from minertia.identification.model_file import read_model
-from minertia.report.shapes import drawn_robot
+from minertia.report.robot_views import drawn_robot
 from minertia.robot.files import read_robot
 from minertia.studio.child import JobLimits
 from minertia.studio.entrance import kept_token

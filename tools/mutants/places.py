@@ -33,7 +33,6 @@ PLACES: dict[str, tuple[str, ...]] = {
     "base/closed_form.py": BASE,
     "base/mlc.py": BASE,
     "base/numeric.py": BASE,
-    "base/sample.py": BASE,
     "base/sets.py": BASE,
     "base/certificate.py": BASE,
     "base/derive.py": BASE,
@@ -47,7 +46,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "identification/audits/time.py": AUDIT,
     "identification/audits/values.py": AUDIT,
     "identification/audits/motion.py": AUDIT,
-    "robot/snap.py": ("tests/robot/test_snap.py", "tests/robot/test_urdf.py"),
+    "robot/formats/snap.py": ("tests/robot/test_snap.py", "tests/robot/test_urdf.py"),
     "simulation/online_payload.py": ("tests/simulation/test_online_payload.py",),
     "simulation/change.py": ("tests/simulation/test_online_payload.py",),
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.algebra.turn import Turn
+from minertia.algebra.scalar import Turn
 
 ODD = frozenset({"sin", "sign", "tanh"})  # f(-x) = -f(x)
 EVEN = frozenset({"cos", "abs"})  # f(-x) = f(x)

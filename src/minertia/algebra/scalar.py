@@ -1,4 +1,4 @@
-"""Arithmetic in which the ints 0, 1 and -1 are structure and cost nothing.
+"""Arithmetic in which the ints 0, 1 and -1 are structure and cost nothing; angles known by cosine and sine alone.
 
 A *scalar* is an int, a float, an array of shape (N,), a complex number, an `Expr`, a `Poly` or a `Linear`.
 Ints come from geometry (an axis, a zero offset, cos 90 degrees) and are removed here; a float 0.0 is a
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from minertia.io.errors import InputError
 
 Scalar = Any
 
@@ -26,6 +28,11 @@ def add(a: Scalar, b: Scalar) -> Scalar:
     if type(b) is int and b == 0:
         return a
     return a + b
+
+
+def structural(value: Scalar) -> Scalar:
+    """A number that is exactly 0, 1 or -1 as an int, which costs nothing."""
+    return int(value) if isinstance(value, (int, float)) and value in (0, 1, -1) else value
 
 
 def total(*terms: Scalar) -> Scalar:
@@ -120,3 +127,47 @@ def sqrt(a: Scalar) -> Scalar:
     if type(a) is int and a in (0, 1):
         return a
     return a.sqrt() if hasattr(a, "sqrt") else np.sqrt(a)
+
+
+# ------------------------------------------------------------------------------------ angles known by cosine and sine
+
+
+class Turn:
+    """An angle that is known by its cosine and sine alone; whatever needs no more takes it as any other scalar."""
+
+    __slots__ = ("c", "s")
+    __array_ufunc__ = None  # NumPy must leave sums to us
+
+    def __init__(self, c: Scalar, s: Scalar) -> None:
+        self.c, self.s = c, s
+
+    def cos(self) -> Scalar:
+        """Its cosine."""
+        return self.c
+
+    def sin(self) -> Scalar:
+        """Its sine."""
+        return self.s
+
+    def __neg__(self) -> Turn:
+        return Turn(self.c, neg(self.s))
+
+    def __add__(self, other: Scalar) -> Turn:
+        c, s = cos(other), sin(other)
+        return Turn(sub(mul(self.c, c), mul(self.s, s)), add(mul(self.s, c), mul(self.c, s)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Scalar) -> Turn:
+        return Turn.__add__(self, -other)
+
+    def __rsub__(self, other: Scalar) -> Turn:
+        return Turn.__add__(-self, other)
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        raise InputError(
+            "an effect at a passive joint reads its position, of which a closed form has cosine and sine only; leave "
+            "such effects to joints that are coordinates"
+        )
+
+    __rmul__ = __mul__

@@ -20,11 +20,11 @@ from minertia.base.moments import MATRIX, SAME, carried_moments, constant, momen
 from minertia.base.numeric import random_states
 from minertia.dynamics.energy import link_poses
 from minertia.dynamics.kinematics import State, joint_rates
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.io.arrays import Array
-from minertia.robot.closure import cut_chains
 from minertia.robot.inertia import transport
 from minertia.robot.joint import Cut
+from minertia.robot.loops.closure import cut_chains
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 

@@ -21,7 +21,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from minertia.algebra.scalar import Scalar, add, mul, neg, sub
-from minertia.algebra.vec3 import IDENTITY, ZERO, Mat, Vec, apply, cross, dot, matmul, scale, transpose, vadd
+from minertia.algebra.vec3 import (
+    IDENTITY,
+    ZERO,
+    Mat,
+    Vec,
+    apply,
+    cross,
+    dot,
+    madd,
+    matmul,
+    mscale,
+    scale,
+    transpose,
+    vadd,
+)
 from minertia.base.geometry import Axes
 from minertia.dynamics.kinematics import (
     LinkMotion,
@@ -125,7 +139,7 @@ class CompositeBodies:
             G = self._seen_beyond(j, raised)
             raised[j] = G[1][1]
             own = self._own_inertia(j)
-            found[j] = _sum(own, G, _diagonal(neg(G[1][1]), neg(G[1][1]), 0))
+            found[j] = madd(own, G, _diagonal(neg(G[1][1]), neg(G[1][1]), 0))
         return found
 
     def _own_inertia(self, j: int) -> Mat:
@@ -141,7 +155,7 @@ class CompositeBodies:
                 G = _diagonal(raised[child], raised[child], neg(self._of("U33", child)))
             else:
                 G = self._seen_beyond(child, raised)
-            total = _sum(total, _turned(self.robot.joints[child].R, G))
+            total = madd(total, _turned(self.robot.joints[child].R, G))
         return total
 
     def _inertia(self, j: int) -> Mat:
@@ -150,10 +164,10 @@ class CompositeBodies:
         for k, R in self._slides(j, IDENTITY):
             if self.axes.axis[k].beyond:
                 W = _turned(R, _slide_inertia(self._moment(k)))
-                total = _sum(total, tuple(scale(row, self.q[k]) for row in W))  # type: ignore[arg-type]
+                total = madd(total, mscale(W, self.q[k]))
             else:  # (93): about the one direction there is
                 more = mul(mul(2, self._of("KA", k)), self.q[k])
-                total = _sum(total, _diagonal(0, 0, more))
+                total = madd(total, _diagonal(0, 0, more))
         return total
 
     def _slides(self, j: int, R: Mat) -> list[tuple[int, Mat]]:
@@ -251,13 +265,6 @@ def _as_link(D: Mat, k: Vec) -> dict[str, Scalar]:
 
 def _turned(R: Mat, D: Mat) -> Mat:
     return matmul(matmul(R, D), transpose(R))
-
-
-def _sum(*matrices: Mat) -> Mat:
-    total = matrices[0]
-    for other in matrices[1:]:
-        total = tuple(vadd(a, b) for a, b in zip(total, other, strict=True))  # type: ignore[assignment]
-    return total
 
 
 def _diagonal(a: Scalar, b: Scalar, c: Scalar) -> Mat:

@@ -18,9 +18,9 @@ from minertia.algebra.quotient import length, number_of, quotient
 from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 from minertia.algebra.vec3 import IDENTITY, Mat, Vec, cross, matmul, vsub
 from minertia.base.geometry import DRAW, TOLERANCE
-from minertia.robot.closure import cut_chains
 from minertia.robot.inertia import transport
 from minertia.robot.joint import Cut
+from minertia.robot.loops.closure import cut_chains
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot
 

@@ -17,9 +17,8 @@ from minertia.base import numeric
 from minertia.base.certificate import CONFIRMED, SMALLEST, Certificate, Judged, Redrawn
 from minertia.base.geometry import nearly_aligned
 from minertia.base.grouping import BaseParameters, matrix_of
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample, wide_rank
 from minertia.base.sets import BaseSet, Sets
-from minertia.base.wide_rank import wide_rank
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, RankError, UnknownName
 from minertia.io.resources import one_thread

@@ -17,7 +17,7 @@ from minertia.base.cut_joints import PREFERENCE, Relation, cut_relations, prefer
 from minertia.base.geometry import FINEST, TOLERANCE, Axes
 from minertia.base.grouping import matrix_of
 from minertia.base.mlc import minimal_combinations
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample
 from minertia.io.arrays import Array
 from minertia.robot.effects import STANDARD_SYMBOLS, STANDARD_TWINS
 from minertia.robot.parameters import LINK_SYMBOLS, regrouped_name, split_name

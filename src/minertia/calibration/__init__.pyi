@@ -1,19 +1,16 @@
 """Geometric calibration: corrections of lengths, angles and zeros."""
 
-from minertia.calibration.base import GeometricBase, geometric_base_parameters
-from minertia.calibration.options import CalibrationOptions, MeasureColumns, MeasurementColumns
 from minertia.calibration.plan import PosturePlan, plan_postures
-from minertia.calibration.result import Calibration
-from minertia.calibration.save import save_calibration
+from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
+from minertia.identification.geometry.base import GeometricBase, geometric_base_parameters
+from minertia.identification.geometry.model import CalibratedModel
 
 __all__ = [
-    "Calibration",
+    "CalibratedModel",
     "CalibrationOptions",
     "GeometricBase",
     "MeasureColumns",
-    "MeasurementColumns",
     "PosturePlan",
     "geometric_base_parameters",
     "plan_postures",
-    "save_calibration",
 ]

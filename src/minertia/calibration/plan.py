@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.calibration.base import MEASURES, exact_readings
-from minertia.calibration.chain import Chain, chain_of, moved
-from minertia.calibration.choice import groups_of
-from minertia.calibration.fit import FREE, JOINT_PRIOR, PRIOR, inverse
-from minertia.calibration.joints import joint_columns
-from minertia.calibration.layout import GeometryLayout, GeometryState, Postures
-from minertia.calibration.options import LEVELS
 from minertia.excitation.collision import CollisionModel, probes
+from minertia.identification.campaigns.options import LEVELS
+from minertia.identification.geometry.base import MEASURES, exact_readings
+from minertia.identification.geometry.chain import Chain, chain_of, moved
+from minertia.identification.geometry.choice import groups_of
+from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, inverse
+from minertia.identification.geometry.joints import joint_columns
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, UnknownName
 from minertia.io.files import write_file

@@ -117,7 +117,7 @@ def base(
 
 
 def _geometry(robot: Robot, measure: str, tip: str | None, *, as_json: bool) -> None:
-    from minertia.calibration.base import geometric_base_parameters
+    from minertia.identification.geometry.base import geometric_base_parameters
 
     found = geometric_base_parameters(robot, measure, tip=tip)
     if as_json:

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.calibration.options import LEVELS, CalibrationOptions, MeasurementColumns
-from minertia.cli.options import AsJson, Force, Gravity, RobotName, option, read_given
-from minertia.cli.progress import progress
-from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.cli.campaigns import CampaignFile, Data
+from minertia.cli.identify import run_identification
+from minertia.cli.options import AsJson, Force, Gravity, complete_robot, option, read_given
+from minertia.cli.pages import Pdf
+from minertia.cli.terminal import diagnose, say, say_json
+from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import option_of
 
 if TYPE_CHECKING:
-    from minertia.calibration.result import Calibration
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.robot.robot import Robot
-
-STEPS = 3  # of which it tells
 
 
 def said(cls: type, name: str, metavar: str = "", flag: str = "") -> Any:
     """An option as it is declared."""
     one = option_of(cls, name)
-    otherwise = f"; default: {one.otherwise}" if one.otherwise else ""
+    otherwise = f"; default: {one.otherwise.replace('`', '')}" if one.otherwise else ""
     text = f"{one.sentence.removesuffix('.')}{otherwise}."
     return option(flag or name, metavar or "|".join(one.names), text)
 
 
-Files = Annotated[
+RobotAndFiles = Annotated[
     list[str] | None,
-    typer.Argument(metavar="MEASUREMENTS...", help="Files of readings, a row for each posture.", show_default=False),
+    typer.Argument(
+        metavar="[ROBOT MEASUREMENTS...]",
+        help="A robot (file or bundled name) and files of readings, a row for each posture; neither with --campaign.",
+        autocompletion=complete_robot,
+        show_default=False,
+    ),
 ]
 Plan = Annotated[int | None, option("plan", "N", "Choose N postures to measure instead, free of collisions.")]
 Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --plan: what will be measured.")]
@@ -41,16 +49,19 @@ Root = Annotated[str | None, said(CalibrationOptions, "root", "FRAME")]
 ColumnsFile = Annotated[
     Path | None, option("columns", "FILE", "TOML file with [columns] and [[measure]]: what the columns mean.")
 ]
-Angle = Annotated[str | None, said(MeasurementColumns, "angle")]
-Length = Annotated[str | None, said(MeasurementColumns, "length")]
+Angle = Annotated[str | None, said(ColumnMap, "angle")]
+Length = Annotated[str | None, said(ColumnMap, "length")]
 Effects = Annotated[list[str] | None, said(CalibrationOptions, "levels", ",".join(LEVELS), "effects")]
-Zeros = Annotated[str, said(CalibrationOptions, "zeros")]
-Out = Annotated[Path | None, option("out", "DIR", "Folder for calibration.json and the corrected robot.")]
+Zeros = Annotated[str | None, said(CalibrationOptions, "zeros")]
+Out = Annotated[
+    Path | None, option("out", "DIR", "Folder for model.toml, report.html, result.json and the corrected robot.")
+]
 
 
 def calibrate(
-    robot: RobotName,
-    measurements: Files = None,
+    robot_and_files: RobotAndFiles = None,
+    campaign: CampaignFile = None,
+    data: Data = None,
     validate: Unseen = None,
     tip: Tip = None,
     root: Root = None,
@@ -58,38 +69,57 @@ def calibrate(
     angle: Angle = None,
     length: Length = None,
     corrections: Effects = None,
-    zeros: Zeros = "file",
+    zeros: Zeros = None,
     plan: Plan = None,
     measure: Measured = "points",
     gravity: Gravity = None,
     out: Out = None,
+    pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Correct lengths, angles and joint zeros by measurements of the tool, with intervals and a verdict."""
-    from minertia.calibration.calibrate import calibrate as calibrated
-
-    given = read_given(robot)
-    given = given if gravity is None else given.with_gravity(gravity)
-    names = [name.strip() for one in corrections or () for name in one.split(",") if name.strip()]
-    levels = tuple(names) or None
+    levels = tuple(name.strip() for one in corrections or () for name in one.split(",") if name.strip()) or None
+    names = list(robot_and_files or ())
     if plan is not None:
-        _plan(given, plan, measure, levels, tip, out, force=force, as_json=as_json)
+        _plan(_robot(names, campaign, data, gravity), plan, measure, levels, tip, out, force=force, as_json=as_json)
         return
-    if not measurements:
-        raise InputError("give files of measurements, or --plan N for postures to measure")
-    options = CalibrationOptions(levels, tip, root, zeros)
-    with progress(STEPS) as told:
-        found = calibrated(given, measurements, validate or (), _columns(columns, angle, length), options, tell=told)
-    if out is not None:
-        from minertia.calibration.save import save_calibration
+    asked = _campaign(names, campaign, data, columns)
+    if validate:
+        asked = replace(asked, validate=validate)
+    if gravity is not None:
+        asked = replace(asked, robot=asked.robot.with_gravity(gravity))
+    units: dict[str, Any] = {"angle": angle or asked.map.angle, "length": length or asked.map.length}
+    given: dict[str, Any] = {"levels": levels, "tip": tip, "root": root, "zeros": zeros}
+    stated = {key: value for key, value in given.items() if value is not None}
+    options = replace(asked.calibration or CalibrationOptions(), **stated)
+    asked = replace(asked, calibration=options, columns=replace(asked.map, **units))
+    run_identification(asked, out, pdf, force=force, as_json=as_json)
 
-        for path in save_calibration(found, out, force=force):
-            diagnose(f"minertia: wrote {path}")
-    if as_json:
-        say_json(found.to_dict())
-    else:
-        _show(found)
+
+def _campaign(names: Sequence[str], file: Path | None, data: Path | None, columns: Path | None) -> Campaign:
+    """The campaign of a file, or of a robot and files of measurements."""
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.campaigns.read import read_campaign
+
+    if file is not None:
+        if names:
+            raise InputError("give either --campaign, which names robot and files, or ROBOT MEASUREMENTS..., not both")
+        found = read_campaign(file, data)
+        return found if columns is None else replace(found, columns=columns, measures=())
+    if len(names) < 2:
+        raise InputError(
+            "name a robot and files of measurements, or a --campaign; --plan N chooses postures to measure"
+        )
+    return Campaign(read_given(names[0]), names[1:], columns=columns, calibration=CalibrationOptions())  # type: ignore[arg-type]
+
+
+def _robot(names: Sequence[str], file: Path | None, data: Path | None, gravity: Any) -> Robot:
+    """The robot that postures are planned for."""
+    if not names and file is None:
+        raise InputError("name the robot whose postures are to be planned")
+    robot = read_given(names[0]) if names else _campaign((), file, data, None).robot
+    return robot if gravity is None else robot.with_gravity(gravity)
 
 
 def _plan(
@@ -118,23 +148,3 @@ def _plan(
         say(f"- {group}: typical deviation {1e3 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad")
     if out is None:
         say(found.to_csv().rstrip("\n"), wrap=False)
-
-
-def _columns(file: Path | None, angle: str | None, length: str | None) -> MeasurementColumns:
-    from dataclasses import replace
-
-    from minertia.calibration.readings import parse_columns
-    from minertia.io.tables import CheckedTable, load_toml
-
-    given = parse_columns(load_toml(file, CheckedTable)) if file is not None else MeasurementColumns()
-    return replace(given, angle=angle or given.angle, length=length or given.length)
-
-
-def _show(found: Calibration) -> None:
-    from minertia.calibration.measures import SHOWN
-    from minertia.report.calibration_tables import calibration_text, error_table, value_table
-
-    say(calibration_text(found))
-    say_table(error_table(found), f"errors [{SHOWN[found.training.unit][0]}]", last=not found.values)
-    if found.values:
-        say_table(value_table(found), "corrections")

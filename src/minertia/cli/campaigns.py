@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from minertia.cli.options import Gravity, Hold, complete_robot, declared, finite, option, read_given, with_held
+from minertia.cli.options import (
+    WORD_LISTS,
+    Gravity,
+    Hold,
+    complete_robot,
+    declared,
+    finite,
+    option,
+    read_given,
+    with_held,
+)
 from minertia.cli.terminal import say_notes
 from minertia.identification.campaigns.options import CampaignOptions
 from minertia.identification.logs.options import ColumnMap
@@ -22,8 +32,8 @@ from minertia.io.schema import option_of, options
 
 if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
-    from minertia.identification.campaigns.prepare import PreparedLog
-    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.campaigns.prepared import PreparedLog
+    from minertia.identification.model import Model
 
 # options that take all values up to the next option
 GREEDY = ("--validate", "--joints", "--fix", "--after", "--after-motion", "--normal")
@@ -59,7 +69,7 @@ def _estimator_words() -> list[str]:
     return list(ESTIMATORS)
 
 
-WORD_LISTS = {"effects": _effect_words, "estimator": _estimator_words}  # of options, by their name
+WORD_LISTS.update(effects=_effect_words, estimator=_estimator_words)
 
 
 def repeated(args: Sequence[str]) -> list[str]:
@@ -174,7 +184,7 @@ def _declared_options() -> dict[str, CommandOption]:
     """Every option of a campaign that is declared with a name on command lines."""
     found = {}
     for one in options(CampaignOptions):
-        record = one.kind.record
+        record = one.kind.own_table
         for inner in (one,) if record is None else options(record):
             if inner.command:
                 change = CHANGES.get(inner.command, _setter(inner.name, one.name if record is not None else None))
@@ -288,7 +298,7 @@ def read_map(path: Path) -> ColumnMap:
     return read_columns(path)
 
 
-def map_for(model: IdentifiedModel, columns: Path | None, topic: str | None) -> ColumnMap | None:
+def map_for(model: Model, columns: Path | None, topic: str | None) -> ColumnMap | None:
     """How logs are read for a model: as a file says, or as its own were (None), in both with another topic."""
     from minertia.identification.remembered import campaign_like
 

@@ -77,8 +77,8 @@ def _json(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
 def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[str]:
     from minertia.cli.rehearse import say_step, write_rehearsal
     from minertia.robot.files import read_robot
+    from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
-    from minertia.simulation.rehearsed import RehearsalOptions
 
     place = folder / REHEARSAL
     options = RehearsalOptions(rate=RATE, duration=DURATION)
@@ -115,7 +115,7 @@ STEPS: dict[str, Callable[[Any, Path, list[str]], list[str]]] = {
 
 
 def _tell(found: BaseParameters) -> None:
-    from minertia.report.words import certificate_sentences
+    from minertia.report.tables import certificate_sentences
 
     say(found)
     say()

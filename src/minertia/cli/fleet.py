@@ -10,6 +10,7 @@ import typer
 from minertia.cli.options import AsJson
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json
+from minertia.fleet.options import AddOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ def add(
     logs: Annotated[
         list[str], typer.Argument(metavar="LOGS...", help="Logs, folders or URLs of them.", show_default=False)
     ],
+    options: AddOptions,
     fleet_file: Annotated[
         Path | None,
         typer.Option("--fleet", metavar="FLEET.toml", help="Types and robots; else as the store knows them.",
@@ -41,20 +43,6 @@ def add(
         typer.Option("--store", metavar="DIR|URL", help="Where records are kept; else as the fleet file says.",
                      show_default=False),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option("--workers", metavar="N", min=0, show_default=False,
-                     help="Processes of this machine; 0 works in this one (one for each core unless told)."),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Work on the cluster of this Dask scheduler.",
-                     show_default=False),
-    ] = None,
-    stretches: Annotated[
-        str,
-        typer.Option("--stretches", metavar="KIND", help="What is kept of stretches: scores, or triangles, too."),
-    ] = "scores",
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
@@ -73,7 +61,9 @@ def add(
         raise InputError('name the store: --store DIR, or store = "DIR" in the fleet file')
     own, found = Fleet.open(place, file), find_logs(logs)
     with progress(len(found)) as tell:
-        done = own.add(found, workers=workers, scheduler=scheduler, stretches=stretches, tell=tell)
+        done = own.add(
+            found, workers=options.workers, scheduler=options.scheduler, stretches=options.stretches, tell=tell
+        )
     if as_json:
         say_json(_added_data(done, place))
     else:

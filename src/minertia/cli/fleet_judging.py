@@ -11,6 +11,7 @@ import typer
 from minertia.cli.fleet import FORMAT, ExitZero, Store
 from minertia.cli.options import AsJson
 from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.fleet.options import DriftOptions, FitOptions
 
 if TYPE_CHECKING:
     from minertia.fleet.drift import FleetDrift
@@ -23,15 +24,6 @@ Days = Annotated[
     typer.Option("--days", metavar="A:B", help="Days that count, as 2026-03-01:2026-03-31.", show_default=False),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over files that minertia did not write.")]
-Rate = Annotated[
-    float, typer.Option("--q", metavar="PART", min=0.0001, max=0.9, help="Part of the alarms that may be false.")
-]
-Horizon = Annotated[
-    int, typer.Option("--horizon", metavar="DAYS", min=1, help="Days over which the beginning of a change is spread.")
-]
-Learning = Annotated[
-    int, typer.Option("--learning", metavar="DAYS", min=2, help="First days with logs, from which a robot is learnt.")
-]
 Events = Annotated[
     Path | None,
     typer.Option("--events", metavar="CSV", help="Maintenance, tools, programs; else events.csv of the store.",
@@ -41,6 +33,7 @@ Events = Annotated[
 
 def fit(
     store: Store,
+    options: FitOptions,
     type: Annotated[
         str | None, typer.Option("--type", metavar="T", help="Type of robots; all unless told.", show_default=False)
     ] = None,
@@ -48,17 +41,6 @@ def fit(
         str | None, typer.Option("--robot", metavar="R", help="One robot alone.", show_default=False)
     ] = None,
     days: Days = None,
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="FV,FC,...", show_default=False,
-                     help="Effects beside inertia; else FV, FC, OFF and those that the records ask for."),
-    ] = None,
-    half_life: Annotated[
-        float | None,
-        typer.Option("--half-life", metavar="DAYS", help="Days after which evidence counts by half.",
-                     show_default=False),
-    ] = None,
-    physical: Annotated[bool, typer.Option("--physical", help="Also the physical robot that fits best.")] = False,
     models: Annotated[
         bool, typer.Option("--models", help="Also model-ROBOT.toml of each robot, as identify writes them.")
     ] = False,
@@ -72,15 +54,12 @@ def fit(
 
     Ends with 1 where records are damaged, which are named; all others are fitted.
     """
-    from minertia.fleet.fit import FitOptions
     from minertia.fleet.fleet import Fleet
     from minertia.io.errors import InputError
 
     if models and out is None:
         raise InputError("models are files: name the folder for them with --out DIR")
     own = Fleet.open(store)
-    chosen = None if columns is None else tuple(part.strip() for part in columns.split(",") if part.strip())
-    options = FitOptions(chosen, half_life, physical=physical)
     fits = {name: own.fit(name, options, robot=robot, days=days) for name in _types(own, type, robot)}
     if out is not None:
         files = {f"fit-{name}.json": _text(found.to_json()) for name, found in fits.items()}
@@ -96,9 +75,7 @@ def fit(
 
 def drift(
     store: Store,
-    q: Rate = 0.1,
-    horizon: Horizon = 90,
-    learning: Learning = 30,
+    options: DriftOptions,
     events: Events = None,
     days: Days = None,
     html: Annotated[
@@ -121,7 +98,7 @@ def drift(
     if html is not None:
         check_file(html, force=force)
         require_bundle()
-    found = _judged(own, q, horizon, learning, events, days)
+    found = own.drift(options=options, events=events, days=days)
     if html is not None:
         write_file(html, _page(own, store, found, {}).written(), force=force)
     if as_json:
@@ -134,10 +111,8 @@ def drift(
 
 def report(
     store: Store,
+    options: DriftOptions,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the page and its data.")],
-    q: Rate = 0.1,
-    horizon: Horizon = 90,
-    learning: Learning = 30,
     events: Events = None,
     days: Days = None,
     force: Force = False,
@@ -155,7 +130,7 @@ def report(
     own = Fleet.open(store)
     names = _types(own, None, None)
     check_folder(out, ("fleet.html", "drift.json", *(f"fit-{name}.json" for name in names)), force=force)
-    found = _judged(own, q, horizon, learning, events, days)
+    found = own.drift(options=options, events=events, days=days)
     fits = {name: own.fit(name, days=days) for name in names}
     page = {"fleet.html": _page(own, store, found, fits).written()} if is_built() else {}
     files = {**page, "drift.json": _text(_data(own, store, found))}
@@ -185,12 +160,6 @@ def _types(own: Fleet, type: str | None, robot: str | None) -> list[str]:
     if not known:
         raise MinertiaError("the store has no records yet; add logs first: minertia fleet add")
     return [type] if type is not None else list(known)
-
-
-def _judged(own: Fleet, q: float, horizon: int, learning: int, events: Path | None, days: str | None) -> FleetDrift:
-    from minertia.fleet.drift import DriftOptions
-
-    return own.drift(options=DriftOptions(q, horizon, learning), events=events, days=days)
 
 
 def _data(own: Fleet, store: str, found: FleetDrift) -> dict[str, Any]:

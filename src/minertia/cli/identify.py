@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.identify import Identification
-    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.model import Model
     from minertia.robot.robot import Note
 
 FORMAT = 1
@@ -49,6 +49,11 @@ def identify(
     A log needs time, positions and efforts of every joint; velocities are optional. Commanded positions can stand in
     for efforts: then the joints' position loops are simulated (docs/output-error.md).
     """
+    run_identification(asked, out, pdf, force=force, as_json=as_json)
+
+
+def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, force: bool, as_json: bool) -> None:
+    """Identify as a campaign says, whatever its kind, and write and show the result."""
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:
@@ -143,9 +148,7 @@ def validate(
             say(f"- {title}: {remark}")
 
 
-def _in_simulator(
-    model: IdentifiedModel, logs: list[str], simulator: str, step: float, tell: Any
-) -> tuple[Residuals, ...]:
+def _in_simulator(model: Model, logs: list[str], simulator: str, step: float, tell: Any) -> tuple[Residuals, ...]:
     from minertia.io.errors import UnknownName
     from minertia.simulation.commanded_plant import validate_in_mujoco
 
@@ -161,6 +164,7 @@ def _say_result(result: Identification) -> None:
         physical_sentence,
         residual_table,
         result_rows,
+        section_table,
         verdict_sentence,
     )
 
@@ -173,6 +177,10 @@ def _say_result(result: Identification) -> None:
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
             say(note)
+    for section in result.problem.sections(e):
+        say("\n".join((f"{section.title}:", *section.sentences)))
+        if section.rows:
+            say_table(section_table(section))
     say(verdict_sentence(result))
     for reason in (*result.verdict.lines, *result.verdict.reasons):
         say(f"- {reason}")

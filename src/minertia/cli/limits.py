@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from minertia.cli.options import as_text
+from minertia.excitation.options import JOINT_LIMITS, LimitOptions
 from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.schema import option_of
 
 if TYPE_CHECKING:
     from minertia.excitation.limits import MotionLimits
-    from minertia.excitation.limits_table import LimitsTable
+    from minertia.excitation.limits_file import LimitsTable
     from minertia.robot.robot import Robot
 
 Limits = Annotated[
@@ -20,29 +23,14 @@ Limits = Annotated[
     typer.Option(
         "--limits",
         metavar="NAME=VALUES|FILE",
-        help="position=2, velocity=1.5,1,2 ..., acceleration=4, jerk=40, effort=file (those of the robot's file) or "
-        "numbers; or a TOML file with these names, boxes for frames, obstacles, a table, self_collision "
+        help=f"A limit of the joints ({', '.join(JOINT_LIMITS)}), one number or one per joint; effort=file for those "
+        "of the robot's file. Or a TOML file with these, boxes for frames, obstacles, a table, self_collision "
         "(docs/excitation.md). May be repeated.",
         show_default=False,
     ),
 ]
-
-
-Floor = Annotated[
-    str | None,
-    typer.Option(
-        "--floor",
-        metavar="Z|none",
-        help="Height in the base frame [m] that every link stays above (the base plane unless told), or none.",
-        show_default=False,
-    ),
-]
-SelfCollision = Annotated[
-    str | None,
-    typer.Option(
-        "--self-collision", metavar="on|none", help="Whether links keep apart (on unless told).", show_default=False
-    ),
-]
+Floor = as_text(option_of(LimitOptions, "floor"), "Z|none")
+SelfCollision = as_text(option_of(LimitOptions, "self_collision"), "on|none")
 
 
 def read_limits(
@@ -52,7 +40,7 @@ def read_limits(
 
     floor, self_collision: texts of the options, which count more than the files.
     """
-    from minertia.excitation.limits_table import limits_from_tables
+    from minertia.excitation.limits_file import limits_from_tables
 
     return limits_from_tables(robot, limit_tables(given, floor, self_collision))
 
@@ -61,7 +49,7 @@ def limit_tables(
     given: Sequence[str], floor: str | None = None, self_collision: str | None = None
 ) -> list[LimitsTable]:
     """The options as tables, in the order in which they count."""
-    from minertia.excitation.limits_table import JOINT_LIMITS, LimitsTable
+    from minertia.excitation.limits_file import LimitsTable
 
     tables = []
     for text in given:
@@ -71,35 +59,12 @@ def limit_tables(
             raise UnknownName("limit", name, JOINT_LIMITS)
         is_option = sign and name in JOINT_LIMITS
         tables.append(LimitsTable({name: _value(name, values)}) if is_option else _limits_file(Path(text)))
-    options: dict[str, Any] = {} if floor is None else {"floor": _height(floor)}
-    if self_collision is not None:
-        if self_collision not in ("on", "none"):
-            raise UnknownName("choice of --self-collision", self_collision, ("on", "none"))
-        options["self_collision"] = self_collision == "on"
-    return [*tables, LimitsTable(options)]
-
-
-def _height(text: str) -> float | bool:
-    if text.strip() == "none":
-        return False
-    try:
-        return float(text)
-    except ValueError:
-        raise MinertiaError(f"--floor needs a height in the base frame [m] or none, not '{text}'") from None
-
-
-def read_posture(text: str | None) -> list[float] | str | None:
-    """The posture of --start: numbers, "any", or None where nothing was told."""
-    if text is None or text.strip() == "any":
-        return None if text is None else "any"
-    return numbers("--start", text)
+    asked = {"floor": floor, "self_collision": self_collision}
+    return [*tables, LimitsTable({name: _value(name, text) for name, text in asked.items() if text is not None})]
 
 
 def _value(name: str, text: str) -> Any:
-    if name == "effort" and text.strip() in ("file", "none"):
-        return text.strip() == "file"
-    found = numbers(name, text)
-    return found[0] if len(found) == 1 else found
+    return True if text.strip() == "file" else option_of(LimitOptions, name).of_text(text)
 
 
 def numbers(name: str, text: str) -> list[float]:
@@ -111,7 +76,7 @@ def numbers(name: str, text: str) -> list[float]:
 
 
 def _limits_file(path: Path) -> LimitsTable:
-    from minertia.excitation.limits_table import LimitsTable
+    from minertia.excitation.limits_file import LimitsTable
     from minertia.io.files import is_file
     from minertia.io.tables import load_toml
 

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
 
 if TYPE_CHECKING:
+    from minertia.excitation.exports.options import MotionFiles
     from minertia.excitation.limits import MotionLimits
+    from minertia.excitation.options import MotionSearch, MotionShape
     from minertia.excitation.result import Excitation
     from minertia.excitation.route import Route
     from minertia.robot.robot import Note, Robot
@@ -23,43 +23,14 @@ WAY_FILES = ("approach.csv", "return.csv")
 SWEEP_FILES = ("sweeps.html", "sweeps.json", "excitation-limits.toml")
 WAY_RATE = 100.0  # Hz of the files of approach and return, where none is told
 
-ComeFrom = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="Q1,Q2,...",
-        help="Posture in which the robot stands [rad or m]: the ways from it to the motion, and back, are found, too.",
-        show_default=False,
-    ),
-]
-Rate = Annotated[
-    float | None,
-    typer.Option(
-        "--rate",
-        metavar="HZ",
-        help="Samples a second in the files for controllers (ten times --samples in all unless told).",
-        show_default=False,
-    ),
-]
-Exports = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--export",
-        metavar="ros2|urscript|krl|franka|mujoco|csv",
-        help="A file that this kind of controller takes, of the motion with the ways of --from. May be repeated.",
-        show_default=False,
-    ),
-]
-
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where the files of a motion go, and which: rate [Hz], posture to come from, names of exports."""
+    """Where the files of a motion go, and which; come_from: posture that ways lead from, and back to."""
 
     out: Path
-    rate: float | None
-    come_from: list[float] | None
-    exports: tuple[str, ...]
+    files: MotionFiles
+    come_from: Sequence[float] | None
     force: bool
     as_json: bool
 
@@ -71,11 +42,11 @@ class Delivery:
         from minertia.io.files import check_folder
 
         still = Route((("excitation", resting([0.0] * robot.n)),))
-        if self.rate is not None:
-            still.at_rate(self.rate)
-        for name in self.exports:
-            export(robot, still, name, self.rate)
-        names = [name for form in self.exports for name in (*EXPORTS[form].files, *EXPORTS[form].programs)]
+        if self.files.rate is not None:
+            still.at_rate(self.files.rate)
+        for name in self.files.exports:
+            export(robot, still, name, self.files.rate)
+        names = [name for form in self.files.exports for name in (*EXPORTS[form].files, *EXPORTS[form].programs)]
         check_folder(self.out, (*MOTION_FILES, *self._ways(), *names), force=self.force)
 
     def _ways(self) -> tuple[str, ...]:
@@ -85,13 +56,13 @@ class Delivery:
         """{name: text} of all files with samples."""
         from minertia.excitation.exports.table import EXPORTS, export
 
-        motion = found.trajectory if self.rate is None else found.motion.at_rate(self.rate)
+        motion = found.trajectory if self.files.rate is None else found.motion.at_rate(self.files.rate)
         texts = {MOTION_FILES[0]: motion.to_csv()}
         for name in self._ways():
             part = dict(way.parts)[name.removesuffix(".csv")]
-            texts[name] = part.at_rate(WAY_RATE if self.rate is None else self.rate).to_csv()
-        for form in self.exports:
-            texts |= {**export(found.base.robot, way, form, self.rate), **EXPORTS[form].programs}
+            texts[name] = part.at_rate(WAY_RATE if self.files.rate is None else self.files.rate).to_csv()
+        for form in self.files.exports:
+            texts |= {**export(found.base.robot, way, form, self.files.rate), **EXPORTS[form].programs}
         return texts
 
 
@@ -122,15 +93,15 @@ def _written(files: Sequence[str], notes: Sequence[Note]) -> list[str]:
 
 def _way_data(way: Route, delivery: Delivery) -> dict[str, Any]:
     """What JSON says of the rate and of the ways to the motion and back, where they were asked for."""
-    found: dict[str, Any] = {} if delivery.rate is None else {"rate": delivery.rate}
+    found: dict[str, Any] = {} if delivery.files.rate is None else {"rate": delivery.files.rate}
     if delivery.come_from is not None:
-        found["from"] = delivery.come_from
+        found["from"] = list(delivery.come_from)
         found["parts"] = {name: motion.duration for name, motion in way.parts}
     return found
 
 
 def _say_motion(found: Excitation) -> None:
-    from minertia.report.excitation_tables import PREDICTED, USE, deviation_table, use_table
+    from minertia.report.motions import PREDICTED, USE, deviation_table, use_table
 
     say(found.headline)
     for sentence in found.claim_lines():
@@ -158,8 +129,8 @@ def _say_way(way: Route) -> None:
 def deliver_sweeps(
     robot: Robot,
     limits: MotionLimits | None,
-    setting: tuple[float, int, int, int],
-    posture: Any,
+    shape: MotionShape,
+    search: MotionSearch,
     delivery: Delivery,
 ) -> None:
     """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
@@ -167,17 +138,13 @@ def deliver_sweeps(
     from minertia.excitation.sweep import sweeps
     from minertia.io.files import check_folder, folder_at_once, write_file
     from minertia.report.bundle import write_page
-    from minertia.report.excitation_tables import sweep_table
-    from minertia.report.sweeps_page import sweeps_page
+    from minertia.report.motions import sweep_table, sweeps_page
 
     check_folder(delivery.out, SWEEP_FILES, force=delivery.force)
-    duration, harmonics, samples, seed = setting
-    found = sweeps(
-        robot, limits=limits, duration=duration, harmonics=harmonics, posture=posture, n_samples=samples, seed=seed
-    )
+    found = sweeps(robot, shape, limits=limits, search=search)
     with folder_at_once(delivery.out, force=delivery.force) as draft:
         for sweep in found.sweeps:
-            path = sweep.trajectory if delivery.rate is None else sweep.motion.at_rate(delivery.rate)
+            path = sweep.trajectory if delivery.files.rate is None else sweep.motion.at_rate(delivery.files.rate)
             write_file(draft / sweep.file, path.to_csv())
         notes = write_page(draft / "sweeps.html", lambda: sweeps_page(found).written())
         write_file(draft / "sweeps.json", found.to_json() + "\n")

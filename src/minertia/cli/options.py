@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import keyword
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.io.schema import Option
+from minertia.io.errors import InputError
+from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
+from minertia.io.tables import shown
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
+WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name
+EVERY = "all"  # in place of the names of an option
 
 
 def complete_robot(incomplete: str) -> list[str]:
@@ -60,22 +68,143 @@ def option(name: str, metavar: str, text: str, **more: Any) -> Any:
     return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
 
 
-def declared(one: Option) -> Any:
-    """The type of a command's option as it is declared, to be None (of a flag: False) where it is not given."""
-    flag = f"--{one.command or one.name.replace('_', '-')}"
-    kinds, name = one.kind.scalars, one.name.upper().replace("_", "-")
+def told(one: Option, default: Any = REQUIRED) -> str:
+    """The help of an option: its first sentence with unit and default; default: another than that of its class."""
+    is_own = default is REQUIRED or default == one.default
+    value = (one.otherwise if is_own else "") or _usual(one.default if is_own else default)
     unit = f" [{one.unit}]" if one.unit else ""
-    otherwise = f"; default: {one.otherwise.replace('`', '')}" if one.otherwise else ""
-    text = f"{one.sentence.removesuffix('.').replace('`', '')}{unit}{otherwise}."
-    if kinds == {"flag"}:
+    text = f"{one.sentence.removesuffix('.')}{unit}{f'; default: {value}' if value else ''}."
+    return text.replace("`", "")
+
+
+def _usual(value: Any) -> str:
+    if isinstance(value, int | float):
+        return ("on" if value else "") if isinstance(value, bool) else f"{value:g}"
+    return value if isinstance(value, str) else ""
+
+
+def as_text(one: Option, metavar: str) -> Any:
+    """The type of a command's option whose text `Option.of_text` reads."""
+    return Annotated[str | None, option(one.command, metavar, told(one))]
+
+
+def declared(one: Option, default: Any = REQUIRED) -> Any:
+    """The type of a command's option as it is declared, to be None (of a plain flag: False) where it is not given."""
+    if callable(one.choices):
+        WORD_LISTS[one.command.replace("-", "_")] = lambda: one.names
+    flag = f"--{one.command or one.name.replace('_', '-')}"
+    kinds, name, text = one.kind.scalars, one.name.upper().replace("_", "-"), told(one, default)
+    if one.switch:
+        return Annotated[bool, typer.Option(flag, help=one.sentence)]
+    if is_flag(one):
+        if not is_plain(one, default):
+            return Annotated[bool | None, typer.Option(f"{flag}/--no-{flag[2:]}", help=text, show_default=False)]
         return Annotated[bool, typer.Option(flag, help=text)]
     if one.kind.is_mapping:
         return Annotated[list[str] | None, option(flag[2:], "NAME=VALUE...", text)]
+    if 1 in one.kind.depths and "number" in kinds:
+        return as_text(one, "|".join(("Q1,Q2,..." if one.unit == "rad or m" else "NUMBER,...", *one.words)))
     if one.kind.depths == {1}:
-        return Annotated[list[str] | None, option(flag[2:], f"{name}...", text)]
+        return Annotated[list[str] | None, option(flag[2:], "NAME,..." if one.choices else f"{name}...", text)]
     number = int if kinds == {"whole"} else float if "number" in kinds else str
-    metavar = "|".join(one.names) if one.choices else one.unit.upper() if number is float and one.unit else name
+    measured = {"s": "SECONDS"}.get(one.unit, one.unit.upper().replace(" OR ", "|"))
+    known = "|".join(one.names) if one.choices and not callable(one.choices) else ""
+    metavar = known or {int: measured or "N", float: measured or "NUMBER"}.get(number, name)
     return Annotated[number | None, option(flag[2:], metavar, text)]
+
+
+def is_flag(one: Option) -> bool:
+    """Whether a command's option has no value behind it."""
+    return "flag" in one.kind.scalars and not one.kind.scalars & {"whole", "number"}
+
+
+def is_plain(one: Option, default: Any = REQUIRED) -> bool:
+    """Whether a flag can only be switched on, since it is off by itself."""
+    return (one.default if default is REQUIRED else default) is False
+
+
+# ---------------------------------------------------------------------- values of options
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with an option for each one that its values declare.
+
+    A parameter whose type is a class of options, or which has a value of one as its default, stands for those of them
+    that have a name on command lines, but for those that the command itself has.
+    """
+    parameters = inspect.signature(command, eval_str=True).parameters
+    values = {name: p for name, p in parameters.items() if isinstance(p.annotation, type) and is_options(p.annotation)}
+    if not values:
+        return command
+    made: list[inspect.Parameter] = []
+    of: dict[str, dict[str, Option]] = {name: {} for name in values}
+    for name, p in parameters.items():
+        if name not in values:
+            made.append(p.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        for word, one, usual in _commanded(p.annotation() if p.default is p.empty else p.default):
+            if word not in parameters:
+                off = False if one.switch or (is_flag(one) and is_plain(one, usual)) else None
+                of[name][word] = one
+                made.append(inspect.Parameter(word, p.KEYWORD_ONLY, default=off, annotation=declared(one, usual)))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, p in values.items():
+            stated = [(one, given.pop(word)) for word, one in of[name].items()]
+            given[name] = _value(p.annotation() if p.default is p.empty else p.default, stated)
+        command(**given)
+
+    run.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in made}
+    return run
+
+
+def _commanded(value: Any) -> Iterator[tuple[str, Option, Any]]:
+    """Parameter, option and default of each option of a value, and of values in it, that a command line can state."""
+    for one in options(type(value)):
+        usual = getattr(value, one.name)
+        if one.kind.record is not None and not one.kind.depths:
+            yield from _commanded(usual) if usual is not None else ()
+        elif one.command:
+            word = one.command.replace("-", "_")
+            yield f"{word}_" if keyword.iskeyword(word) else word, one, usual
+
+
+def is_options(kind: type) -> bool:
+    """Whether a class is one of options."""
+    return issubclass(kind, Declared)
+
+
+def _read(one: Option, given: Any) -> Any:
+    """What was given for an option: numbers of a text, names of texts with commas between them."""
+    if isinstance(given, str) and "number" in one.kind.scalars:
+        return one.of_text(given)
+    if isinstance(given, list):
+        words = [word.strip() for text in given for word in text.split(",") if word.strip()]
+        return one.names if one.choices and words == [EVERY] else words
+    return given
+
+
+def _value(usual: Any, stated: Sequence[tuple[Option, Any]]) -> Any:
+    """A value of options, and of values in it, with those that a command line states."""
+    own = [one.name for one in options(type(usual))]
+    found = {
+        one.name: _value(getattr(usual, one.name), stated)
+        for one in options(type(usual))
+        if one.kind.record is not None and not one.kind.depths and getattr(usual, one.name) is not None
+    }
+    for one, given in stated:
+        if one.name not in own or one not in options(type(usual)) or given is None:
+            continue
+        if not (given is False and (one.switch or is_plain(one, getattr(usual, one.name)))):
+            found[one.name] = one.switch or _read(one, given)
+    try:
+        return replace(usual, **found)
+    except OptionError as err:
+        name = {one.key: one.command for one, _ in stated}.get(err.key)
+        told_as = f"--{name} must be {err.must}, not {shown(err.value)}{err.guess}"
+        raise InputError(told_as if name else str(err)) from None
 
 
 RobotName = Annotated[
@@ -161,7 +290,7 @@ def read_given(
     target: the format that it is written to, for which a model may have values of its own.
     """
     from minertia.robot.files import read_robot
-    from minertia.robot.snap import ANGLE_TOLERANCE
+    from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
     tolerance = ANGLE_TOLERANCE if snap is None else snap

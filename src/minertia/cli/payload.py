@@ -120,12 +120,13 @@ def _unloaded(
 
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
+    from minertia.identification.model import with_efforts
     from minertia.identification.model_file import is_model_file, read_model
 
     if is_model_file(unloaded):
         if robot is not None or file is not None:
             raise InputError("the model names its robot; give neither --robot nor --campaign with it")
-        return read_model(unloaded)
+        return with_efforts(read_model(unloaded), "a load")
     if unloaded.lower().endswith(".toml"):  # says what is wrong with it
         read_model(unloaded)
     if (robot is None) == (file is None):

@@ -13,6 +13,7 @@ from minertia.cli.limits import Floor, Limits, SelfCollision, read_limits
 from minertia.cli.options import AsJson, Force, Hold, RobotName, Snap, Without, model_notes, read_given
 from minertia.cli.pages import Pdf, check_pages, print_page
 from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+from minertia.simulation.options import RehearsalOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note
@@ -22,66 +23,16 @@ PAGE = "rehearsal.html"
 
 
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for everything it writes.")]
-Noise = Annotated[
-    float, typer.Option("--noise", metavar="PART", help="Of each joint's rms effort, on the measured efforts.")
-]
-Rate = Annotated[float, typer.Option("--rate", metavar="HZ", help="Of the controller and the log.")]
-Duration = Annotated[float, typer.Option("--duration", metavar="SECONDS", help="Of each motion.")]
-Resolution = Annotated[
-    float | None,
-    typer.Option(
-        "--resolution",
-        metavar="RAD|M",
-        help="Of the encoders; 0 for perfect ones (1e-5 rad, and 1e-6 m where a joint slides, unless told).",
-        show_default=False,
-    ),
-]
-Delay = Annotated[float, typer.Option("--delay", metavar="SECONDS", help="From a command to its effort.")]
-Stribeck = Annotated[
-    float, typer.Option("--stribeck", metavar="PART", help="Friction at standstill beyond Coulomb friction.")
-]
-Load = Annotated[
-    float | None,
-    typer.Option(
-        "--payload",
-        metavar="KG",
-        help="That is picked up (5 % of the moving mass unless told).",
-        show_default=False,
-    ),
-]
-Show = Annotated[
-    str | None,
-    typer.Option(
-        "--show",
-        metavar="NAMES",
-        help="Generated controllers to try: adaptive, collision, guiding, or several with commas, or all.",
-        show_default=False,
-    ),
-]
-Watch = Annotated[
-    float, typer.Option("--watch", metavar="SECONDS", help="Of motion in which false alarms are counted.")
-]
 
 
 def rehearse(
     robot: RobotName,
+    options: RehearsalOptions,
     out: Out = Path("rehearsal"),
-    noise: Noise = 0.01,
-    rate: Rate = 1000.0,
-    duration: Duration = 10.0,
-    resolution: Resolution = None,
-    delay: Delay = 0.0,
-    stribeck: Stribeck = 0.0,
-    load: Load = None,
-    show: Show = None,
-    watch: Watch = 60.0,
-    cutoff: Annotated[float, typer.Option("--cutoff", metavar="HZ", help="Of the filter on positions.")] = 20.0,
-    harmonics: Annotated[int, typer.Option("--harmonics", help="Of the motions.")] = 5,
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
     without: Without = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the motions and the noise.")] = 0,
     hold: Hold = None,
     snap: Snap = None,
     pdf: Pdf = None,
@@ -92,12 +43,7 @@ def rehearse(
     from minertia.io.files import check_folder, folder_at_once
     from minertia.simulation.rehearsal import file_names
     from minertia.simulation.rehearsal import rehearse as run
-    from minertia.simulation.rehearsed import RehearsalOptions
 
-    options = RehearsalOptions(
-        noise, rate, duration, harmonics, resolution=resolution, cutoff=cutoff, seed=seed, delay=delay,
-        stribeck=stribeck, load=load, show=shown_names(show), watch=watch,
-    )  # fmt: skip
     check_pages(None, pdf, force=force)
     given = read_given(robot, snap=snap, numbers=True, without=without, hold=hold)
     say_notes(model_notes(given), file=sys.stderr)
@@ -112,14 +58,6 @@ def rehearse(
         _say(found)
     _diagnose(found, out, notes)
     print_page(out / PAGE, pdf, force=force)
-
-
-def shown_names(text: str | None) -> tuple[str, ...]:
-    """The controllers that are named, all of them for "all"."""
-    from minertia.simulation.shows import SHOWS
-
-    words = tuple(word.strip() for word in (text or "").split(",") if word.strip())
-    return tuple(SHOWS) if words == ("all",) else words
 
 
 def _say(found: Rehearsal) -> None:

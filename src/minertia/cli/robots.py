@@ -81,7 +81,7 @@ def _source_comment(name: str) -> list[str]:
 
 def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
     """Show a robot as it was understood: joints, placements, limits, drives, letters and notes."""
-    from minertia.report.robot_data import robot_data
+    from minertia.report.robot_views import robot_data
     from minertia.report.tables import joint_tables, symbol_table
 
     found = read_given(robot, floating, snap)
@@ -216,4 +216,4 @@ def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[No
     if not is_model_file(source):
         return [], ()
     model = read_by_engine(read_model(source), target)
-    return exports_record(model), export_notes(model)
+    return ([], ()) if model is None else (exports_record(model), export_notes(model))

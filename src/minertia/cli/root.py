@@ -25,6 +25,7 @@ from minertia.cli.generate import count, generate
 from minertia.cli.guard import DEBUG, NOBODY_READS, Stopped, explain, guarded
 from minertia.cli.identify import identify, validate
 from minertia.cli.logs import campaign, new
+from minertia.cli.options import with_options
 from minertia.cli.payload import payload
 from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
@@ -67,10 +68,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    app.command(cls=GreedyCommand)(guarded(command))
+    app.command(cls=GreedyCommand)(guarded(with_options(command)))
 for group, commands in GROUPS:
     for command in commands:
-        group.command()(guarded(command))
+        group.command()(guarded(with_options(command)))
     app.add_typer(group, cls=WholeGroup)
 
 

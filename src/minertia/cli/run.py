@@ -137,12 +137,12 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
-    from minertia.excitation.limits_table import LimitsTable
+    from minertia.excitation.limits_file import LimitsTable
     from minertia.io.files import check_folder
+    from minertia.running.gate import read_route
     from minertia.running.gate_limits import gate_limits
     from minertia.running.ladder import check_first, check_speeds
     from minertia.running.record import FILE, log_name, require_rehearsed
-    from minertia.running.route_files import read_route
 
     if driver not in DRIVERS:
         raise UnknownName("driver", driver, DRIVERS)
@@ -243,7 +243,7 @@ class _Listener:
         """For the rate and the efforts of a driver."""
         if levels is None:
             return cls(None)
-        from minertia.identification.online.levels_file import read_levels
+        from minertia.identification.online.levels import read_levels
         from minertia.identification.watch import OnlineWatch
 
         known = read_levels(levels)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from minertia.cli.campaigns import Columns, Topic, map_for
-from minertia.cli.options import AsJson, Force, not_negative, option
+from minertia.cli.options import AsJson, Force, declared, option
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_json, say_table
+from minertia.identification.online.options import WatchOptions
 from minertia.io.errors import InputError
+from minertia.io.schema import option_of
 
 if TYPE_CHECKING:
     from minertia.identification.model import IdentifiedModel
@@ -29,18 +31,8 @@ Normal = Annotated[
     option("normal", "LOG...", "Logs without a fault and without a load, to learn what is normal."),
 ]
 LevelsFile = Annotated[Path | None, option("levels", "FILE", "What is normal, as --out wrote it.")]
-PerHour = Annotated[
-    float | None,
-    option(
-        "per-hour",
-        "N",
-        "False alarms an hour of all joints together, on average at most (0.1 unless told).",
-        callback=not_negative,
-    ),
-]
-Velocities = Annotated[
-    bool, typer.Option("--velocities", help="Take logged velocities; else they come from positions.")
-]
+PerHour: Any = declared(option_of(WatchOptions, "per_hour"))
+Velocities: Any = declared(option_of(WatchOptions, "velocities"))
 Single = Annotated[bool, typer.Option("--float", help="Numbers of the C header in single precision.")]
 LevelsPlace = Annotated[Path | None, option("out", "DIR", f"Folder for {LEVELS} and, for generated C, {HEADER}.")]
 
@@ -60,13 +52,14 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
+    from minertia.identification.model import with_efforts
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log
     from minertia.io.files import check_folder
 
     if out is not None:
         check_folder(out, (LEVELS, HEADER), force=force)
-    known = read_model(model)
+    known = with_efforts(read_model(model), "a watch")
     mapping = map_for(known, columns, topic)
     with progress(len(normal or ()) + len(logs or ()) + 1) as tell:
         level = _levels(known, normal, levels, velocities, mapping, tell)
@@ -86,8 +79,7 @@ def watch(
 def _levels(
     model: IdentifiedModel, normal: list[str] | None, file: Path | None, velocities: bool, columns: Any, tell: Any
 ) -> WatchLevels:
-    from minertia.identification.online.levels import WatchOptions
-    from minertia.identification.online.levels_file import read_levels
+    from minertia.identification.online.levels import read_levels
     from minertia.identification.watch import learn_levels
 
     if bool(normal) == (file is not None):
@@ -99,7 +91,7 @@ def _levels(
 
 def _write(out: Path, model: IdentifiedModel, levels: WatchLevels, precision: str, force: bool) -> None:
     from minertia.identification.online.c_levels import levels_header
-    from minertia.identification.online.levels_file import levels_text
+    from minertia.identification.online.levels import levels_text
     from minertia.io.files import folder_at_once, write_file
 
     with folder_at_once(out, force=force) as draft:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from minertia.algebra.matrix import inner, product, summed, transposed
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg, sqrt, sub, total
 from minertia.algebra.vec3 import ZERO, Vec, dot
-from minertia.codegen.draft import EFFORT, Built, Draft, summed
+from minertia.codegen.draft import EFFORT, Built, Draft
 from minertia.codegen.motion_programs import reference_ports
 from minertia.codegen.program import Port
 from minertia.dynamics.effects import effect_torques
@@ -100,7 +101,7 @@ def _pseudo_inertia(x: Mapping[str, Scalar]) -> Square:
 
 def _ten(G: Square) -> dict[str, Scalar]:
     """The ten parameters of G G'."""
-    P = [[total(*(mul(a, b) for a, b in zip(G[i], G[j], strict=True))) for j in range(4)] for i in range(4)]
+    P = [[inner(G[i], G[j]) for j in range(4)] for i in range(4)]
     found = {s: add(P[a][a], P[b][b]) for s, a, b in (("XX", 1, 2), ("YY", 0, 2), ("ZZ", 0, 1))}
     found |= {symbol: mul(sense, P[i][j]) for symbol, (i, j, sense) in PLACES.items()}
     return found | {"M": P[3][3]}
@@ -142,29 +143,20 @@ def _stepped(G: Square, slope: Mapping[str, Scalar], rate: Scalar) -> Square:
     L[3][3] = slope["M"]
     for symbol, (i, j, sense) in PLACES.items():
         L[i][j] = L[j][i] = mul(0.5 * sense, slope[symbol])
-    M = _symmetric(_transposed(G), _product(L, G))
+    M = _symmetric(transposed(G), product(L, G))
     size = total(*(mul(M[i][i], M[i][i]) for i in range(4)))
     size = add(size, mul(2, total(*(mul(M[i][j], M[i][j]) for i in range(4) for j in range(i)))))
     step = div(rate, sqrt(add(1, mul(mul(rate, rate), size))))
     M = [[mul(step, entry) for entry in row] for row in M]
     square = _symmetric(M, M)
     T = [[sub(mul(0.125, square[i][j]), mul(0.5, M[i][j])) for j in range(4)] for i in range(4)]
-    more = _product(G, T)
+    more = product(G, T)
     return [[add(G[i][j], more[i][j]) for j in range(4)] for i in range(4)]
-
-
-def _transposed(A: Square) -> Square:
-    return [list(row) for row in zip(*A, strict=True)]
-
-
-def _product(A: Square, B: Square) -> Square:
-    columns = _transposed(B)
-    return [[total(*(mul(a, b) for a, b in zip(row, column, strict=True))) for column in columns] for row in A]
 
 
 def _symmetric(A: Square, B: Square) -> Square:
     """A B where that is symmetric: only its upper half is computed."""
-    columns = _transposed(B)
+    columns = transposed(B)
     upper = {
         (i, j): total(*(mul(a, b) for a, b in zip(A[i], columns[j], strict=True) if not is_zero(a)))
         for i in range(4)

@@ -13,7 +13,8 @@ from minertia.codegen.options import PRECISIONS, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import build
 from minertia.codegen.search import representative
-from minertia.codegen.targets import array_module
+from minertia.codegen.setting import setting_of
+from minertia.codegen.targets import arrays
 from minertia.io.errors import MinertiaError, UnknownName, expected
 from minertia.io.extras import load
 from minertia.robot.files import RobotLike, as_robot
@@ -25,7 +26,7 @@ MODEL, SEARCH = CodeModel(), CodeSearch()
 def program(robot: RobotLike, name: str, *, model: CodeModel = MODEL, search: CodeSearch = SEARCH) -> Program:
     """A program of a robot (`inverse_dynamics`, `forward_dynamics`, `base_regressor` ...), for `compile` and others."""
     robot = as_robot(robot)
-    setting = model.setting(robot)
+    setting = setting_of(model, robot)
     if model.parameters == "baked":
         robot.require_values("a program with its numbers")
     choice = search.representatives.get(name) or representative(setting, name, effort=search.effort, seed=search.seed)
@@ -82,7 +83,7 @@ def to_torch(program: Program) -> Callable[..., Any]:
 
 def _function(program: Program, framework: str) -> Callable[..., Any]:
     expected(program, Program, "the program", "program(robot, name)")
-    text = array_module.render([program], f"Program {program.name}", "", framework)
+    text = arrays.render([program], f"Program {program.name}", "", framework)
     name = f"<minertia {framework} {program.name} {id(program)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)  # so that tracebacks show the lines
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Operation counts read from generated C, so that nothing can hide between the graph and the text.
+"""Operation counts read from generated C, so that nothing hides between graph and text, and estimates by them.
 
 Convention: sign changes, signs and absolute values are free, 2 x counts as one, a division as a multiplication; sines
 and cosines, and other functions (exp, tanh, sqrt) are counted apart, and what a `_prepare` function computes once from
@@ -114,3 +114,29 @@ def _count_body(body: str) -> Count:
         before = token
     lines = sum(bool(line.strip()) for line in body.splitlines())
     return Count(multiplications, additions, trigonometric, lines, functions)
+
+
+# -------------------------------------------------------------------------------- size and time on a small controller
+# Measured with Clang 14 for a Cortex-M4F at -O2 on all programs of a six-joint arm: 6 to 9 bytes of flash for each
+# line of generated C, and 2 to 3.5 instructions for each operation. The stack is the compiler's own affair and not
+# estimated: generated Makefiles have it measured (`make stack`).
+
+
+BYTES_A_LINE = 8
+INSTRUCTIONS_AN_OPERATION = 2.5
+
+
+def flash(count: Count) -> int:
+    """Bytes of code on a Cortex-M4F in single precision, about."""
+    return BYTES_A_LINE * count.lines
+
+
+def instructions(count: Count) -> float:
+    """Of one call on a Cortex-M4F in single precision, about."""
+    return INSTRUCTIONS_AN_OPERATION * (count.multiplications + count.additions + 10 * count.trigonometric)
+
+
+def about(value: float) -> str:
+    """Two digits: estimates have no more."""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}"

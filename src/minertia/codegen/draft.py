@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.matrix import summed
 from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.base.composite_dynamics import composite_torques
 from minertia.codegen import formulation as nf
-from minertia.codegen.coefficients import Coefficients
+from minertia.codegen.formulation import Coefficients
 from minertia.codegen.frames import cleared_length, shifted
 from minertia.codegen.program import Port
 from minertia.codegen.setting import Representative, Setting
-from minertia.dynamics.closing import closing_of
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.forward import moving_efforts, solve_symmetric, velocity_names
 from minertia.dynamics.frame import AppliedWrench, frame_named
 from minertia.dynamics.kinematics import State, structural_gravity
-from minertia.dynamics.projection import Projection, project
-from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.projection import Projection, project
+from minertia.dynamics.loops.scalar import LoopsOnScalars, NewtonStart
 from minertia.robot.robot import Frame, Robot
 
 Built = tuple[list[Port], list[Port], list[Scalar]]  # inputs, output ports, flat outputs
@@ -186,11 +187,6 @@ def combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
         if abs(w) > 1e-14:
             total = add(total, mul(int(w) if w in (1, -1) else float(w), entry))
     return total
-
-
-def summed(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
-    """a + b, entry by entry."""
-    return [add(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def flat(rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minertia.algebra.expr import Expr
+from minertia.algebra.matrix import summed
 from minertia.algebra.scalar import Scalar, add, div, mul, sub
-from minertia.codegen.draft import EFFORT, Built, Draft, summed
+from minertia.codegen.draft import EFFORT, Built, Draft
 from minertia.codegen.program import Port
 from minertia.dynamics.forward import solve_symmetric, velocity_names
 from minertia.io.errors import InputError

@@ -16,15 +16,14 @@ from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.codegen.program import Program
 from minertia.codegen.programs import BUILDERS, build
 from minertia.codegen.search import representative
-from minertia.codegen.setting import Representative, Setting
+from minertia.codegen.setting import Representative, Setting, setting_of
 from minertia.codegen.targets import (
-    array_module,
+    arrays,
     c,
     cuda,
     cuda_selftest,
     fmu,
     layout,
-    matlab,
     ros2,
     selftest,
     watch,
@@ -33,15 +32,16 @@ from minertia.codegen.targets import (
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
-from minertia.dynamics.frame import LAST_LINK, frame_named
+from minertia.dynamics.frame import frame_named
+from minertia.dynamics.options import LAST_LINK
 from minertia.io.documents import json_document
 from minertia.io.errors import MinertiaError, UnknownName, expect_one_of, expect_path
 from minertia.io.files import check_folder, folder_at_once, make_folder, reading, write_file
 from minertia.io.notebook import clipped, html_table
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.formats.reading import read_text
 from minertia.robot.parameters import split_name
-from minertia.robot.reading import read_text
 from minertia.robot.robot import Robot
 
 DEFAULT = ("inverse_dynamics", "background", "synchronous")
@@ -139,7 +139,7 @@ def generate(
     frame_named(robot, model.frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
         robot.require_values("generated code")
-    setting = model.setting(robot, at_joints=row.at_joints)
+    setting = setting_of(model, robot, at_joints=row.at_joints)
     numbers = row.arithmetic or arithmetic
     style = c.CStyle(identifier(robot.name), replace(numbers, sincos=row.sincos or numbers.sincos), target != "cuda")
     if out is not None:
@@ -337,7 +337,7 @@ def _cuda_files(unit: _Unit) -> Files:
 
 
 def _numpy_files(unit: _Unit, framework: str = "numpy") -> Files:
-    return {f"{unit.style.prefix}.py": array_module.render(unit.programs, unit.title, unit.hash, framework)}
+    return {f"{unit.style.prefix}.py": arrays.render(unit.programs, unit.title, unit.hash, framework)}
 
 
 def _jax_files(unit: _Unit) -> Files:
@@ -350,7 +350,7 @@ def _torch_files(unit: _Unit) -> Files:
 
 def _matlab_files(unit: _Unit) -> Files:
     return {
-        f"{unit.style.prefix}_{p.name}.m": matlab.render(p, unit.style.prefix, unit.title, unit.hash)
+        f"{unit.style.prefix}_{p.name}.m": arrays.render_matlab(p, unit.style.prefix, unit.title, unit.hash)
         for p in unit.programs
     }
 

@@ -1,4 +1,8 @@
-"""`Program`: named inputs and outputs over one expression graph, what every target renders."""
+"""`Program`: named inputs and outputs over one expression graph, what every target renders; and its gradient.
+
+A gradient takes one weight per output entry and returns the gradient of the weighted sum of the outputs (a
+vector-Jacobian product), so any scalar made from the outputs costs one sweep whatever the number of inputs.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph, evaluate
 from minertia.algebra.simplify import free_nodes, operations, simplified
 from minertia.codegen.tail import RootUpdate
-from minertia.io.errors import ShapeError
+from minertia.io.errors import MinertiaError, ShapeError, UnknownName
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +135,39 @@ def _stacked(entries: Sequence[Any], shape: tuple[int, ...], leading: tuple[int,
     for k, entry in enumerate(entries):
         out[..., k] = entry
     return out.reshape(shape)
+
+
+# ---------------------------------------------------------------------------------------------------------- gradients
+
+
+STATE = ("q", "qd", "qdd")
+
+
+def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bool | None = False) -> Program:
+    """Gradient of sum(weights * outputs) with respect to some inputs (by default those of q, qd, qdd it has).
+
+    Inputs: those of the program, then `w_` + name for each output port.  Outputs: `d_` + name for each input asked for.
+    """
+    if program.tail is not None:
+        raise MinertiaError(f"the program '{program.name}' ends in loops and has no gradient")
+    ports = {port.name: port for port in program.inputs}
+    asked = tuple(name for name in STATE if name in ports) if wrt is None else tuple(wrt)
+    for name in asked:
+        if name not in ports:
+            raise UnknownName("input", name, ports)
+    weights = tuple(
+        Port(f"w_{port.name}", port.shape, f"weight of each entry of {port.name}") for port in program.ports
+    )
+    graph = program.graph
+    seeds = [w for port in weights for w in graph.variables(port.name, port.size)]
+    adjoints = reverse(graph, program.outputs, seeds)
+    outputs = [adjoints.get(graph.variable(f"{n}[{k}]").id, 0.0) for n in asked for k in range(ports[n].size)]
+    swept = replace(
+        program,
+        name=f"{program.name}_gradient",
+        inputs=(*program.inputs, *weights),
+        ports=tuple(Port(f"d_{n}", ports[n].shape, f"gradient with respect to {n}") for n in asked),
+        outputs=tuple(outputs),
+        pattern=(),
+    )
+    return swept if thorough is None else swept.simplified(thorough=thorough)

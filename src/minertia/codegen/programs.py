@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, mul
+from minertia.algebra.matrix import inner, summed
+from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
-from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat, summed
+from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat
 from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
-from minertia.codegen.frame_programs import FRAME_BUILDERS
-from minertia.codegen.motion_programs import MOTION_BUILDERS, base_rows
+from minertia.codegen.motion_programs import FRAME_BUILDERS, MOTION_BUILDERS, base_rows
 from minertia.codegen.program import Port, Program
 from minertia.codegen.setting import Representative, Setting
 from minertia.codegen.signal_programs import SIGNAL_BUILDERS
@@ -21,7 +21,6 @@ from minertia.dynamics.kinematics import structural_gravity
 from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.dynamics.regressor import regressor_entries
 from minertia.io.errors import UnknownName
-from minertia.robot.robot import Robot
 
 
 def _inverse_dynamics(d: Draft) -> Built:
@@ -91,7 +90,7 @@ def _synchronous(d: Draft) -> Built:
     n = d.robot.n_velocity
     D_port, b_port = _mass_port(n), Port("b", (n,), "velocity and gravity efforts, from the background task")
     D, b, qdd = d.read(D_port), d.read(b_port), d.read(d.qdd_port)
-    tau: list[Scalar] = [_dot(D[n * i : n * i + n], qdd, b[i]) for i in range(n)]
+    tau: list[Scalar] = [inner(D[n * i : n * i + n], qdd, b[i]) for i in range(n)]
     inputs = [D_port, b_port, d.qdd_port]
     if d.setting.friction:
         inputs += [d.qd_port, *d.place_ports, *d.warmth_ports]
@@ -170,12 +169,6 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
 ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS})
 
 
-def programs_of(robot: Robot) -> tuple[str, ...]:
-    """Names of the programs that a robot can have."""
-    is_tree = not robot.is_floating and not robot.open_cuts
-    return tuple(name for name in BUILDERS if is_tree or name not in ON_TREES)
-
-
 def build(
     setting: Setting, name: str, representative: Representative | None = None, *, thorough: bool | None = True
 ) -> Program:
@@ -231,10 +224,3 @@ def _is_number(entry: Scalar, number: float) -> bool:
 
 def _mass_port(n: int) -> Port:
     return Port("D", (n, n), "mass matrix [kg m2, kg m, kg]")
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar], start: Scalar) -> Scalar:
-    total = start
-    for x, y in zip(a, b, strict=True):
-        total = add(total, mul(x, y))
-    return total

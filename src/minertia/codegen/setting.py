@@ -14,23 +14,22 @@ from functools import cached_property
 import numpy as np
 
 from minertia.algebra.expr import Graph
-from minertia.algebra.scalar import Scalar, add, mul
+from minertia.algebra.scalar import Scalar, add, mul, structural
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
 from minertia.codegen.formulation import PLAIN, Formulation
 from minertia.codegen.frames import parameters_back
+from minertia.codegen.options import PARAMETERS, CodeModel
 from minertia.codegen.program import Port
-from minertia.dynamics.frame import LAST_LINK, ChosenFrame
+from minertia.dynamics.options import LAST_LINK, ChosenFrame
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.schema import like
 from minertia.robot.effects import BY_SYMBOL, ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 from minertia.robot.robot import Robot
 
-PARAMETERS = ("standard", "base", "mlc", "baked")
-FORMULATIONS = ("newton-euler", "mlc")
 NEGLIGIBLE = 1e-13  # of the terms that make a value: only rounding is left
-CLOSING_STEPS = 3  # from the last solution: enough at servo rates, where joints move by some mrad between calls
 LOAD, THETA = "load", "theta"
 BY_PLACE = frozenset(s for s, effect in BY_SYMBOL.items() if {"q", "load"} & set(effect.inputs))
 
@@ -98,7 +97,7 @@ class Setting:
     temperature: bool = True
     of_velocity: bool = False
     frame: ChosenFrame = LAST_LINK
-    closing_steps: int = CLOSING_STEPS
+    closing_steps: int = like(CodeModel, "closing_steps")
     formulation: str = "newton-euler"
 
     def __post_init__(self) -> None:
@@ -354,12 +353,8 @@ class Setting:
     def _put_others(self, graph: Graph, chi: list[dict[str, Scalar]]) -> None:
         theta = self._theta(graph)
         for place, name in enumerate(self.others, start=len(theta) - len(self.others)):
-            value = theta[place] if theta else _structural(self.robot.effect_values[name])
+            value = theta[place] if theta else structural(self.robot.effect_values[name])
             _put(self.robot, chi, name, value)
-
-    def with_essential(self, names: Sequence[str]) -> Setting:
-        """The same with fewer parameters."""
-        return replace(self, essential=tuple(names))
 
 
 def cleared_product(A: Array, B: Array) -> Array:
@@ -386,7 +381,7 @@ def _with_equal_sizes(values: Array) -> Array:
 def _mixed(row: Array, inputs: Sequence[Scalar]) -> Scalar:
     total: Scalar = 0
     for k in np.flatnonzero(row):
-        total = add(total, mul(_structural(float(row[k])), inputs[int(k)]))
+        total = add(total, mul(structural(float(row[k])), inputs[int(k)]))
     return total
 
 
@@ -399,5 +394,27 @@ def _put(robot: Robot, chi: list[dict[str, Scalar]], name: str, value: Scalar) -
     chi[link - 1 + int(robot.is_floating)][symbol] = value
 
 
-def _structural(value: float) -> Scalar:
-    return int(value) if value in (0, 1, -1) else value
+def setting_of(model: CodeModel, robot: Robot, *, at_joints: bool = False) -> Setting:
+    """The model of one robot; at_joints: for a target that adds efforts at the joints and knows no temperatures."""
+    if robot.has_input("load"):
+        robot.require_tree("generated code with friction that depends on the load")
+    return Setting(
+        robot,
+        model.parameters,
+        _has(robot, rotors=True) if model.rotors is None else model.rotors,
+        _has(robot, rotors=False) if model.friction is None else model.friction,
+        model.payload,
+        None if model.values is None else tuple(model.values),
+        None if model.essential is None else tuple(model.essential),
+        model.motors,
+        model.temperature and not at_joints,
+        at_joints,
+        model.frame,
+        model.closing_steps,
+        model.formulation,
+    )
+
+
+def _has(robot: Robot, *, rotors: bool) -> bool:
+    """Whether a robot has rotor inertias, or other effects."""
+    return any((split_name(name)[0] in ROTOR_SYMBOLS) == rotors for name in robot.effect_values)

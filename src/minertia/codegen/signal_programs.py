@@ -7,19 +7,19 @@ from typing import Any
 
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr
+from minertia.algebra.matrix import inner, summed
 from minertia.algebra.scalar import Scalar, add, mul, sub
 from minertia.algebra.vec3 import cross, vadd
-from minertia.codegen.draft import EFFORT, Built, Draft, flat, summed
+from minertia.codegen.draft import EFFORT, Built, Draft, flat
 from minertia.codegen.motion_programs import base_rows
 from minertia.codegen.program import Port
 from minertia.dynamics.compound import drive_inertia, total_mass_matrix
 from minertia.dynamics.derivatives import coriolis_matrix
-from minertia.dynamics.energy import kinetic_energy
+from minertia.dynamics.energy import kinetic_energy, momentum_entries, power_entries
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State, base_velocity, structural_gravity
-from minertia.dynamics.momentum import momentum_entries, power_entries
+from minertia.dynamics.loops.projection import projected_momentum
 from minertia.dynamics.newton_euler import gravity_torques
-from minertia.dynamics.projection import projected_momentum
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 
 PERIOD = "time between two calls [s]"
@@ -53,7 +53,7 @@ def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Sc
     kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd, rotors=False)  # theirs is constant in q: added below
     adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
     rotors = drive_inertia(d.robot, chi)
-    p = [add(_by(adjoints, rate), _product(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
+    p = [add(_by(adjoints, rate), inner(row, qd)) for rate, row in zip(qd, rotors, strict=True)]
     slope = [_by(adjoints, x) for x in q[7 * d.robot.is_floating :]]
     if d.robot.is_floating:
         (v, w), (linear, angular) = base_velocity(qd), base_velocity(p)
@@ -66,10 +66,10 @@ def _closed_momenta(d: Draft, chi: Any, qd: list[Expr]) -> tuple[list[Scalar], l
     """The same with loops, from the momenta p of the tree: G' p, and G' (C' qd - g) with the rate of G' times p."""
     closed = d.closed(qd, d.rest)
     tree, q, rates = closed.tree, closed.state.q, closed.state.qd
-    p = [_product(row, rates) for row in total_mass_matrix(tree, chi, q)]
-    turning = [_product(column, rates) for column in zip(*coriolis_matrix(tree, chi, q, rates), strict=True)]
+    p = [inner(row, rates) for row in total_mass_matrix(tree, chi, q)]
+    turning = [inner(column, rates) for column in zip(*coriolis_matrix(tree, chi, q, rates), strict=True)]
     held = [sub(a, b) for a, b in zip(turning, gravity_torques(tree, chi, q), strict=True)]
-    bent = [_product(column, p) for column in zip(*closed.bent(qd), strict=True)]
+    bent = [inner(column, p) for column in zip(*closed.bent(qd), strict=True)]
     return closed.efforts(p), summed(closed.efforts(held), bent)
 
 
@@ -82,13 +82,6 @@ def _left(d: Draft, chi: Any, qd: list[Expr], tau: Sequence[Scalar]) -> list[Sca
 
 def _by(adjoints: dict[int, Expr], variable: Expr) -> Scalar:
     return adjoints.get(variable.id, 0)
-
-
-def _product(row: Sequence[Scalar], x: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0
-    for a, b in zip(row, x, strict=True):
-        total = add(total, mul(a, b))
-    return total
 
 
 def _momentum_regressor(d: Draft) -> Built:

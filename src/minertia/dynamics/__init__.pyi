@@ -1,6 +1,6 @@
 """Quantities of a robot's motion: efforts, inertia, regressors, kinematics and their derivatives."""
 
-from minertia.dynamics.frame import ChosenFrame, FrameWrench
+from minertia.dynamics.frame import FrameWrench
 from minertia.dynamics.model import (
     actuation_matrix,
     coordinate_efforts,
@@ -23,6 +23,7 @@ from minertia.dynamics.model import (
     torque_regressor,
     velocity_torques,
 )
+from minertia.dynamics.options import ChosenFrame
 
 __all__ = [
     "ChosenFrame",

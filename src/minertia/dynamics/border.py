@@ -12,11 +12,12 @@ from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar
 from minertia.dynamics import frame as frames
 from minertia.dynamics import regressor
-from minertia.dynamics.closing import closing_of
-from minertia.dynamics.frame import ChosenFrame, FrameWrench
+from minertia.dynamics.frame import FrameWrench
 from minertia.dynamics.kinematics import State, structural_gravity
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.projection import Projection, project
 from minertia.dynamics.newton_euler import Parameters
-from minertia.dynamics.projection import Projection, project
+from minertia.dynamics.options import ChosenFrame
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, ShapeError
 from minertia.robot.files import RobotLike, as_robot

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from minertia.algebra.expr import Expr
-from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub, total
+from minertia.algebra.matrix import inner
+from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sub
 from minertia.dynamics.compound import Matrix, total_mass_matrix
 from minertia.dynamics.effects import free_torques, loads_under, needs_load
 from minertia.dynamics.frame import AppliedWrench
 from minertia.dynamics.kinematics import Scalars, State
+from minertia.dynamics.loops.projection import Projection
 from minertia.dynamics.newton_euler import Parameters, inverse_dynamics, rigid_torques
-from minertia.dynamics.projection import Projection
 from minertia.io.errors import SingularMass
 from minertia.robot.robot import Robot
 
@@ -93,11 +94,11 @@ def _factors(A: Matrix, names: Sequence[str]) -> tuple[Matrix, list[Scalar]]:
     d: list[Scalar] = [0] * n
     for j in range(n):
         scaled = [mul(L[j][k], d[k]) for k in range(j)]
-        d[j] = sub(A[j][j], _dot(L[j][:j], scaled))
+        d[j] = sub(A[j][j], inner(L[j][:j], scaled))
         if _vanishes(d[j], A[j][j]):
             raise _singular(A, j, names)
         for i in range(j + 1, n):
-            rest = sub(A[i][j], _dot(L[i][:j], scaled))
+            rest = sub(A[i][j], inner(L[i][:j], scaled))
             L[i][j] = 0 if is_zero(rest) else div(rest, d[j])
     return L, d
 
@@ -105,10 +106,10 @@ def _factors(A: Matrix, names: Sequence[str]) -> tuple[Matrix, list[Scalar]]:
 def _substituted(L: Matrix, d: Scalars, b: Scalars) -> list[Scalar]:
     n, y = len(b), list[Scalar]()
     for i in range(n):
-        y.append(sub(b[i], _dot(L[i][:i], y)))
+        y.append(sub(b[i], inner(L[i][:i], y)))
     x: list[Scalar] = [div(value, pivot) for value, pivot in zip(y, d, strict=True)]
     for i in reversed(range(n)):
-        x[i] = sub(x[i], _dot([L[k][i] for k in range(i + 1, n)], x[i + 1 :]))
+        x[i] = sub(x[i], inner([L[k][i] for k in range(i + 1, n)], x[i + 1 :]))
     return x
 
 
@@ -128,7 +129,3 @@ def _singular(A: Matrix, j: int, names: Sequence[str]) -> SingularMass:
         f"{'move' if len(empty) > 1 else 'moves'} no mass or inertia of {'their' if len(empty) > 1 else 'its'} own; "
         "give the links behind mass and inertia, or the drives rotor inertia"
     )
-
-
-def _dot(a: Scalars, b: Scalars) -> Scalar:
-    return total(*(mul(x, y) for x, y in zip(a, b, strict=True)))

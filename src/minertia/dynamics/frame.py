@@ -9,36 +9,11 @@ from typing import Any, NamedTuple
 from minertia.algebra.scalar import Scalar, add
 from minertia.algebra.vec3 import Pose, Vec, X, Y, Z, apply, column, compose, cross, scale, transpose, vadd, vsub
 from minertia.dynamics.kinematics import Passage, Scalars, base_pose, passages
+from minertia.dynamics.options import ChosenFrame
 from minertia.io.errors import InputError, UnknownName
 from minertia.robot.robot import Frame, Robot
 
-AXES = ("world", "link")
 MOST_NAMES = 30  # in a sentence
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenFrame:
-    """A frame by name, and the axes in which vectors at its origin are given.
-
-    name: a link or frame of the robot's file, or a joint; None for the last link.  axes: "world" (those of the base's
-    ground) or "link" (the frame's own, which turn with its link).
-    """
-
-    name: str | None = None
-    axes: str = "world"
-
-    def __post_init__(self) -> None:
-        if self.axes not in AXES:
-            raise UnknownName("choice of axes", self.axes, AXES)
-
-    def of(self, robot: Robot) -> str:
-        """Its name on a robot."""
-        if self.name is not None:
-            return self.name
-        return robot.base_name if not robot.joints else robot.joints[robot.tip].link or robot.joints[robot.tip].name
-
-
-LAST_LINK = ChosenFrame()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,18 @@ from minertia.dynamics import (
     effects,
     energy,
     forward,
-    momentum,
     newton_euler,
     reference_motion,
     regressor,
 )
 from minertia.dynamics import frame as frames
 from minertia.dynamics.border import Call, Values, checked_gravity, chosen_frame, samples_of, wrench_values
-from minertia.dynamics.closing import closing_of
-from minertia.dynamics.frame import ChosenFrame, FrameWrench
+from minertia.dynamics.frame import FrameWrench
+from minertia.dynamics.loops.closing import closing_of
+from minertia.dynamics.loops.projection import projected_coriolis, projected_momentum
 from minertia.dynamics.newton_euler import Parameters
-from minertia.dynamics.projected_slopes import projected_forward_slopes, projected_inverse_slopes
-from minertia.dynamics.projection import projected_coriolis, projected_momentum
+from minertia.dynamics.options import ChosenFrame
+from minertia.dynamics.sensitivity import projected_forward_slopes, projected_inverse_slopes
 from minertia.io.arrays import Array
 from minertia.io.errors import ShapeError
 from minertia.robot.files import RobotLike, as_robot
@@ -246,7 +246,7 @@ def momentum_regressor(
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)
         names = call.names(columns)
-        found = momentum.momentum_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
+        found = energy.momentum_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
         return tuple(call.table(entries, names) for entries in projected_momentum(call.closed, *found, call.velocities))
 
 
@@ -257,9 +257,9 @@ def power_regressor(
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)
         names = call.names(columns)
-        found = momentum.power_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
-        energy, power = (call.table(entries, names) for entries in found)
-        return (energy, power) if call.symbolic else (energy[..., 0, :], power[..., 0, :])
+        found = energy.power_entries(call.tree, call.state.q, call.state.qd, frozenset(names))
+        stored, power = (call.table(entries, names) for entries in found)
+        return (stored, power) if call.symbolic else (stored[..., 0, :], power[..., 0, :])
 
 
 def actuation_matrix(robot: RobotLike, q: ArrayLike) -> Array:

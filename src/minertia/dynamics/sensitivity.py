@@ -1,4 +1,7 @@
-"""Derivatives of inverse and forward dynamics with all effects, for optimal control and observers."""
+"""Derivatives of inverse and forward dynamics with all effects, for optimal control and observers.
+
+Those of robots with loops come from those of their trees (theory, eqs. 49 and 50).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ from typing import NamedTuple
 
 from minertia.algebra.derivative import replayed, reverse
 from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.matrix import inner, matrix_sum, product, transposed
 from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, neg
 from minertia.dynamics.compound import Matrix, drive_inertia, mass_matrix
 from minertia.dynamics.derivatives import slopes
 from minertia.dynamics.effects import effect_torques, needs_load
 from minertia.dynamics.forward import solve_columns, velocity_names
 from minertia.dynamics.kinematics import Scalars, State
-from minertia.dynamics.newton_euler import Parameters, rigid_torques
+from minertia.dynamics.loops.projection import Projection
+from minertia.dynamics.newton_euler import Parameters, inverse_dynamics, rigid_torques
+from minertia.dynamics.reference_motion import expect_fixed_base
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
@@ -54,7 +60,7 @@ def inverse_slopes(
     D = mass_matrix(robot, chi, state.q) if D is None else D
     effects = effect_slopes(robot, chi, state, temperature)
     parts = zip((links.position, links.velocity, D), effects[:3], strict=True)
-    return InverseSlopes(*(_summed(_summed(own, more), _product(effects.rigid, own)) for own, more in parts))
+    return InverseSlopes(*(matrix_sum(own, more, _by_own_load(effects.rigid, own)) for own, more in parts))
 
 
 def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None, D: Matrix) -> ForwardSlopes:
@@ -66,7 +72,7 @@ def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scala
     links, effects = slopes(robot, chi, state), effect_slopes(robot, chi, state, temperature)
     n, right = robot.n_velocity, list[list[Scalar]]()
     factors = [add(1, effects.rigid[i][i]) for i in range(n)]
-    whole = _summed(D, drive_inertia(robot, chi))
+    whole = matrix_sum(D, drive_inertia(robot, chi))
     for own, more in ((links.position, effects.q), (links.velocity, effects.qd)):
         rows = [[neg(add(own[i][k], _over(more[i][k], factors[i]))) for k in range(n)] for i in range(n)]
         right += [[rows[i][k] for i in range(n)] for k in range(n)]
@@ -108,10 +114,65 @@ def _over(a: Scalar, b: Scalar) -> Scalar:
     return 0 if is_zero(a) else div(a, b)
 
 
-def _summed(A: Matrix, B: Matrix) -> Matrix:
-    return [[add(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
-
-
-def _product(diagonal: Matrix, B: Matrix) -> Matrix:
+def _by_own_load(diagonal: Matrix, B: Matrix) -> Matrix:
     """Rows of B times the diagonal: friction by load of a coordinate depends on its own load."""
     return [[mul(diagonal[i][i], b) for b in row] for i, row in enumerate(B)]
+
+
+# -------------------------------------------------------------------------------------------------- robots with loops
+
+
+def projected_inverse_slopes(
+    closed: Projection, chi: Parameters, qd: Scalars, temperature: Scalars | None = None, D: Matrix | None = None
+) -> InverseSlopes:
+    """d tau_a/dq, d tau_a/dqd, d tau_a/dqdd at a closed motion; qd: of the robot, D: of the tree's links if known."""
+    own = inverse_slopes(closed.tree, chi, closed.state, temperature, D)
+    if closed.G is None:
+        return own
+    expect_fixed_base(closed.robot, "a derivative")
+    bent = closed.bent(qd)
+    by_position = matrix_sum(
+        product(own.dq, closed.G), product(own.dqd, bent), product(own.dqdd, _bent_again(closed, bent))
+    )
+    by_rate = matrix_sum(product(own.dqd, closed.G), [[mul(2, x) for x in row] for row in product(own.dqdd, bent)])
+    tau = inverse_dynamics(closed.tree, chi, closed.state, None, temperature)
+    dq = matrix_sum(closed.rows(by_position), _turned_efforts(closed, tau))
+    return InverseSlopes(dq, closed.rows(by_rate), closed.square(own.dqdd))
+
+
+def projected_forward_slopes(
+    closed: Projection, chi: Parameters, qd: Scalars, temperature: Scalars | None, D: Matrix
+) -> ForwardSlopes:
+    """d qdd/dq, d qdd/dqd, d qdd/dtau at a closed motion with its accelerations; D: of the tree's links."""
+    if closed.G is None:
+        return slopes_under(closed.tree, chi, closed.state, temperature, D)
+    own = projected_inverse_slopes(closed, chi, qd, temperature, D)
+    n = closed.robot.n
+    unit: Matrix = [[-int(i == k) for k in range(n)] for i in range(n)]
+    right = [[neg(row[k]) for row in part] for part in (own.dq, own.dqd, unit) for k in range(n)]
+    columns = solve_columns(own.dqdd, right, velocity_names(closed.robot))
+    found = [[[columns[n * part + k][i] for k in range(n)] for i in range(n)] for part in range(3)]
+    return ForwardSlopes(*found)
+
+
+def _bent_again(closed: Projection, bent: Matrix) -> Matrix:
+    """Derivatives of the tree's accelerations by the robot's positions: A times them takes up what A qdd + b gains.
+
+    bent: derivatives of its velocities by them.
+    """
+    assert closed.closed is not None and closed.G is not None
+    by_q, by_qd = closed.closed.closing.acceleration_slopes(*closed.state)
+    gained = matrix_sum(product(by_q, closed.G), product(by_qd, bent))
+    columns = [closed.closed.settled(column) for column in zip(*gained, strict=True)]
+    return transposed(columns)
+
+
+def _turned_efforts(closed: Projection, tau: Scalars) -> Matrix:
+    """Derivatives of G' tau by the robot's positions at fixed tau; symmetric."""
+    n = closed.robot.n
+    units = [[int(i == k) for i in range(n)] for k in range(n)]
+    found: dict[tuple[int, int], Scalar] = {}
+    for k in range(n):
+        for i in range(k + 1):
+            found[i, k] = inner(tau, closed.bend(units[i], units[k]))
+    return [[found[min(i, k), max(i, k)] for k in range(n)] for i in range(n)]

@@ -2,7 +2,7 @@
 
 from minertia.excitation.fourier import Fourier
 from minertia.excitation.limits import MotionLimits
-from minertia.excitation.space import Box, Workspace
+from minertia.excitation.options import Box, Workspace
 from minertia.excitation.spline import Spline
 
 __all__ = [

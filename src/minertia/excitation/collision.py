@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.excitation.capsules import Body, Capsule, Point, length, robot_body, shape_capsules
 from minertia.excitation.distance import Nearest, between_segments, to_boxes
 from minertia.excitation.model import PointModel
@@ -19,7 +19,7 @@ from minertia.excitation.poses import link_poses
 from minertia.excitation.shapes import Shape, check_shapes
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible
-from minertia.robot.closure import cut_joints
+from minertia.robot.loops.closure import cut_joints
 from minertia.robot.robot import Frame, Robot
 
 Indices = NDArray[np.intp]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.algebra.scalar import Scalar, is_zero, mul
-from minertia.dynamics.closing import NEAR, REGULAR, Closing
-from minertia.dynamics.loop_blocks import LoopBlock
-from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.dynamics.loops.closing import NEAR, REGULAR, Closing
+from minertia.dynamics.loops.equations import LoopBlock
+from minertia.dynamics.loops.scalar import LoopsOnScalars
 from minertia.io.arrays import Array
 
 

@@ -21,18 +21,17 @@ from minertia.excitation.model import PointModel, RegressorModel
 from minertia.excitation.noise import Noise, effort_noise
 from minertia.excitation.objective import FINER, MotionProblem, Objective
 from minertia.excitation.optimise import FoundMotion, Progress, Search
-from minertia.excitation.options import MotionSearch, Optimality, RecordedMotions
+from minertia.excitation.options import ANYWHERE, MotionSearch, MotionShape, Optimality
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import Excitation, stacked_regressor
 from minertia.excitation.spline import Spline
-from minertia.excitation.trajectory import Family, Trajectory
+from minertia.excitation.trajectory import Family, RecordedMotions, Trajectory
 from minertia.excitation.transfer import transfer
 from minertia.io.arrays import Array
 from minertia.io.errors import MOST_NAMES, Infeasible, ShapeError, UnknownName, expect_one_of
 from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
-ANY = "any"  # start of a motion, if the search may choose it
 SMOOTH = 0.02  # rad/s or m/s: width of the smooth sign; always the same, so that compiled code can be used again
 FAMILY, OPTIMALITY, NOTHING, SEARCH = Fourier(), Optimality(), RecordedMotions(), MotionSearch()  # what is usual
 
@@ -86,6 +85,13 @@ def excite(
         return _report(task, optimality.criterion, level, known, run.run(search.starts, search.seed))
 
 
+def family_of(shape: MotionShape) -> Family:
+    """The motions of a shape."""
+    if shape.family == "spline":
+        return Spline(shape.duration, shape.pieces)
+    return Fourier(shape.duration, shape.harmonics)
+
+
 def _expect_options(family: object, limits: object, optimality: object, after: object, search: object) -> None:
     """Refuse what is asked for by name, or by plain values, and is made by a class."""
     expect_one_of(family, (Fourier, Spline), "the family of motions")
@@ -101,8 +107,8 @@ def _expect_options(family: object, limits: object, optimality: object, after: o
 
 def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: MotionSearch) -> None:
     """Refuse what does not go together."""
-    if isinstance(start, str) and start != ANY:
-        raise UnknownName("start posture", start, (ANY,))
+    if isinstance(start, str) and start != ANYWHERE:
+        raise UnknownName("start posture", start, (ANYWHERE,))
     if search.n_samples < family.least_samples:
         raise Infeasible(
             f"{search.n_samples} samples are too few for such a motion; take at least {family.least_samples}"

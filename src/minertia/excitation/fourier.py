@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from minertia.excitation.trajectory import ContinuousMotion, Family, check_family, frozen
+from minertia.excitation.options import MotionShape
+from minertia.excitation.trajectory import ContinuousMotion, Family, frozen
 from minertia.io.arrays import Array
-from minertia.io.errors import Infeasible, expect_kinds
+from minertia.io.schema import Declared, like, option
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,23 +49,17 @@ class FourierSeries(ContinuousMotion):
 
 
 @dataclass(frozen=True)
-class Fourier(Family):
-    """Series of `harmonics` multiples of a base frequency [Hz], by default one period in the whole duration [s].
+class Fourier(Declared, Family):
+    """Series of `harmonics` multiples of a base frequency.
 
-    rest: whether motions begin and end at rest.  start: posture at their beginning, which `excite` chooses.
+    start: posture at their beginning, which `excite` chooses.
     """
 
-    duration: float = 10.0
-    harmonics: int = 5
-    frequency: float | None = None
-    rest: bool = True
+    duration: float = like(MotionShape, "duration")
+    harmonics: int = like(MotionShape, "harmonics")
+    frequency: float | None = option(None, "Lowest frequency.", unit="Hz", above=0, otherwise="one period in all")
+    rest: bool = option(True, "Whether motions begin and end at rest.")
     start: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        check_family(self.duration, self.harmonics, "harmonic")
-        if not self.base_frequency > 0:
-            raise Infeasible(f"the lowest frequency of a motion is positive, not {self.base_frequency:g} Hz")
 
     @property
     def least_samples(self) -> int:

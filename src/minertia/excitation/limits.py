@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from minertia.excitation.collision import CollisionModel
 from minertia.excitation.loops import LoopModel
-from minertia.excitation.space import USUAL, Box, Workspace, room
+from minertia.excitation.options import USUAL, Box, LimitOptions, Workspace
+from minertia.excitation.space import room
 from minertia.excitation.trajectory import frozen
 from minertia.io.arrays import Array
-from minertia.io.errors import Infeasible, ShapeError, expect_kinds, expect_list, expect_one_of
+from minertia.io.errors import Infeasible, ShapeError, expect_list, expect_one_of
 from minertia.io.notebook import plural
+from minertia.io.schema import check, like
 from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
@@ -23,6 +25,7 @@ SMALLEST = 1e-9  # limit of velocity, acceleration or effort with which a joint 
 ASSUMED_VELOCITY = 1.0  # rad/s or m/s, where the robot's file says nothing
 ASSUMED_RAMP = 0.25  # s to reach the largest velocity, where the file says nothing of accelerations
 ASSUMED_MOST = 20.0  # rad/s2 or m/s2
+UNLIMITED = LimitOptions()  # beyond what the robot's file says
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class MotionLimits:
     velocity: Array
     acceleration: Array
     effort: Array | None = None
-    effort_margin: float = 0.1
+    effort_margin: float = like(LimitOptions, "effort_margin")
     boxes: tuple[Box, ...] = ()
     clearance: CollisionModel | None = None
     loops: LoopModel | None = None
@@ -54,15 +57,13 @@ class MotionLimits:
     workspace: Workspace = USUAL
 
     def __post_init__(self) -> None:
-        expect_kinds(self)
+        check(self)
         expect_list(self.names, (str,), "names of MotionLimits")
         for name in ("lower", "upper", "velocity", "acceleration", "effort", "jerk"):
             if (values := getattr(self, name)) is not None:
                 object.__setattr__(self, name, frozen(self._each(name, values)))
         for name in ("assumed", "missing"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        if not 0 <= self.effort_margin < 1:
-            raise Infeasible(f"the margin of efforts must be at least 0 and less than 1, not {self.effort_margin:g}")
         self._check()
 
     def __repr__(self) -> str:
@@ -117,7 +118,7 @@ def motion_limits(
     velocity: ArrayLike | None = None,
     acceleration: ArrayLike | None = None,
     effort: ArrayLike | bool | None = None,
-    effort_margin: float = 0.1,
+    effort_margin: float = UNLIMITED.effort_margin,
     workspace: Workspace = USUAL,
 ) -> MotionLimits:
     """The limits given, and those of the robot's file where None is given.

@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Expr
 from minertia.algebra.scalar import Scalar, add, cos, mul, sin
 from minertia.algebra.vec3 import HERE, Pose, Vec, compose, cross, dot, scale, vadd, vsub
-from minertia.dynamics.closing import Closing, closing_of
-from minertia.dynamics.scalar_loops import LoopsOnScalars
+from minertia.dynamics.loops.closing import Closing, closing_of
+from minertia.dynamics.loops.scalar import LoopsOnScalars
 from minertia.excitation.conditioning import ConditioningUse, conditionings
 from minertia.excitation.model import StateGraph
+from minertia.excitation.options import USUAL
 from minertia.io.arrays import Array
 from minertia.io.errors import Infeasible
-from minertia.robot.closure import cut_chains, loop_joints
 from minertia.robot.joint import Cut
+from minertia.robot.loops.closure import cut_chains, loop_joints
 from minertia.robot.robot import Robot
 
 Flags = NDArray[np.bool_]
-USUAL_DEG = 20.0  # transmission angle kept from 0 and from 180 degrees
 APART = 1e-6  # part of a loop's size: hinges nearer than this, seen along their axes, are one
 STATE = ("q", "qd")
 
@@ -83,7 +83,7 @@ class LoopModel:
     is not known.
     """
 
-    def __init__(self, robot: Robot, angle: float = USUAL_DEG) -> None:
+    def __init__(self, robot: Robot, angle: float = USUAL.transmission_deg) -> None:
         self.robot, self.angle = robot.numeric, angle
         if not 0 < angle < 90:
             raise Infeasible(f"the transmission angle to keep is between 0 and 90 degrees, not {angle:g}")

@@ -16,12 +16,12 @@ from minertia.algebra.vec3 import Vec, vadd
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.kernels.kernel import BatchKernel
 from minertia.codegen.program import Port, Program
-from minertia.dynamics.closed_samples import closed_samples_of
 from minertia.dynamics.effects import free_torques
 from minertia.dynamics.kinematics import Passage, State, passages
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
+from minertia.dynamics.loops.samples import closed_samples_of
+from minertia.dynamics.loops.scalar import NewtonStart
 from minertia.dynamics.regressor import regressor_entries
-from minertia.dynamics.scalar_loops import NewtonStart
 from minertia.excitation.smooth import SmoothGraph
 from minertia.io.arrays import Array
 from minertia.robot.robot import Frame, Robot, find_frame

@@ -1,78 +1,252 @@
-"""What a search for an exciting motion is asked: by which criterion, after which recordings, how long it may take."""
+"""What a search for an exciting motion is asked: which motion, by which criterion, inside which limits, how long."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
+from minertia.io.errors import Infeasible, expect_list, expect_one_of
+from minertia.io.schema import Declared, check, like, option
 
-from minertia.excitation.trajectory import MOST, Trajectory
-from minertia.io.errors import Infeasible, UnknownName, expect_kinds
+if TYPE_CHECKING:
+    from minertia.excitation.shapes import Shape
 
 CRITERIA = ("condition", "scaled-condition", "logdet", "deviation")
+FAMILIES = ("fourier", "spline")
+SECONDS = 0.01, 1e5  # of a motion
+RATES = 1.0, 1e5  # Hz at which motions are sampled
+MOST = 1_000_000  # harmonics, pieces, samples or starts
+BASE = "base"  # the floor unless another is given: the plane z = 0 of the base frame
+ANYWHERE = "any"  # the start of a motion, where the search chooses it
+FORMAT = 1  # of a file of limits
+LARGEST = 1e12  # of lengths, rates and efforts in SI units; no robot has more
 
 
-@dataclass(frozen=True)
-class Optimality:
-    """What makes a motion good.
+@dataclass(frozen=True, slots=True, repr=False)
+class MotionShape(Declared):
+    """The motions among which one is searched for."""
 
-    criterion: of the base regressor over the motion: "condition" number, "scaled-condition" (columns of length one),
-    "logdet" (D-optimality) or "deviation" (largest predicted relative deviation).  rotors, friction: whether rotor
-    inertias, and friction and offsets, are to be identified, too.  noise [N m or N]: of the measured efforts, one or
-    (n,); by default a part of the largest nominal efforts.
-    """
+    family: str = option("fourier", "Fourier series, or splines of degree 5.", choices=FAMILIES, command="family")
+    duration: float = option(10.0, "Length of the motion.", unit="s", range=SECONDS, command="duration")
+    harmonics: int = option(5, "Harmonics of the Fourier series.", range=(1, MOST), command="harmonics")
+    pieces: int = option(10, "Polynomial pieces of the spline.", range=(1, MOST), command="pieces")
+    start: tuple[float, ...] | str | None = option(
+        None,
+        "Posture at both ends, or any.",
+        unit="rad or m",
+        words=(ANYWHERE,),
+        command="start",
+        otherwise="near the middle of the joints",
+    )
 
-    criterion: str = "condition"
-    rotors: bool = True
-    friction: bool = True
-    noise: ArrayLike | None = None
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Optimality(Declared):
+    """Optimality criterion of a motion, over the base regressor along it."""
+
+    criterion: str = option(
+        "condition",
+        "Optimality criterion: condition number of the regressor, the same with columns of length one, volume of the "
+        "confidence region (D-optimality), or largest predicted relative deviation.",
+        choices=CRITERIA,
+        command="criterion",
+    )
+    rotors: bool = option(True, "Identify rotor inertias.", command="rotors")
+    friction: bool = option(True, "Identify friction and offsets.", command="friction")
+    noise: float | tuple[float, ...] | None = option(
+        None,
+        "Deviation of the measured efforts, one number or one per joint.",
+        unit="N m or N",
+        range=(0, LARGEST),
+        otherwise="a part of the largest nominal efforts",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MotionSearch(Declared):
+    """How a motion is searched for."""
+
+    starts: int = option(
+        3, "Searches from random motions, the best of which counts.", range=(1, MOST), command="starts"
+    )
+    seed: int = option(0, "Seed of the first search.", range=(0, 2**63), command="seed")
+    n_samples: int = option(
+        200, "Samples at which a motion is evaluated.", range=(1, MOST), key="samples", command="samples"
+    )
+    patience: float = option(1.0, "Factor on the iterations of a search.", above=0, range=(0, 1e6))
+    come_from: tuple[float, ...] | None = option(
+        None,
+        "Posture in which the robot stands: ways from it to the motion, and back, are found, too. Where there is none, "
+        "that is refused before the search.",
+        unit="rad or m",
+        key="from",
+        command="from",
+    )
+
+
+# ---------------------------------------------------------------------- limits
+
+
+@dataclass(frozen=True, repr=False)
+class Box(Declared):
+    """A box of the base frame that the origin of a named frame must not leave."""
+
+    frame: str = option(help="Frame whose origin stays in the box; in files also a list of frames.")
+    lower: tuple[float, ...] = option(help="Lower corner.", unit="m", range=(-LARGEST, LARGEST), length=3)
+    upper: tuple[float, ...] = option(help="Upper corner.", unit="m", range=(-LARGEST, LARGEST), length=3)
 
     def __post_init__(self) -> None:
-        expect_kinds(self)
-        if self.criterion not in CRITERIA:
-            raise UnknownName("criterion", self.criterion, CRITERIA)
+        check(self)
+        if not all(a < b for a, b in zip(self.lower, self.upper, strict=True)):
+            raise Infeasible(f"the box of frame '{self.frame}' is empty: its lower corner must be below its upper one")
 
 
-@dataclass(frozen=True)
-class RecordedMotions:
-    """What was recorded before, to which the new motion adds most.
+@dataclass(frozen=True, repr=False)
+class FrameBoxes(Box):
+    """A box of a file, for one frame or several."""
 
-    motions: each second of one counts as one of the new motion.  information (p, p): matrix of the base parameters, or
-    its triangle, of rows over their noise.
-    """
+    frame: tuple[str, ...] = like(Box, "frame")  # type: ignore[assignment]
 
-    motions: Sequence[Trajectory] = ()
-    information: ArrayLike | None = None
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Obstacle(Declared):
+    """A box that stands still in the base frame."""
+
+    centre: tuple[float, ...] = option(
+        help="Centre.", unit="m", range=(-LARGEST, LARGEST), length=3, example=(0.6, 0.0, 0.2)
+    )
+    size: tuple[float, ...] = option(
+        help="Whole sides.", unit="m", above=0, range=(0, LARGEST), length=3, example=(0.2, 0.2, 0.4)
+    )
+    name: str = option("", "Name of the obstacle, in results.", otherwise="its number")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableTop(Declared):
+    """A table that every link stays above."""
+
+    height: float = option(help="Height of its top in the base frame.", unit="m", range=(-LARGEST, LARGEST))
+
+
+@dataclass(frozen=True, repr=False)
+class Workspace(Declared):
+    """Where the robot may be, and what stands around it, in the base frame."""
+
+    floor: float | str | None = option(
+        BASE,
+        "Height in the base frame that every link stays above, or none.",
+        unit="m",
+        range=(-LARGEST, LARGEST),
+        words=(BASE,),
+        command="floor",
+        otherwise="the base plane, where the robot stands on it",
+    )
+    self_collision: bool = option(True, "Whether links keep apart.", command="self-collision")
+    obstacles: Sequence[Shape] = option((), "Shapes that links keep from (`minertia.excitation.shapes`).")
+    boxes: Sequence[Box] = option((), "Boxes that origins of named frames must not leave.")
+    margin: float | None = option(
+        None,
+        "Distance to keep from floor, links and obstacles.",
+        unit="m",
+        above=0,
+        range=(0, LARGEST),
+        otherwise="20 mm, or 2 % of the robot's length if that is less",
+    )
+    radius: float | None = option(
+        None,
+        "Radius of links that the robot's file shows nothing of.",
+        unit="m",
+        above=0,
+        range=(0, LARGEST),
+        otherwise="3.5 % of the robot's length",
+    )
+    transmission_deg: float = option(
+        20.0,
+        "What angles between links of closed loops keep from 0 and 180 degrees, where branches meet.",
+        unit="degrees",
+        above=0,
+        range=(0, 89.9),
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "motions", tuple(self.motions))
+        for name in ("obstacles", "boxes"):
+            expect_list(getattr(self, name), (object,), f"{name} of Workspace")
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for one in self.boxes:
+            expect_one_of(one, (Box,), "each of boxes of Workspace")
+        check(self)
 
 
-@dataclass(frozen=True)
-class MotionSearch:
-    """How a motion is searched for.
+USUAL = Workspace()
 
-    starts: searches from random motions, the best of which counts.  seed: of the first one.  n_samples: times at which
-    a motion is judged.  patience: factor on the iterations.  come_from: posture (n,) [rad or m] in which the robot
-    stands: where no way leads from there to the start of the motion, that is refused before the search.
-    """
 
-    starts: int = 3
-    seed: int = 0
-    n_samples: int = 200
-    patience: float = 1.0
-    come_from: tuple[float, ...] | None = None
+def _rate(what: str, unit: str) -> Any:
+    return option(
+        None,
+        f"Largest {what}, one number or one per joint.",
+        unit=unit,
+        above=0,
+        range=(0, LARGEST),
+        otherwise="the robot's file",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LimitOptions(Declared):
+    """Limits of a motion as files, commands and requests state them."""
+
+    position: float | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = option(
+        None,
+        "Positions: plus and minus one number or one per joint, or pairs of a lower and an upper one.",
+        unit="rad or m",
+        range=(-LARGEST, LARGEST),
+        width=2,
+        otherwise="the robot's file",
+    )
+    velocity: float | tuple[float, ...] | None = _rate("velocity", "rad/s or m/s")
+    acceleration: float | tuple[float, ...] | None = _rate("acceleration", "rad/s2 or m/s2")
+    jerk: float | tuple[float, ...] | None = option(
+        None,
+        "Largest jerk, one number or one per joint.",
+        unit="rad/s3 or m/s3",
+        above=0,
+        range=(0, LARGEST),
+        otherwise="not limited",
+    )
+    effort: bool | float | tuple[float, ...] | None = option(
+        None,
+        "Largest effort, one number or one per joint; true for those of the robot's file, false for no limit.",
+        unit="N m or N",
+        above=0,
+        range=(0, LARGEST),
+        otherwise="the robot's file, where it has masses, too",
+    )
+    effort_margin: float = option(
+        0.1,
+        "Part of every limit of effort kept free for what the nominal model does not know.",
+        range=(0, 0.999),
+    )
+    floor: bool | float | str | None = like(Workspace, "floor", help="Height in the base frame that every link stays "
+        "above, or none; false in files.")  # fmt: skip
+    table: TableTop | None = option(None, "Another word for the floor: a table with its `height`.", otherwise="none")
+    self_collision: bool = like(Workspace, "self_collision")
+    margin: float | None = like(Workspace, "margin")
+    radius: float | None = like(Workspace, "radius")
+    transmission_deg: float = like(Workspace, "transmission_deg")
+    box: tuple[FrameBoxes, ...] = option((), "Boxes that origins of named frames must not leave.", otherwise="none")
+    obstacle: tuple[Obstacle, ...] = option((), "Boxes that links keep from.", otherwise="none")
+    format: int = option(FORMAT, "Format of a file that was written.", range=(FORMAT, FORMAT))
+    made_for: Mapping[str, Any] = option(
+        factory=dict, help="Robot, joints and gravity of a file that was written.", otherwise="any robot"
+    )
 
     def __post_init__(self) -> None:
-        expect_kinds(self)
-        if self.seed < 0:
-            raise Infeasible(f"the seed of a search is a whole number from 0, not {self.seed}")
-        if not (1 <= self.starts <= MOST and 1 <= self.n_samples <= MOST):
-            raise Infeasible(
-                f"a search has from 1 to {MOST} starts and samples: {self.starts:.3g} and {self.n_samples:.3g} were "
-                "asked for"
-            )
-        if not (math.isfinite(self.patience) and self.patience > 0):
-            raise Infeasible(f"the patience of a search is a positive factor on its iterations, not {self.patience:g}")
+        check(self)
+        if self.floor is True:
+            raise Infeasible("'floor' must be its height in the base frame [m], or false for none")
+        if self.table is not None and self.floor != BASE:
+            raise Infeasible("'floor' and 'table' are both what the robot stays above; give one of them")
+
+
+JOINT_LIMITS = ("position", "velocity", "acceleration", "jerk", "effort", "effort_margin")  # options of joints alone

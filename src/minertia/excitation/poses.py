@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minertia.dynamics.kinematics import State, joint_positions
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
-from minertia.excitation.trajectory import ContinuousMotion, Family, check_family, frozen
+from minertia.excitation.options import MotionShape
+from minertia.excitation.trajectory import ContinuousMotion, Family, frozen
 from minertia.io.arrays import Array
-from minertia.io.errors import Infeasible, expect_kinds
+from minertia.io.errors import Infeasible
+from minertia.io.schema import Declared, check, like, option
 
 DEGREES = (3, 5)
 
@@ -43,21 +45,20 @@ class SplineMotion(ContinuousMotion):
 
 
 @dataclass(frozen=True)
-class Spline(Family):
-    """Clamped B-splines of a degree with `pieces` polynomial pieces of equal length, over a duration [s].
+class Spline(Declared, Family):
+    """Clamped B-splines of a degree with `pieces` polynomial pieces of equal length.
 
-    rest: whether motions begin and end at rest.  start: posture at their beginning, which `excite` chooses.
+    start: posture at their beginning, which `excite` chooses.
     """
 
-    duration: float = 10.0
-    pieces: int = 10
-    degree: int = 5
-    rest: bool = True
+    duration: float = like(MotionShape, "duration")
+    pieces: int = like(MotionShape, "pieces")
+    degree: int = option(5, "Degree, 3 or 5.", range=(3, 5))
+    rest: bool = option(True, "Whether motions begin and end at rest.")
     start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        expect_kinds(self)
-        check_family(self.duration, self.pieces, "piece")
+        check(self)
         if self.degree not in DEGREES:
             raise Infeasible(f"splines of motions have degree 3 or 5, not {self.degree}")
 

@@ -7,14 +7,12 @@ so the parameters are found link by link.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
@@ -25,6 +23,7 @@ from minertia.excitation.effort import EffortModel
 from minertia.excitation.fourier import FourierSeries
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.objective import FINER
+from minertia.excitation.options import MotionSearch, MotionShape
 from minertia.excitation.posture import feasible_posture
 from minertia.excitation.result import FORMAT, WIDTH, stacked_regressor
 from minertia.excitation.trajectory import Trajectory
@@ -35,6 +34,7 @@ from minertia.robot.robot import Robot
 
 USED = 0.95  # part of the limits a sweep may use
 SHORTEST = 1e-3
+SWEPT, SEARCH = MotionShape(harmonics=3), MotionSearch()
 STEPS = 201  # positions at which a joint's way is looked at
 
 
@@ -136,24 +136,22 @@ class Sweeps:
 
 def sweeps(
     robot: Robot,
+    shape: MotionShape = SWEPT,
     *,
     limits: MotionLimits | None = None,
-    duration: float = 10.0,
-    harmonics: int = 3,
-    posture: ArrayLike | None = None,
-    n_samples: int = 200,
-    seed: int = 0,
+    search: MotionSearch = SEARCH,
 ) -> Sweeps:
     """A rest-to-rest sweep of each joint about a posture, from the last joint to the first, as wide as limits allow."""
-    if not (math.isfinite(duration) and duration > 0) or harmonics < 2:
-        raise Infeasible("a sweep needs a positive duration and at least two harmonics")
+    duration, harmonics, n_samples = shape.duration, shape.harmonics, search.n_samples
+    if harmonics < 2:
+        raise Infeasible("a sweep needs at least two harmonics")
     if robot.is_floating:
         raise Infeasible("a floating base has no motors: exciting motions are found for robots with a fixed base")
     robot.require_values("an exciting motion")
     base = base_parameters(robot, rotors=True, friction=True)
     effort = EffortModel(base) if robot.has_parameters else None
     checker = Checker(motion_limits(robot) if limits is None else limits, base, effort)
-    q = feasible_posture(checker, posture, seed)
+    q = feasible_posture(checker, shape.start, search.seed)  # type: ignore[arg-type]
     order = reversed(range(len(checker.limits.names)))
     found = tuple(_sweep(checker, j, q, duration, harmonics, n_samples) for j in order)
     W = np.vstack([stacked_regressor(base, sweep.motion, n_samples) for sweep in found])

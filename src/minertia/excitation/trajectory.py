@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from minertia.excitation.options import MOST, RATES
 from minertia.io.arrays import Array
 from minertia.io.errors import DescriptionError, Infeasible, ShapeError
 from minertia.io.files import reading, write_file
@@ -24,10 +25,7 @@ FORMAT = 1
 HEADER = f"# minertia trajectory format {FORMAT}"
 EQUAL = 1e-6  # relative: lengths that differ by less count as equal
 MAX_BYTES = 100_000_000
-SECONDS = 0.01, 1e5  # of a motion
-RATES = 1.0, 1e5  # Hz at which motions are sampled
 EQUAL_TIME = 1e-9  # relative: a last sample this little before the end of a motion is at its end
-MOST = 1_000_000  # harmonics, pieces, samples or starts
 
 
 def frozen(values: ArrayLike) -> Array:
@@ -161,6 +159,21 @@ def null_basis(rows: Array) -> Array:
     return basis
 
 
+@dataclass(frozen=True)
+class RecordedMotions:
+    """What was recorded before, to which the new motion adds most.
+
+    motions: each second of one counts as one of the new motion.  information (p, p): matrix of the base parameters, or
+    its triangle, of rows over their noise.
+    """
+
+    motions: Sequence[Trajectory] = ()
+    information: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "motions", tuple(self.motions))
+
+
 class ContinuousMotion(abc.ABC):
     """A motion known at every time between 0 and its duration."""
 
@@ -251,13 +264,3 @@ class Family(abc.ABC):
     def from_free(self, offset: Array, x: Array) -> ContinuousMotion:
         """The motion of free coefficients x (n, free)."""
         return self.motion(offset, x @ self.null.T)
-
-
-def check_family(duration: float, count: int, what: str) -> None:
-    """Refuse motions of no time or of years, and those made of none or of millions of pieces; what: one of them."""
-    if not (math.isfinite(duration) and duration > 0):
-        raise Infeasible(f"a motion needs a positive duration, not {duration:g} s")
-    if not SECONDS[0] <= duration <= SECONDS[1]:
-        raise Infeasible(f"a motion lasts from {SECONDS[0]:g} to {SECONDS[1]:g} s, not {duration:g} s")
-    if not 1 <= count <= MOST:
-        raise Infeasible(f"a motion needs at least one {what} and at most {MOST}, not {count:.6g}")

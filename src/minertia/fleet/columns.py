@@ -21,23 +21,24 @@ from numpy.typing import NDArray
 from minertia.base import numeric
 from minertia.codegen.kernels import build
 from minertia.fleet.evidence import EvidenceLayout
+from minertia.fleet.options import TypeEntries
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.regressor import MANY
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, MissingParameters
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
-from minertia.robot.dh.write import toml_text
 from minertia.robot.effects import TABLE, Effect, JointState
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 
-TEMPERATURE = 25.0  # degC at which friction is stated unless told
 UNSEEN = 1e-12  # of a column's largest entry: less than that an effort does not see
 
 
 # rows of the table of effects; first those that are free on each day, so that what triangles have below them is what
 # days share
 FLEET: Mapping[str, Effect] = {e.name: e for level in ("day", "robot") for e in TABLE if e.fleet == level}
+USUAL = TypeEntries("")
 DAY = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "day")
 ROBOT = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "robot")
 
@@ -56,7 +57,7 @@ class OwnColumn:
         return FLEET[self.symbol]
 
 
-def own_columns(temperature: float = TEMPERATURE) -> tuple[OwnColumn, ...]:
+def own_columns(temperature: float = USUAL.temperature) -> tuple[OwnColumn, ...]:
     """The columns of every coordinate; an effect whose constant is not known has one for each value that is tried."""
     found = []
     for symbol, effect in FLEET.items():
@@ -157,7 +158,7 @@ class ColumnSet:
 
 
 def column_set(
-    robot: Robot, reference: Robot | None = None, *, temperature: float = TEMPERATURE, rest: float = 1e-3
+    robot: Robot, reference: Robot | None = None, *, temperature: float = USUAL.temperature, rest: float = USUAL.rest
 ) -> ColumnSet:
     """The superset of a robot; reference: the robot whose inertial values load-dependent friction is taken with.
 

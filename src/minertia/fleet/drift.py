@@ -15,13 +15,13 @@ import numpy as np
 
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import FEWEST_ROBOTS, DayEffects, learn_day_effects
-from minertia.fleet.e_process import HORIZON, EProcess, e_process
+from minertia.fleet.e_process import EProcess, e_process
 from minertia.fleet.events import RobotEvent, program_events
 from minertia.fleet.index import LogFault
 from minertia.fleet.levels import LOAD
+from minertia.fleet.options import DriftOptions
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.streams import (
-    LEARNING,
     NO_WARMTH,
     PAUSE,
     LevelStream,
@@ -31,7 +31,7 @@ from minertia.fleet.streams import (
     robot_streams,
     stray_days,
 )
-from minertia.io.errors import MinertiaError, expect_kinds
+from minertia.io.errors import MinertiaError
 from minertia.io.notebook import plural
 from minertia.version import __version__
 
@@ -39,7 +39,6 @@ SILENT = 3  # days without logs after which a robot is not judged
 AHEAD = 2  # days after today that time zones explain
 SETTLING = 3  # days with logs after an event before anything can be told
 FORMAT = 1  # of the JSON
-RATE = 0.1
 SUGGESTIONS = {
     ("dry friction", True): "look at seals, brake, preload and grease of the joint",
     ("dry friction", False): "look for lost preload or backlash in the joint's gear",
@@ -52,27 +51,6 @@ SUGGESTIONS = {
 
 class NoEvidence(MinertiaError):
     """There is nothing to judge."""
-
-
-@dataclass(frozen=True)
-class DriftOptions:
-    """How a page is made.
-
-    q: part of the alarms that may be false.  horizon, learning [days with logs].  today: number of the page's day, by
-    default that of the newest log that is not dated after today.
-    """
-
-    q: float = RATE
-    horizon: int = HORIZON
-    learning: int = LEARNING
-    today: int | None = None
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        if not 0 < self.q < 1:
-            raise MinertiaError(f"the part of false alarms must lie between 0 and 1, not {self.q:g}")
-        if self.horizon < 1 or self.learning < 2:
-            raise MinertiaError("the horizon must be at least 1 day and the learning time at least 2 days")
 
 
 @dataclass(frozen=True)
@@ -227,7 +205,11 @@ class FleetDrift:
         if not self.alarms:
             return f"none of {plural(judged, 'robot')} needs a look"
         verb = "needs" if guilty == 1 else "need"
-        often = "one alarm in ten is" if self.options.q == RATE else f"{100 * self.options.q:g} % of the alarms are"
+        often = (
+            "one alarm in ten is"
+            if self.options.q == DriftOptions().q
+            else f"{100 * self.options.q:g} % of the alarms are"
+        )
         return f"{guilty} of {plural(judged, 'robot')} {verb} a look; on average at most {often} false"
 
     def to_json(self, store: str = "", faults: Sequence[Any] = (), arithmetic: Sequence[str] = ()) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from minertia.fleet.day_effects import FLAT, DayEffects, blocks, effects_covariance
+from minertia.fleet.options import DriftOptions
 from minertia.fleet.streams import LevelStream
 from minertia.io.arrays import Array
 from minertia.io.resources import one_thread
 
-HORIZON = 90  # days over which the beginning of a step is spread
+HORIZON = DriftOptions().horizon  # days over which the beginning of a step is spread
 CLIP = 3.0  # deviations at which an innovation is clipped
 STEP = 0.1  # deviation of a step of friction, over its level
 LOAD_STEP = 0.005  # of a load, over the moving mass

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from minertia.fleet.columns import DAY, ROBOT
 from minertia.fleet.day_memory import day_memory
 from minertia.fleet.day_stack import DayStack, noise_levels
 from minertia.fleet.effect_choice import chosen_symbols
@@ -25,17 +24,17 @@ from minertia.fleet.levels import (
     robot_values,
     type_values,
 )
+from minertia.fleet.options import FitOptions
 from minertia.fleet.packed_stack import PackedStack
 from minertia.fleet.robot_fit import from_stretches, robot_fit
 from minertia.identification.physical.consistency import GAPS_ONLY, feasibility, physical_space
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.io.arrays import Array
-from minertia.io.errors import MinertiaError, SolverFailed, UnknownName, expect_kinds
+from minertia.io.errors import MinertiaError, SolverFailed
 from minertia.io.resources import keep_freed_memory, one_thread
 
 LOOKED_AT = 20  # robots, for weights of efforts and the choice of effects
-WORKERS = 2
 NEIGHBOURS = 16  # robots that one thread works on at once
 Result = TypeVar("Result")
 Days = DayStack | PackedStack
@@ -43,31 +42,6 @@ Days = DayStack | PackedStack
 
 class LostEvidence(MinertiaError):
     """A robot none of whose records can be read: it is named, and the others are fitted."""
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """How a fleet is fitted.
-
-    symbols: own columns, such as FV, FC, OFF; None: FV, FC, OFF and those others that the evidence asks for.  half_life
-    [days]: of evidence; None: all days count alike.  load (inertial columns, any): 1 kg at the flange and first
-    moments, where robots carry loads that differ: the type's values are then those with the mean load, a robot's load
-    what it carries beyond that.  physical: also the physical robot that fits best.  workers: threads.
-    """
-
-    symbols: tuple[str, ...] | None = None
-    half_life: float | None = None
-    load: Array | None = None
-    physical: bool = False
-    workers: int = WORKERS
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        for symbol in self.symbols or ():
-            if symbol not in (*DAY, *ROBOT):
-                raise UnknownName("effect", symbol, (*DAY, *ROBOT))
-        if self.half_life is not None and not self.half_life > 0:
-            raise MinertiaError(f"the half-life of evidence must be a positive number of days, not {self.half_life:g}")
 
 
 def fit_fleet(

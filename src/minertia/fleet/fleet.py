@@ -10,21 +10,20 @@ from typing import Any
 
 from minertia.fleet.add import AddResult, add_logs
 from minertia.fleet.calendar import CalendarTree, DayLog, day_evidence, day_number
-from minertia.fleet.drift import RATE, DriftOptions, FleetDrift
+from minertia.fleet.drift import FleetDrift
 from minertia.fleet.engine import engine
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.fleet_file import FleetFile, FleetRobot, read_fleet
 from minertia.fleet.index import IndexRow, LogFault, conflicts
 from minertia.fleet.judging import fit_stored, judge_stored, stored_events
 from minertia.fleet.months import compact
+from minertia.fleet.options import AddOptions, DriftOptions, FitOptions
 from minertia.fleet.places import StoreError
 from minertia.fleet.readout import robot_day
 from minertia.fleet.record import EvidenceRecord
 from minertia.fleet.robot_day import RobotDay
 from minertia.fleet.robot_model import robot_model
-from minertia.fleet.robot_type import KINDS
 from minertia.fleet.sources import LogSource, find_logs
 from minertia.fleet.store import EvidenceStore
 from minertia.fleet.store_check import StoreCheck, check_store
@@ -34,6 +33,8 @@ from minertia.io.errors import MinertiaError, UnknownName
 
 Days = str | tuple[str | date | None, str | date | None] | None
 Tell = Callable[[str], None]
+
+USUAL, RATE = AddOptions(), DriftOptions().q
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +73,7 @@ class Fleet:
         *,
         workers: int | None = None,
         scheduler: str | None = None,
-        stretches: str = "scores",
+        stretches: str = USUAL.stretches,
         tell: Tell = lambda step: None,
     ) -> AddResult:
         """Read logs into records; what was read before is not read again.
@@ -81,8 +82,7 @@ class Fleet:
         this machine (0: this process); scheduler: address of a Dask scheduler.  stretches: "scores", or "triangles" to
         keep the triangles of 16 stretches, too.  The records have the same bytes whoever makes them.
         """
-        if stretches not in KINDS:
-            raise UnknownName("kind of stretches", stretches, KINDS)
+        AddOptions(workers, scheduler, stretches)  # says what is wrong
         named = [logs] if isinstance(logs, str | Path) else list(logs)
         if self.store.place.url.startswith("memory://") and executor is None and scheduler is None:
             workers = 0  # no other process sees it

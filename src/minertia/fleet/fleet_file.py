@@ -10,24 +10,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from minertia.fleet.columns import TEMPERATURE
+from minertia.fleet.options import FORMAT, FleetEntries, RobotEntry, TypeEntries
 from minertia.fleet.places import is_remote
-from minertia.fleet.robot_type import REST, RobotType
-from minertia.identification.logs.campaign_table import CampaignTable
-from minertia.identification.logs.columns_file import parse_columns
-from minertia.identification.signals.options import Filter
+from minertia.fleet.robot_type import RobotType
+from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 from minertia.io.errors import MinertiaError, expect_path
 from minertia.io.files import is_file
 from minertia.io.notebook import plural
-from minertia.io.schema import read
+from minertia.io.schema import keys_of, read
 from minertia.io.tables import load_toml, shown
 from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot
 
-FORMAT = 1
-TOP_KEYS = ("format", "store", "zone", "types", "robots")
-TYPE_KEYS = ("robot", "reference", "temperature", "rest", "zone", "filter", "columns", "drive")
-ROBOT_KEYS = ("id", "type", "since")
 IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._*?-]{0,63}")  # part of a path, and perhaps a pattern
 
 
@@ -81,7 +75,7 @@ class _FleetReader:
 
     def __init__(self, path: Path) -> None:
         self.path, self.top = path, load_toml(path, CampaignTable)
-        self.top.only(TOP_KEYS)
+        self.top.only(keys_of(FleetEntries))
         if self.top.get("format") != FORMAT:
             raise self.top.fail(f"the file must say format = {FORMAT}", "format")
 
@@ -106,18 +100,18 @@ class _FleetReader:
         return store if store is None or is_remote(store) else str(self.path.parent / store.removeprefix("file://"))
 
     def _type(self, name: str, table: CampaignTable) -> RobotType:
-        table.only(TYPE_KEYS)
         if not IDENTITY.fullmatch(name) or "*" in name:
             raise table.fail(f"the name of a type has letters, digits, '.', '_' and '-', not {shown(name)}")
+        given = read(table, TypeEntries)
         robot = self._robot(table, "robot")
         if robot is None:
             raise table.fail("name the robot: a file, or a bundled one", "robot")
-        warmth = table.number("temperature", TEMPERATURE)
-        rest = table.number("rest", REST, at_least=0.0)
-        zone = table.text("zone") or self.top.text("zone") or "UTC"
-        columns, plan = parse_columns(table.table("columns"), table.table("drive")), read(table.table("filter"), Filter)
+        zone = given.zone or self.top.text("zone") or FleetEntries().zone
+        columns = parse_columns(table.table("columns"), table.table("drive"))
         try:
-            return RobotType(name, robot, columns, plan, self._robot(table, "reference"), warmth, rest, zone)
+            return RobotType(
+                name, robot, columns, given.filter, self._robot(table, "reference"), given.temperature, given.rest, zone
+            )
         except MinertiaError as err:
             raise table.fail(str(err)) from None
 
@@ -131,9 +125,9 @@ class _FleetReader:
         return read_robot(beside if is_file(beside) else name, letters=False)
 
     def _one(self, table: CampaignTable, types: Mapping[str, RobotType]) -> FleetRobot:
-        table.only(ROBOT_KEYS)
-        identity, kind, since = table.text("id"), table.text("type"), table.get("since")
-        if identity is None or not IDENTITY.fullmatch(identity):
+        given = read(table, RobotEntry)
+        identity, kind, since = given.id, given.type, given.since
+        if not IDENTITY.fullmatch(identity):
             raise table.fail(f"an id has letters, digits, '.', '_' and '-', not {shown(identity)}", "id")
         if kind is None and len(types) == 1:
             kind = next(iter(types))

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 
 from minertia.fleet.columns import ColumnSet
 from minertia.fleet.evidence import FleetEvidence
-from minertia.identification.logs.even import EVEN, check_finite
-from minertia.identification.logs.recording import Recording, joined
-from minertia.identification.logs.repair import LONGEST_GAP, Grid, in_bursts
+from minertia.identification.logs.recording import EVEN, Recording, check_finite, joined
+from minertia.identification.logs.repair import LONGEST_GAP, Grid, even_blocks, in_bursts
 from minertia.identification.logs.stamps import bursts_of, usual_step
-from minertia.identification.logs.streaming import even_blocks
 from minertia.identification.problem.rows import STILL
 from minertia.identification.problem.triangles import folded, upright
 from minertia.identification.signals.filtering import Motion, prepared_blocks

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from minertia.fleet.calendar import day_name
 from minertia.fleet.day_effects import DayEffects
-from minertia.fleet.drift import DriftOptions, FleetDrift, NoEvidence, NotJudged, TypeFleet, fleet_drift
+from minertia.fleet.drift import FleetDrift, NoEvidence, NotJudged, TypeFleet, fleet_drift
 from minertia.fleet.events import RobotEvent, read_events
 from minertia.fleet.evidence import FleetEvidence
-from minertia.fleet.fit import FitOptions, fit_fleet
+from minertia.fleet.fit import fit_fleet
 from minertia.fleet.fit_result import FleetFit
 from minertia.fleet.index import IndexRow, LogFault
 from minertia.fleet.judged import (
@@ -26,6 +26,7 @@ from minertia.fleet.judged import (
     read_judged,
     write_judged,
 )
+from minertia.fleet.options import DriftOptions, FitOptions
 from minertia.fleet.places import StoreError
 from minertia.fleet.readout import StoredDays, StoredStacks, load_directions, stream_type
 from minertia.fleet.store import EvidenceStore
@@ -33,7 +34,7 @@ from minertia.fleet.stored_types import StoredType
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import plural
-from minertia.robot.reading import read_text
+from minertia.robot.formats.reading import read_text
 
 EVENTS, CALIBRATION = "events.csv", "calibration"
 

@@ -7,17 +7,17 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from minertia.fleet.columns import TEMPERATURE, ColumnSet, column_set, digest_of, kinematics_text
+from minertia.fleet.columns import ColumnSet, column_set, digest_of, kinematics_text
+from minertia.fleet.options import FleetEntries, TypeEntries
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.signals.filtering import EDGE, OVERSAMPLING
 from minertia.identification.signals.options import Filter
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped
+from minertia.io.schema import like
 from minertia.robot.robot import Robot
 
 RECORD_VERSION = 3  # raised whenever the same log gives other numbers; older records are then another set
-KINDS = ("scores", "triangles")  # what is kept of stretches
-REST = 1e-3  # rad/s or m/s; slower than that a joint stands
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class RobotType:
     columns: ColumnMap
     filter: Filter
     reference: Robot | None = None
-    temperature: float = TEMPERATURE
-    rest: float = REST
-    zone: str = "UTC"
+    temperature: float = like(TypeEntries, "temperature")
+    rest: float = like(TypeEntries, "rest")
+    zone: str = FleetEntries().zone
 
     def __post_init__(self) -> None:
         try:

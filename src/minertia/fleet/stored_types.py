@@ -13,8 +13,8 @@ from minertia.fleet.robot_type import RobotType
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.record import campaign_record, recorded_campaign
 from minertia.io.documents import DocumentError, toml_document
-from minertia.robot.dh.write import toml_text
 from minertia.robot.files import parse_robot
+from minertia.robot.formats.dh.write import toml_text
 
 FORMAT = 1
 

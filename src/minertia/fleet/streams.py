@@ -25,12 +25,13 @@ from minertia.fleet.levels import (
     robot_values,
     type_values,
 )
+from minertia.fleet.options import DriftOptions
 from minertia.fleet.robot_day import RobotDay
 from minertia.identification.problem.linear import symbol_of
 from minertia.io.arrays import Array
 from minertia.io.resources import one_thread
 
-LEARNING = 30  # days with logs
+LEARNING = DriftOptions().learning  # days with logs
 FEWEST_LEARNT = 10  # of them from which on a robot tells others what is usual
 FEWEST_ALIKE = 3  # robots of a type from which on one can be unlike the others
 ODD = 10.0  # times the efforts of others, of all joints: then the unit is another

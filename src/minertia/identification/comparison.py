@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import Model
 from minertia.identification.model_file import read_model
 from minertia.io.errors import InputError, expected
 from minertia.io.notebook import clipped, html_table, plural
@@ -70,8 +70,8 @@ class JointDifference:
 class ModelComparison:
     """Two models: their values by name, and their settings where they differ (as text, empty for none)."""
 
-    first: IdentifiedModel
-    second: IdentifiedModel
+    first: Model
+    second: Model
     titles: tuple[str, str]
     values: tuple[ComparedValue, ...]
     settings: Mapping[str, tuple[str, str]]
@@ -165,19 +165,24 @@ class ModelComparison:
 
 
 def compare_models(
-    first: IdentifiedModel | str | Path,
-    second: IdentifiedModel | str | Path,
+    first: Model | str | Path,
+    second: Model | str | Path,
     titles: tuple[str, str] = ("first", "second"),
 ) -> ModelComparison:
     """Two models of one robot side by side; titles: what they are called."""
     first, second = (read_model(m) if isinstance(m, str | Path) else m for m in (first, second))
     for model in (first, second):
-        expected(model, IdentifiedModel, "what is compared", "read_model")
+        expected(model, Model, "what is compared", "read_model")
     if first.nominal.coordinate_names != second.nominal.coordinate_names:
         raise InputError(
             f"the models are of different robots: '{first.nominal.name}' has the coordinates "
             f"{', '.join(first.nominal.coordinate_names)}, '{second.nominal.name}' has "
             f"{', '.join(second.nominal.coordinate_names)}; compare models of one robot"
+        )
+    if type(first) is not type(second):
+        raise InputError(
+            "one of the models has corrected geometry and the other efforts, which have no value in common; compare "
+            "two models of one kind"
         )
     ours, theirs = ({str(p["name"]): p for p in model.parameters} for model in (first, second))
     names = [*ours, *(name for name in theirs if name not in ours)]
@@ -196,13 +201,13 @@ def compare_models(
     return ModelComparison(first, second, titles, values, settings, _joint(difference, covariance))
 
 
-def _difference(first: IdentifiedModel, second: IdentifiedModel, names: Sequence[str]) -> tuple[Array, Array]:
+def _difference(first: Model, second: Model, names: Sequence[str]) -> tuple[Array, Array]:
     """Differences of the values of these names, and their covariance."""
     (a, A), (b, B) = (_stated(model, names) for model in (first, second))
     return a - b, A + B
 
 
-def _stated(model: IdentifiedModel, names: Sequence[str]) -> tuple[Array, Array]:
+def _stated(model: Model, names: Sequence[str]) -> tuple[Array, Array]:
     """Values of these names and their covariance, with deviations at least as the stated 95 % intervals tell."""
     known = [str(p["name"]) for p in model.parameters]
     values, C = model.beta, model.covariance
@@ -216,7 +221,7 @@ def _stated(model: IdentifiedModel, names: Sequence[str]) -> tuple[Array, Array]
     return values[kept], (C * np.outer(scale, scale))[np.ix_(kept, kept)]
 
 
-def _comparable(first: IdentifiedModel, second: IdentifiedModel, names: Sequence[str]) -> list[str]:
+def _comparable(first: Model, second: Model, names: Sequence[str]) -> list[str]:
     """Those that mean the same in both models: Coulomb friction beside a Stribeck effect is another than alone."""
     odd = set(first.effect_names) ^ set(second.effect_names)
     joints = {_joint_of(name) for name in odd}
@@ -271,7 +276,7 @@ def _log_name(log: Any) -> str:
     return str(log.get("file", log) if isinstance(log, Mapping) else log)
 
 
-def _evidence(model: IdentifiedModel) -> dict[str, Any]:
+def _evidence(model: Model) -> dict[str, Any]:
     """What a model's file remembers of how good it is."""
     keys = ("estimator", "count", "condition", "training", "validation", "verdict")
     return {key: model.evidence.get(key) for key in keys} | {

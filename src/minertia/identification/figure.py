@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minertia.identification.kind import PredictedLog
 from minertia.io.errors import InputError, UnknownName
-from minertia.io.notebook import MEASURED, PREDICTED, REST, SMALL, clipped, panels, thinned
+from minertia.io.notebook import MEASURED, PREDICTED, REST, SMALL, clipped, panels, thinned_curve
 
 Array = NDArray[np.float64]
 
@@ -33,13 +33,13 @@ def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str 
     for j, joint in enumerate(log.outputs):
         measured, predicted = curves.measured[:, j], curves.predicted[:, j]
         own, below = axes[j]
-        own.plot(*thinned(curves.t, measured), color=MEASURED, linewidth=3.0, label="measured")
-        own.plot(*thinned(curves.t, predicted), color=PREDICTED, linewidth=0.9, label="predicted")
+        own.plot(*thinned_curve(curves.t, measured), color=MEASURED, linewidth=3.0, label="measured")
+        own.plot(*thinned_curve(curves.t, predicted), color=PREDICTED, linewidth=0.9, label="predicted")
         own.set_ylabel(f"{clipped(joint, 18)}\n[{curves.units[j]}]", **SMALL)
-        below.plot(*thinned(curves.t, measured - predicted), color=REST, linewidth=0.8)
+        below.plot(*thinned_curve(curves.t, measured - predicted), color=REST, linewidth=0.8)
         below.set_title(_share(measured - predicted, measured, word), fontsize=8, loc="left")
     for ax in axes[-1]:
-        ax.set_xlabel("time [s]", **SMALL)
+        ax.set_xlabel(curves.over, **SMALL)
     axes[0, 0].set_title(word, fontsize=9, loc="left")
     axes[0, 1].set_title("residual, on its own scale", fontsize=9, loc="right")
     axes[0, 0].legend(fontsize=7, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 0.98), frameon=False)

@@ -10,46 +10,40 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.audits.findings import Finding
-from minertia.identification.campaigns.campaign import Campaign, LogLike
+from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import Measure
+from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, Model
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.ladder import Ladder
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
+from minertia.identification.remembered import parameter_entry
 from minertia.io.errors import InputError
 from minertia.robot.robot import Note
 
 Array = NDArray[np.float64]
-
-
-class ReadLog(Protocol):
-    """A log of a problem: its name, the recording (None where a motion was given), and what its audit found."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def recording(self) -> Recording | None: ...  # noqa: D102
-    @property
-    def findings(self) -> tuple[Finding, ...]: ...  # noqa: D102
+EFFORTS_INSTEAD = "identify the robot of its model (result.model().robot) from logs of efforts"
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Measured and predicted outputs of a log (N, outputs) at times t [s], with the unit of each.
+    """Measured and predicted outputs of a log (N, outputs) at times t [s], or over what else there is, with units.
+
+    NaN where nothing was measured.
 
     nominal: as the robot's own file predicts them, None where it has no masses.  patterns: positions and velocities
     (N, outputs) at these times, NaN where an output is no joint's; friction: what of the effort is friction, as
@@ -63,12 +57,13 @@ class Curves:
     nominal: Array | None = None
     patterns: tuple[Array, Array] | None = None
     friction: tuple[Array, Array] | None = None
+    over: str = "time [s]"
 
 
 class PredictedLog(ABC):
     """A log that was predicted, nothing fitted: residuals now, curves when they are asked for."""
 
-    log: Any  # a `ReadLog`
+    log: Any  # a `PreparedLog`
     residuals: Residuals
 
     @property
@@ -112,8 +107,19 @@ class Section:
 
 
 @dataclass(frozen=True)
+class ModelFacts:
+    """What models of every kind remember: each value, the evidence for them, and how logs were read."""
+
+    parameters: tuple[Mapping[str, Any], ...]
+    evidence: Mapping[str, Any]
+    campaign: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class ModelParts:
-    """The linear model with values and covariance of its unknowns, all standard parameters and whether a robot can have
+    """What a model of efforts is made of.
+
+    The linear model with values and covariance of its unknowns, all standard parameters and whether a robot can have
     them; further: what else is remembered.
     """
 
@@ -123,6 +129,20 @@ class ModelParts:
     standard: Mapping[str, float]
     is_physical: bool
     further: Mapping[str, Any]
+
+    def model(self, estimate: Estimate, facts: ModelFacts) -> IdentifiedModel:
+        """The model."""
+        return IdentifiedModel(
+            self.linear,
+            self.beta,
+            self.covariance,
+            facts.parameters,
+            dict(estimate.not_excited),
+            self.standard,
+            self.is_physical,
+            {**facts.evidence, **self.further},
+            facts.campaign,
+        )
 
 
 class Problem(ABC):
@@ -138,7 +158,7 @@ class Problem(ABC):
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
     campaign: Campaign
-    logs: tuple[Any, ...]  # `ReadLog`s
+    logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
     ladder: Ladder | None
 
@@ -155,9 +175,9 @@ class Problem(ABC):
         """Read, audit and repair the logs of a campaign, and find its unknowns."""
 
     @property
-    @abstractmethod
     def linear(self) -> LinearModel:
-        """The robot's unknowns as columns of efforts, in whose terms a model is told."""
+        """The robot's unknowns as columns of efforts; refused where a kind has none."""
+        raise self.refused("columns of efforts", EFFORTS_INSTEAD)
 
     @property
     @abstractmethod
@@ -169,9 +189,25 @@ class Problem(ABC):
     def outputs(self) -> tuple[str, ...]:
         """Names of what is measured and predicted, of the rows of one sample."""
 
-    @abstractmethod
     def linear_rows(self) -> tuple[Observation, Observation | None]:
         """Rows that are linear in the unknowns, of fitted and of unseen logs; refused where there are none."""
+        raise self.refused(
+            "rows of efforts, in which contributions of values are counted",
+            "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
+        )
+
+    def entry(self, value: ParameterEvidence) -> dict[str, Any]:
+        """A value as a model's file states it: with interval, class and relation, and its unit where it says one."""
+        return parameter_entry(self.linear, value)
+
+    def file_values(self) -> dict[str, float]:
+        """What the robot's own file says of the unknowns; none where it says nothing."""
+        return self.linear.file_values()
+
+    @classmethod
+    def recording(cls, campaign: Campaign, log: Log) -> Recording:
+        """A log as it was recorded, not repaired, to be audited and drawn over time."""
+        return campaign.as_logged(log, effort=cls.has_efforts)
 
     # ------------------------------------------------------------------ what the verbs ask
 
@@ -187,9 +223,9 @@ class Problem(ABC):
     def evidence(self, estimate: Estimate) -> Evidence:
         """What is known of an estimate."""
 
-    @abstractmethod
     def rows(self, estimate: Estimate) -> Observation:
         """The linear problem at an estimate: rows, or derivatives of the residuals there."""
+        raise self.refused("rows of efforts", EFFORTS_INSTEAD)
 
     @abstractmethod
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
@@ -199,24 +235,28 @@ class Problem(ABC):
     def predicted(self, estimate: Estimate, log: Any, residuals: Residuals) -> PredictedLog:
         """One of the logs as an estimate predicts it."""
 
-    @abstractmethod
     def linear_values(self, estimate: Estimate) -> Array:
         """Values of the unknowns of `linear`."""
+        raise self.refused("columns of efforts", EFFORTS_INSTEAD)
 
     @abstractmethod
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
         """Covariance of the unknowns under correlated residuals."""
 
     @abstractmethod
-    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
-        """What a model is made of to save, simulate and generate code from; physical: with bodies that can exist."""
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> Model:
+        """The model to save, simulate and generate code from; physical: with bodies that can exist."""
 
-    def record(self, estimate: Estimate) -> dict[str, Any]:
-        """Further entries of the result as plain data."""
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """Further entries of the result as plain data, in place of those of the same name."""
         return {}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
         """Further parts of the page."""
+        return ()
+
+    def losses(self, model: Model) -> tuple[str, ...]:
+        """Sentences on what robot files cannot hold."""
         return ()
 
     def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
@@ -231,18 +271,18 @@ class Problem(ABC):
 
     @classmethod
     @abstractmethod
-    def remembers(cls, model: IdentifiedModel) -> bool:
+    def remembers(cls, model: Model) -> bool:
         """Whether a model was identified from this kind of problem."""
 
     @classmethod
     @abstractmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
         """Logs as a model predicts them, read as its own were."""
 
     @classmethod
-    def known_sections(cls, model: IdentifiedModel) -> tuple[Section, ...]:
+    def known_sections(cls, model: Model) -> tuple[Section, ...]:
         """Further parts of the page of a model's validation."""
         return ()
 
@@ -252,7 +292,7 @@ class Problem(ABC):
         """Names of the files beside model, result and page."""
 
     @abstractmethod
-    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """Write them into a folder `draft` that becomes `out`; the notes say what they cannot hold."""
 
     @classmethod

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.prepare import PreparedCampaign
 from minertia.identification.kind import Problem
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import Model
 
 KINDS = {  # the first that takes a campaign has it
+    "geometry": "minertia.identification.geometry.problem:GeometryProblem",
     "commands": "minertia.identification.closed_loop.problem:CommandProblem",
     "efforts": "minertia.identification.efforts.problem:EffortProblem",
 }
@@ -28,6 +29,6 @@ def kind_of(campaign: Campaign | PreparedCampaign) -> type[Problem]:
     return next(kind for kind in kinds() if kind.takes(campaign))
 
 
-def kind_of_model(model: IdentifiedModel) -> type[Problem]:
+def kind_of_model(model: Model) -> type[Problem]:
     """The kind of problem that a model was identified from."""
     return next(kind for kind in kinds() if kind.remembers(model))

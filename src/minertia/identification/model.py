@@ -1,12 +1,14 @@
-"""`IdentifiedModel`: a linear model with values, and the evidence for them."""
+"""`Model`: what a fit leaves to save, whatever its kind; `IdentifiedModel`: a linear model of efforts with values."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 import tomli_w
@@ -18,27 +20,107 @@ from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
 from minertia.identification.problem.terms import Term
 from minertia.io.documents import toml_document
+from minertia.io.errors import InputError
 from minertia.io.files import write_file
 from minertia.io.notebook import clipped, frame, html_table, plural
 from minertia.io.provenance import MadeOf
-from minertia.robot.dh.write import toml_text
+from minertia.robot.formats.dh.write import toml_text
+from minertia.robot.formats.reading import MODEL
 from minertia.robot.identified import FORMAT, exported_robot, identified_robot
 from minertia.robot.joint import numeric_pose
-from minertia.robot.reading import MODEL
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-6  # of eigenvalues of correlations
+
+
+class Model(ABC):
+    """Values that were fitted, and the evidence for them: what every kind of problem leaves to save.
+
+    beta, covariance: of the values `names`.  parameters: evidence of each value, as plain data.  evidence: residuals,
+    verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
+    the files that the command which wrote it has read.  is_physical: whether bodies can have its masses and inertias.
+    exports: for targets of `robot.targets` by name, effects and standard parameters of the best robot that a file of
+    theirs can hold, and what it leaves of the logs.
+    """
+
+    beta: Array
+    covariance: Array
+    parameters: tuple[Mapping[str, Any], ...]
+    evidence: Mapping[str, Any]
+    campaign: Mapping[str, Any]
+    made_of: tuple[MadeOf, ...]
+    is_physical: bool
+    not_excited: Mapping[str, str]
+    exports: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+    @property
+    @abstractmethod
+    def nominal(self) -> Robot:
+        """The robot as it was described before."""
+
+    @property
+    @abstractmethod
+    def robot(self) -> Robot:
+        """The robot with all that was found, for simulation, description files and code."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the values."""
+
+    @abstractmethod
+    def tables(self) -> dict[str, Any]:
+        """The entries of its file that its kind alone has."""
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the efforts that it predicts."""
+        return ()
+
+    @property
+    def effect_names(self) -> tuple[str, ...]:
+        """Full names of the effects that predictions include."""
+        return ()
+
+    def file_values(self) -> dict[str, float]:
+        """What the robot's own file says of the values; none where it says nothing."""
+        return {}
+
+    def made_from(self, files: tuple[MadeOf, ...]) -> Self:
+        """The same model with the files that it was made of."""
+        return replace(self, made_of=files)  # type: ignore[type-var]
+
+    def with_exports(self, exports: Mapping[str, Mapping[str, Any]]) -> Self:
+        """The same model with robots for files of other programs, where its kind has any."""
+        return replace(self, exports=exports) if exports else self  # type: ignore[type-var]
+
+    def to_robot(self, target: str = "") -> Robot:
+        """`robot`, asked as a question; target: the format that it is for."""
+        return self.robot
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
+
+        force: replace a file that minertia did not write, or that was edited since.
+        """
+        write_file(path, model_text(self), force=force)
+
+    def to_frame(self) -> Any:
+        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
+        return parameter_frame(self.parameters, robot=self.nominal.name)
+
+    def _repr_html_(self) -> str:
+        notes = self.evidence.get("verdict", {}).get("reasons", ())
+        return parameter_table(f"Identified model of {self.nominal.name}", self.parameters, notes)
 
 
 @dataclass(frozen=True)
-class IdentifiedModel:
+class IdentifiedModel(Model):
     """A linear model with values.
 
-    parameters: evidence of each value, as plain data.  standard: all standard parameters; where is_physical those of a
-    robot that can exist, whose sum of squares is higher by the part evidence["standard_excess"].  evidence: residuals,
-    verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
-    the files that the command which wrote it has read.  exports: for targets of `robot.targets` by name, effects
-    and standard parameters of the best robot that a file of theirs can hold, and what it leaves of the logs.
+    standard: all standard parameters; where is_physical those of a robot that can exist, whose sum of squares is
+    higher by the part evidence["standard_excess"].  The rest is that of `Model`.
     """
 
     linear: LinearModel
@@ -71,10 +153,24 @@ class IdentifiedModel:
         )
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns of the linear model."""
+        return self.linear.names
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the efforts that it predicts."""
+        return self.linear.row_names
+
+    @property
     def effect_names(self) -> tuple[str, ...]:
         """Full names of the effects that predictions include."""
         choice = self.linear.choice
         return (*choice.own, *(t.name for t in choice.terms))
+
+    def file_values(self) -> dict[str, float]:
+        """Values of the unknowns as the robot's own file has them."""
+        return self.linear.file_values()
 
     def predict(self, motion: MotionLike) -> Array:
         """Efforts (N, joints) of a motion."""
@@ -84,16 +180,19 @@ class IdentifiedModel:
         """`robot`; for a target ("urdf", "mjcf") the best robot that such a file can hold, where it is known."""
         return exported_robot(self.nominal, self.exports[target]) if target in self.exports else self.robot
 
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
-
-        force: replace a file that minertia did not write, or that was edited since.
-        """
-        write_file(path, model_text(self), force=force)
-
-    def to_frame(self) -> Any:
-        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
-        return parameter_frame(self.parameters, robot=self.nominal.name)
+    def tables(self) -> dict[str, Any]:
+        """Efforts, effects, unknowns and standard parameters."""
+        linear = self.linear
+        return {
+            "physical": self.is_physical,
+            "joints": list(linear.row_names),
+            "method": linear.base.method,
+            "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
+            "unknowns": unknowns_table(self),
+            "standard": dict(self.standard),
+            "not_excited": dict(self.not_excited),
+            **({"exports": dict(self.exports)} if self.exports else {}),
+        }
 
     def __repr__(self) -> str:
         parts = [f"{plural(len(self.parameters), 'value')} of {len(self.beta)} unknowns"]
@@ -103,9 +202,51 @@ class IdentifiedModel:
         parts.append("a possible robot" if self.is_physical else "no possible robot")
         return f"<IdentifiedModel of '{clipped(self.nominal.name, 40)}': {', '.join(parts)}>"
 
-    def _repr_html_(self) -> str:
-        notes = self.evidence.get("verdict", {}).get("reasons", ())
-        return parameter_table(f"Identified model of {self.nominal.name}", self.parameters, notes)
+
+def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
+    """The model where it predicts efforts; else the error that says what to do instead."""
+    if isinstance(model, IdentifiedModel):
+        return model
+    raise InputError(
+        f"{verb} needs a model of efforts, and this one has corrected geometry alone: identify the corrected robot "
+        "from logs of efforts (minertia identify MODEL LOG...) and give that model"
+    )
+
+
+def unknowns_table(model: Model) -> dict[str, Any]:
+    """Values with their covariance, a row of its lower triangle each."""
+    return {
+        "names": list(model.names),
+        "values": model.beta.tolist(),
+        "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
+    }
+
+
+def read_unknowns(table: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Values and covariance of a table of unknowns; refused (ValueError) where they can be none."""
+    p = len(table["names"])
+    lower = np.zeros((p, p))
+    for k, row in enumerate(table["covariance"]):
+        lower[k, : k + 1] = row
+    values, covariance = np.array(table["values"], float), lower + np.tril(lower, -1).T
+    if values.shape != (p,) or not np.isfinite(values).all():
+        raise ValueError(f"values of unknowns are {p} finite numbers")
+    if not _is_covariance(covariance):
+        raise ValueError("covariance of unknowns is none: deviations and correlations contradict each other")
+    return values, covariance
+
+
+def _is_covariance(C: Array) -> bool:
+    """Whether a matrix is finite and has no negative variance in any direction, but for rounding."""
+    if not np.isfinite(C).all():
+        return False
+    deviations = np.sqrt(np.maximum(np.diag(C), 0.0))
+    if np.any(C[deviations == 0]):
+        return False  # what is known exactly varies with nothing else
+    size = np.where(deviations > 0, deviations, 1.0)
+    with np.errstate(over="ignore"):
+        scaled = C / size[:, None] / size
+    return bool(np.isfinite(scaled).all()) and float(np.linalg.eigvalsh(scaled).min(initial=0.0)) > -ROUNDING
 
 
 def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> Any:
@@ -147,30 +288,18 @@ def term_table(term: Term) -> dict[str, Any]:
     return table | ({"known": True} if term.is_known else {})
 
 
-def model_text(model: IdentifiedModel) -> str:
+def model_text(model: Model) -> str:
     """The TOML text of a model."""
-    linear = model.linear
     document = {
         "format": FORMAT,
         "kind": MODEL,
-        "physical": model.is_physical,
-        "joints": list(linear.row_names),
-        "method": linear.base.method,
-        "effects": {"own": list(linear.choice.own), "terms": [term_table(t) for t in linear.choice.terms]},
-        "unknowns": {
-            "names": list(linear.names),
-            "values": model.beta.tolist(),
-            "covariance": [model.covariance[k, : k + 1].tolist() for k in range(len(model.beta))],
-        },
-        "standard": dict(model.standard),
-        "not_excited": dict(model.not_excited),
+        **model.tables(),
         "parameters": [dict(p) for p in model.parameters],
         "evidence": dict(model.evidence),
         "campaign": dict(model.campaign),
         **({"made_of": [dict(file) for file in model.made_of]} if model.made_of else {}),
-        **({"exports": dict(model.exports)} if model.exports else {}),
-        "frames": _frames(linear.robot),
-        "robot": toml_document(toml_text(linear.robot)),
+        "frames": _frames(model.nominal),
+        "robot": toml_document(toml_text(model.nominal)),
     }
     return tomli_w.dumps(_plain(document))
 

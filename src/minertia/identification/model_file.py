@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from minertia.identification.model import IdentifiedModel, model_text
+from minertia.identification.model import IdentifiedModel, Model, model_text, read_unknowns
 from minertia.identification.problem.linear import linear_model, link_number, symbol_of
 from minertia.identification.problem.terms import EffectSpec, Wanted, at_joints
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError, expect_path, expected
 from minertia.io.files import is_file, why_no_file, write_file
 from minertia.io.provenance import read_made_of
-from minertia.robot.identified import check_format, nominal_robot
-from minertia.robot.reading import MODEL, ReadOptions, is_model_text, read_text
+from minertia.robot.formats.reading import MODEL, ReadOptions, is_model_text, read_text
+from minertia.robot.identified import GEOMETRY, check_format, nominal_robot
 from minertia.robot.robot import Robot
 
 KIND = MODEL
-ROUNDING = 1e-6  # of eigenvalues of correlations
+OTHERS = {GEOMETRY: "minertia.identification.geometry.model:read_calibrated"}  # readers of other kinds, by their table
 
 
-def write_model(model: IdentifiedModel, path: str | Path, *, force: bool = False) -> None:
+def write_model(model: Model, path: str | Path, *, force: bool = False) -> None:
     """Write a model; the file appears whole or not at all.
 
     force: replace a file that minertia did not write, or that was edited since.
     """
-    expected(model, IdentifiedModel, "the model", "read_model")
+    expected(model, Model, "the model", "read_model")
     write_file(path, model_text(model), force=force)
 
 
@@ -43,7 +41,7 @@ def is_model_file(path: str | Path) -> bool:
         return is_model_text(text.read(400))
 
 
-def read_model(path: str | Path) -> IdentifiedModel:
+def read_model(path: str | Path) -> Model:
     """A model from its file."""
     expect_path(path, "a model")
     if not is_file(path):
@@ -66,8 +64,12 @@ def read_model(path: str | Path) -> IdentifiedModel:
         raise DescriptionError(f"the model is damaged: a value is not what it must be ({err})", file=path) from None
 
 
-def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
+def _read(document: Mapping[str, Any], path: str | Path) -> Model:
     robot = nominal_robot(document, str(path), ReadOptions())
+    for table, place in OTHERS.items():
+        if table in document:
+            module, name = place.split(":")
+            return getattr(import_module(module), name)(document, robot)  # type: ignore[no-any-return]
     terms = [_effect(robot, term) for term in document["effects"]["terms"]]
     effects: list[Wanted] = [*_without_twins(document["effects"]["own"]), *terms]
     method = str(document.get("method", "closed-form"))
@@ -75,15 +77,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
     unknowns = document["unknowns"]
     if list(linear.names) != list(unknowns["names"]):
         raise DescriptionError("the unknowns in the file are not those of its robot and effects", file=path)
-    p = linear.count
-    lower = np.zeros((p, p))
-    for k, row in enumerate(unknowns["covariance"]):
-        lower[k, : k + 1] = row
-    values, covariance = np.array(unknowns["values"], float), lower + np.tril(lower, -1).T
-    if values.shape != (p,) or not np.isfinite(values).all():
-        raise ValueError(f"values of unknowns are {p} finite numbers")
-    if not _is_covariance(covariance):
-        raise ValueError("covariance of unknowns is none: deviations and correlations contradict each other")
+    values, covariance = read_unknowns(unknowns)
     return IdentifiedModel(
         linear,
         values,
@@ -97,19 +91,6 @@ def _read(document: Mapping[str, Any], path: str | Path) -> IdentifiedModel:
         read_made_of(document),
         document.get("exports", {}),
     )
-
-
-def _is_covariance(C: NDArray[np.float64]) -> bool:
-    """Whether a matrix is finite and has no negative variance in any direction, but for rounding."""
-    if not np.isfinite(C).all():
-        return False
-    deviations = np.sqrt(np.maximum(np.diag(C), 0.0))
-    if np.any(C[deviations == 0]):
-        return False  # what is known exactly varies with nothing else
-    size = np.where(deviations > 0, deviations, 1.0)
-    with np.errstate(over="ignore"):
-        scaled = C / size[:, None] / size
-    return bool(np.isfinite(scaled).all()) and float(np.linalg.eigvalsh(scaled).min(initial=0.0)) > -ROUNDING
 
 
 def _effect(robot: Robot, term: Mapping[str, Any]) -> EffectSpec:

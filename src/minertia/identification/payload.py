@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.prepare import PreparedLog, Tell, prepare_campaign, refuse_unknown_gains, silent
+from minertia.identification.campaigns.prepare import Tell, prepare_campaign, refuse_unknown_gains, silent
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import linear_of
 from minertia.identification.evidence.verdict import grade_sentence
 from minertia.identification.loads.gains import DriveGains, drive_gains
@@ -19,7 +20,7 @@ from minertia.identification.loads.load import Load
 from minertia.identification.loads.payload import KnownRobot, Payload, payload_beside, payload_on
 from minertia.identification.logs.drive import ASSUMED, gain_uncertainty
 from minertia.identification.logs.options import ColumnMap, Drive
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.remembered import campaign_like
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 def identify_payload(
-    unloaded: Campaign | IdentifiedModel | str | Path,
+    unloaded: Campaign | Model | str | Path,
     loaded: LogLike | Sequence[LogLike],
     *,
     at: str | None = None,
@@ -68,14 +69,14 @@ def _identified_load(
         refuse_unknown_gains(campaign, logs)
         known = KnownRobot(model.linear, model.beta, model.covariance)
         drive = campaign.map.drive
-        motions = [log.motion for log in logs]
+        motions = list(logs)
         found = payload_on(known, motions, at=at, physical=physical, gains=_uncertain(drive, model.linear))
         doubt = grade_sentence(model.evidence.get("verdict", {}))
         return _told(found, drive, logs, (f"of the empty robot, {doubt}",) if doubt else ())
     count = len(unloaded.train)
     campaign, logs = _prepared(unloaded, unloaded.train, loaded, tell)
     refuse_unknown_gains(campaign, logs)
-    motions = [log.motion for log in logs]
+    motions = list(logs)
     drive, empty, full = campaign.map.drive, motions[:count], motions[count:]
     linear = linear_of(campaign)
     gains = _uncertain(drive, linear)
@@ -91,7 +92,7 @@ def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
     return np.concatenate([np.zeros(6 * linear.robot.is_floating), found])[list(linear.rows)]
 
 
-def _told(found: Payload, drive: Drive, logs: tuple[PreparedLog, ...], doubts: tuple[str, ...] = ()) -> Payload:
+def _told(found: Payload, drive: Drive, logs: tuple[EffortLog, ...], doubts: tuple[str, ...] = ()) -> Payload:
     """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good.
 
     doubts: about the model of the empty robot.
@@ -117,11 +118,11 @@ def identify_gains(
     campaign = replace(unloaded, columns=replace(unloaded.map, drive=drive))
     count = len(campaign.train)
     campaign, logs = _prepared(campaign, campaign.train, loaded, tell)
-    motions = [log.motion for log in logs]
+    motions = list(logs)
     return replace(drive_gains(linear_of(campaign), motions[:count], motions[count:], load), logs=logs)
 
 
-def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[PreparedLog, ...]]:
+def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[EffortLog, ...]]:
     """All logs read and filtered alike, those without the load first; a load shows in the efforts of each joint."""
     campaign = replace(campaign, filter=replace(campaign.filter, equations="torque"))
     with_load = replace(campaign, train=loaded, validate=()).train
@@ -129,12 +130,12 @@ def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tup
     return ready.campaign, ready.train
 
 
-def _whole_model(given: IdentifiedModel | str | Path) -> IdentifiedModel:
-    if not isinstance(given, IdentifiedModel) and not (isinstance(given, str | Path) and is_model_file(given)):
+def _whole_model(given: Model | str | Path) -> IdentifiedModel:
+    if not isinstance(given, Model) and not (isinstance(given, str | Path) and is_model_file(given)):
         raise InputError(
             f"'{given}' is not an identified model; give a model.toml, or a campaign whose logs are without the load"
         )
-    model = given if isinstance(given, IdentifiedModel) else read_model(given)
+    model = with_efforts(given if isinstance(given, Model) else read_model(given), "a load")
     if len(model.linear.rows) != model.robot.n_velocity:
         raise InputError("the model was identified from some of the joints; a load needs all of them")
     return model

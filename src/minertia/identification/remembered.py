@@ -13,7 +13,7 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.record import recorded_campaign
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import Model
 from minertia.identification.problem.linear import LinearModel
 from minertia.robot.inertia import impossible
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
@@ -60,7 +60,7 @@ def relation_of(model: LinearModel, name: str) -> str:
 
 
 def campaign_like(
-    model: IdentifiedModel,
+    model: Model,
     logs: LogLike | Sequence[LogLike],
     columns: ColumnMap | str | Path | None = None,
     *,
@@ -68,13 +68,13 @@ def campaign_like(
 ) -> Campaign:
     """A campaign that reads other logs as a model's own were read, to be predicted; drop_torn: without torn rows."""
     campaign = recorded_campaign(model.nominal, model.campaign)
-    joints = tuple(name for name in model.linear.row_names if name in model.nominal.coordinate_names)
+    joints = tuple(name for name in model.row_names if name in model.nominal.coordinate_names)
     changes = {} if columns is None else {"columns": columns}
     made = replace(campaign, joints=joints, validate=logs, **changes)  # type: ignore[arg-type]
     return made.without_torn_rows() if drop_torn else made
 
 
-def fitted_before(model: IdentifiedModel, log: str) -> tuple[str, ...]:
+def fitted_before(model: Model, log: str) -> tuple[str, ...]:
     """A remark where the model was fitted to a log of this name, or to a part of it."""
     fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
     if Path(log.partition(" [")[0]).name not in fitted:

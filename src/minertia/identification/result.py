@@ -17,14 +17,13 @@ from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import log_figure
-from minertia.identification.kind import PredictedLog, Problem
-from minertia.identification.model import IdentifiedModel, parameter_frame, parameter_table
+from minertia.identification.kind import ModelFacts, PredictedLog, Problem
+from minertia.identification.model import Model, parameter_frame, parameter_table
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
-from minertia.identification.remembered import parameter_entry
 from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
@@ -44,7 +43,7 @@ class Identification:
     @property
     def robot(self) -> Robot:
         """The robot that was identified, as it was described before."""
-        return self.linear.robot
+        return self.problem.campaign.robot
 
     @property
     def linear(self) -> LinearModel:
@@ -89,7 +88,7 @@ class Identification:
     @property
     def loop(self) -> dict[str, Any]:
         """Gains, delay and limits of the joints' position loops, as plain data, where these were fitted."""
-        record = self.problem.record(self.estimate)
+        record = self.problem.record(self.estimate, self.evidence)
         if "loop" not in record:
             raise self.problem.refused("position loops", "identify from logs of commands without efforts")
         return dict(record["loop"])
@@ -98,37 +97,26 @@ class Identification:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
-    def model(self, *, physical: bool = True, exports: bool = False) -> IdentifiedModel:
+    def model(self, *, physical: bool = True, exports: bool = False) -> Model:
         """The model to save, simulate and generate code from; physical: with parameters that a robot can have.
 
         exports: with the best robot that files of other programs (URDF, MJCF) can hold, fitted to the same logs, which
         `write_robot` and `minertia convert` then write.
         """
-        parts = self.problem.model_parts(self.estimate, self.evidence, physical=physical)
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
         evidence = {key: record[key] for key in kept} | {
             "measure": self.problem.measure.word,
             "recordings": [r.to_dict() for r in self.evidence.logs],
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
-            **parts.further,
         }
-        return IdentifiedModel(
-            parts.linear,
-            parts.beta,
-            parts.covariance,
-            tuple(self.entries()),
-            dict(estimate.not_excited),
-            parts.standard,
-            parts.is_physical,
-            evidence,
-            campaign_record(self.problem.campaign),
-            exports=self.problem.exports(estimate) if exports else {},
-        )
+        facts = ModelFacts(tuple(self.entries()), evidence, campaign_record(self.problem.campaign))
+        model = self.problem.model(estimate, self.evidence, facts, physical=physical)
+        return model.with_exports(self.problem.exports(estimate)) if exports else model
 
     def entries(self) -> list[dict[str, Any]]:
         """The values as a model's file states them: with interval and relation."""
-        return [parameter_entry(self.linear, p) for p in self.parameters]
+        return [self.problem.entry(p) for p in self.parameters]
 
     def predictions(self) -> tuple[PredictedLog, ...]:
         """All logs as they are predicted, those that were not fitted first, with residuals and curves."""
@@ -163,7 +151,7 @@ class Identification:
             "validation": [r.to_dict() for r in self.validation],
             "physical": dict(self.estimate.verdict),
             "verdict": self.verdict.to_dict(),
-            **self.problem.record(self.estimate),
+            **self.problem.record(self.estimate, self.evidence),
         }
 
     def to_json(self) -> str:

@@ -11,12 +11,12 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading, PredictedLog
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import Model
 from minertia.identification.model_file import read_model
 
 
 def validate(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     logs: LogLike | Sequence[LogLike],
     *,
     columns: ColumnMap | str | Path | None = None,
@@ -24,13 +24,13 @@ def validate(
     tell: Tell = silent,
 ) -> tuple[Residuals, ...]:
     """Residuals of a model, or of its file, on logs that are read, filtered and judged as its campaign's were."""
-    known = model if isinstance(model, IdentifiedModel) else read_model(model)
+    known = model if isinstance(model, Model) else read_model(model)
     found = predict_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     return tuple(log.residuals for log in found)
 
 
 def predict_logs(
-    model: IdentifiedModel,
+    model: Model,
     logs: LogLike | Sequence[LogLike],
     *,
     columns: ColumnMap | str | Path | None = None,

@@ -15,13 +15,13 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import Tell, silent
 from minertia.identification.loads.payload import Payload, payload_of
 from minertia.identification.logs.drive import gain_uncertainty
-from minertia.identification.logs.even import check_finite, even_rate
 from minertia.identification.logs.options import ColumnMap
-from minertia.identification.logs.recording import SI, Recording
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.logs.recording import SI, Recording, check_finite, even_rate
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.online.evidence import BlockStage
-from minertia.identification.online.levels import WatchLevels, WatchOptions, learned_levels, slow_speeds
+from minertia.identification.online.levels import WatchLevels, learned_levels, slow_speeds
+from minertia.identification.online.options import WatchOptions
 from minertia.identification.online.samples import LATE, SampleStage, WatchedRobot, blocks_of_log, filtered_motion
 from minertia.identification.remembered import campaign_like
 from minertia.io.errors import InputError, RecordingError, ShapeError
@@ -213,7 +213,7 @@ class WatchResult:
 
 
 def learn_levels(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     logs: LogLike | Sequence[LogLike],
     *,
     options: WatchOptions = USUAL,
@@ -240,7 +240,7 @@ def learn_levels(
 
 
 def watch_log(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     log: LogLike,
     levels: WatchLevels,
     *,
@@ -263,8 +263,8 @@ def watch_log(
     return WatchResult(name, recording.duration, alarms, watch.largest, levels.options.per_hour, judged, watch.load)
 
 
-def _whole(model: IdentifiedModel | str | Path) -> IdentifiedModel:
-    known = model if isinstance(model, IdentifiedModel) else read_model(model)
+def _whole(model: Model | str | Path) -> IdentifiedModel:
+    known = with_efforts(model if isinstance(model, Model) else read_model(model), "a watch")
     known.robot.require_tree("an on-line watch")
     if len(known.linear.rows) != known.robot.n_velocity or known.robot.is_floating:
         raise InputError("a watch needs a model of a robot on a fixed base that was identified from all of its joints")

@@ -1,4 +1,4 @@
-"""Types of arrays, as annotations say them."""
+"""Arrays: their type, as annotations say it, and curves thinned out for those who look at them."""
 
 from __future__ import annotations
 
@@ -8,3 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+
+POINTS = 4000  # of one curve on a page
+
+
+def thinned(t: Array, rows: Array, points: int = POINTS) -> NDArray[np.intp]:
+    """Indices of at most so many samples, both ends among them; each part keeps the extremes of a column, in turn."""
+    n = len(t)
+    if n <= points:
+        return np.arange(n)
+    kept: list[int] = [0, n - 1]
+    for k, part in enumerate(np.array_split(np.arange(n), points // 2 - 1)):
+        column = np.nan_to_num(np.asarray(rows)[part, k % rows.shape[1]])
+        kept += [int(part[column.argmin()]), int(part[column.argmax()])]
+    return np.unique(kept)

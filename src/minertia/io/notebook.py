@@ -12,13 +12,10 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from minertia.io.arrays import Array, thinned
 from minertia.io.errors import visible
 from minertia.io.extras import load
 
-Array = NDArray[np.float64]
 EXTRA = "notebook"
 POINTS = 2000  # of a curve, at most
 WIDTH = 9.0  # inches of a figure
@@ -158,7 +155,7 @@ def joint_figure(title: str, t: Array, joints: Sequence[str], quantities: Sequen
         axes[-1, k].set_xlabel("time [s]", **SMALL)
         for j in range(len(joints)):
             ax = axes[j, k]
-            ax.plot(*thinned(t, quantity.values[:, j]), color=PREDICTED, linewidth=0.9)
+            ax.plot(*thinned_curve(t, quantity.values[:, j]), color=PREDICTED, linewidth=0.9)
             ax.set_ylabel(f"[{quantity.units[j]}]", **SMALL)
             for limit in () if quantity.limits is None else quantity.limits:
                 ax.axhline(limit[j], color=LIMIT, linewidth=0.9, linestyle="--")
@@ -168,11 +165,7 @@ def joint_figure(title: str, t: Array, joints: Sequence[str], quantities: Sequen
     return figure
 
 
-def thinned(t: Array, y: Array) -> tuple[Array, Array]:
-    """At most `POINTS` samples of a curve: the extremes of each part stay, so nothing that sticks out is lost."""
-    if len(t) <= POINTS:
-        return t, y
-    keep: list[int] = []
-    for part in np.array_split(np.arange(len(t)), POINTS // 2):
-        keep += sorted({int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])})
+def thinned_curve(t: Array, y: Array) -> tuple[Array, Array]:
+    """At most `POINTS` samples of a curve; nothing that sticks out is lost."""
+    keep = thinned(t, y[:, None], POINTS)
     return t[keep], y[keep]

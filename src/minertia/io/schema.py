@@ -24,6 +24,7 @@ REQUIRED: Any = ...  # in place of a default
 UNKNOWN = "?"  # a value that is fitted; elsewhere one that the writer of a file did not know
 METADATA = "option"  # of a field
 LONGEST = 200  # characters of a `repr`
+FLAGS = {"on": True, "true": True, "none": False, "off": False, "false": False}  # words of command lines
 SCALARS: dict[Any, str] = {bool: "flag", int: "whole", float: "number", str: "text"}
 Value = TypeVar("Value")
 Held = TypeVar("Held")
@@ -40,10 +41,13 @@ class Given(Generic[Held, Taken]):
 
 
 class OptionError(InputError):
-    """A value that an option cannot have.  key: of the option.  must: what it has to be, to follow "must be"."""
+    """A value that an option cannot have.
+
+    key: of the option.  must: what it has to be, to follow "must be".  value, guess: what it is, and what was meant.
+    """
 
     def __init__(self, what: str, key: str, must: str, value: object, guess: str = "") -> None:
-        self.key, self.must = key, must
+        self.key, self.must, self.value, self.guess = key, must, value, guess
         super().__init__(f"{key} of {what} must be {must}, not {shown(value)}{guess}")
 
 
@@ -63,6 +67,11 @@ class OptionKind:
     is_mapping: bool = False
     is_free: bool = False
 
+    @property
+    def own_table(self) -> type | None:
+        """Class of the one table that it is; None for values, and for a list of tables."""
+        return None if 1 in self.depths else self.record
+
     def __or__(self, other: OptionKind) -> OptionKind:
         return OptionKind(
             self.scalars | other.scalars,
@@ -80,9 +89,10 @@ class Option:
 
     low, high: smallest and largest number; above: a number that it has to exceed; is_size: these hold for its size
     without sign; zero: 0 is allowed, too.  choices: texts that it can be; words: texts besides, such as "?".  length:
-    of a list.  also: other keys of the same value in files, with their unit in its own.  table: where a file has it,
-    None for the table of its class.  command: its name on command lines, "" without one.  otherwise: what holds without
-    it, in words.
+    of a list; width: of its rows.  also: other keys of the same value in files, with their unit in its own.  table:
+    where a file has it, None for the table of its class.  command: its name on command lines, "" without one; switch:
+    the value that a flag there stands for.  otherwise: what holds without it, in words.  example: what a form begins
+    with, where a value is required.
     """
 
     help: str
@@ -95,11 +105,14 @@ class Option:
     choices: tuple[str, ...] | Callable[[], Iterable[str]] = ()
     words: tuple[str, ...] = ()
     length: int | None = None
+    width: int | None = None
     key: str = ""
     also: Mapping[str, float] = field(default_factory=dict)
     table: str | None = None
     command: str = ""
+    switch: str = ""
     otherwise: str = ""
+    example: Any = None
     name: str = ""
     kind: OptionKind = OptionKind()
     default: Any = REQUIRED
@@ -129,10 +142,16 @@ class Option:
         if value is None:
             return self.kind.is_optional
         if self.kind.record is not None:
-            return isinstance(value, self.kind.record)
+            return self._is_record(value)
         if self.kind.is_mapping:
             return isinstance(value, Mapping) and all(isinstance(k, str) and self._is_one(v) for k, v in value.items())
         return self._is_list(value) if _is_list(value) else self._is_lone(value)
+
+    def _is_record(self, value: object) -> bool:
+        record: Any = self.kind.record
+        if self.kind.depths == {1}:
+            return _is_list(value) and all(isinstance(one, record) for one in value)  # type: ignore[attr-defined]
+        return isinstance(value, record)
 
     def _is_lone(self, value: object) -> bool:
         """A single value, which stands for a list of one where it is a name."""
@@ -141,9 +160,12 @@ class Option:
     def _is_list(self, value: Any) -> bool:
         if self.length is not None and len(value) != self.length:
             return False
+        if not value and (0 in self.kind.depths or self.default is REQUIRED):
+            return False
         rows = any(map(_is_list, value))
         if rows and 2 in self.kind.depths:
-            return all(_is_list(row) and len(row) == len(value) and all(map(self._is_one, row)) for row in value)
+            width = len(value) if self.width is None else self.width
+            return all(_is_list(row) and len(row) == width and all(map(self._is_one, row)) for row in value)
         return 1 in self.kind.depths and not rows and all(map(self._is_one, value))
 
     def _is_one(self, value: object) -> bool:
@@ -171,8 +193,10 @@ class Option:
 
     def held(self, value: Any) -> Any:
         """A value as frozen objects hold it: lists as tuples, a single one as a list where there must be one."""
-        if self.kind.is_free or self.kind.record is not None or isinstance(value, Mapping):
+        if self.kind.is_free or isinstance(value, Mapping):
             return value
+        if self.kind.record is not None:
+            return tuple(value) if isinstance(value, list) else value
         value = _bare(value)
         if _is_list(value):
             return _tuples(value)
@@ -186,16 +210,16 @@ class Option:
         """What a value must be, as it follows "must be"."""
         kind = self.kind
         if kind.record is not None:
-            return f"a {kind.record.__name__}"
+            return f"a list of {kind.record.__name__}" if kind.depths else f"a {kind.record.__name__}"
         if kind.is_mapping:
             return f"a table of names and of {self._scalar('s')}" if kind.scalars else "a table"
         one = self._scalar()
         parts = [one] if 0 in kind.depths else []
         for depth in sorted(kind.depths - {0}):
             many = f"a list of {'' if self.length is None else f'{self.length} '}{self._scalar('s')}"
-            parts.append(
-                "a list of such" if parts else many if depth == 1 else f"a square matrix of {self._scalar('s')}"
-            )
+            square = f"a square matrix of {self._scalar('s')}"
+            rows = square if self.width is None else f"a list of lists of {self.width}"
+            parts.append("a list of such" if parts and depth == 1 else many if depth == 1 else rows)
         return ", or ".join([*parts, *(f'"{word}"' for word in self.words)])
 
     def _scalar(self, plural: str = "") -> str:
@@ -230,6 +254,8 @@ class Option:
     def read(self, table: CheckedTable) -> Any:
         """The value of a table that has one of its keys."""
         if self.kind.record is not None:
+            if self.kind.depths:
+                return tuple(read(inner, self.kind.record) for inner in table.tables(self.key))
             return read(table.table(self.key), self.kind.record)
         if self.kind.is_mapping:
             inner, kind = table.table(self.key), replace(self.kind, is_mapping=False)
@@ -244,6 +270,12 @@ class Option:
         if value is None or not self.fits(value):
             raise table.fail(f"{table.it(key)} must be {self.must}, not {shown(value)}{self._near(value)}", key)
         return self.held(value)
+
+    def of_text(self, text: str) -> Any:
+        """The value that a text of a command line means, as far as it means one; `check` says what is wrong."""
+        words = [word.strip() for word in text.split(",")]
+        found = [_meant(word, self.kind.scalars) for word in words]
+        return found[0] if len(found) == 1 and 0 in self.kind.depths else found
 
     def _near(self, value: object) -> str:
         """The choice that was meant, for a sentence."""
@@ -270,6 +302,14 @@ def option(
     given = {} if default is MISSING else {"default": default}
     given |= {} if factory is MISSING else {"default_factory": factory}
     return field(**given, kw_only=kw_only, metadata={METADATA: declared})
+
+
+def like(cls: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
+    """A field that is declared as that of another class, with another default or range where one is given."""
+    own = next(one for one in fields(cls) if one.name == name)
+    low, high = changes.pop("range", (own.metadata[METADATA].low, own.metadata[METADATA].high))
+    declared = replace(own.metadata[METADATA], low=low, high=high, **changes)
+    return field(default=own.default if default is MISSING else default, metadata={METADATA: declared})
 
 
 @lru_cache(maxsize=256)
@@ -327,8 +367,9 @@ def _kind(hint: Any, depth: int = 0) -> OptionKind:
         return _kind(args[0], depth + 1)
     if origin is Mapping:
         return replace(_kind(args[1], depth), is_mapping=True)
-    is_record = isinstance(hint, type) and is_dataclass(hint) and not depth
-    return OptionKind(record=hint) if is_record else OptionKind(is_free=True)
+    if isinstance(hint, type) and depth < 2 and is_dataclass(hint):
+        return OptionKind(depths=frozenset({1} if depth else ()), record=hint)
+    return OptionKind(is_free=True)
 
 
 def tables(cls: type) -> dict[str, list[Option]]:
@@ -351,6 +392,8 @@ def check(value: Any) -> None:
     """Refuse an object whose options do not have what they are declared to have; lists become tuples."""
     for one in options(type(value)):
         given = getattr(value, one.name)
+        if given is one.default:  # choices of tables need not be loaded for it
+            continue
         if one.kind.scalars == {"flag"} and type(given) in (int, float) and given in (0, 1):
             given = bool(given)
         if not one.fits(given):
@@ -377,6 +420,20 @@ def stated(value: Any) -> dict[str, Any]:
     """The options of an object that do not have their default, by key, as JSON and TOML hold them."""
     found = {one.key: (getattr(value, one.name), one.default) for one in options(type(value))}
     return {key: plain(given) for key, (given, default) in found.items() if given != default}
+
+
+def restored(cls: type[Value], table: Mapping[str, Any]) -> Value:
+    """The object of which `stated` made a table."""
+    known = {one.key: one for one in options(cls)}
+    return cls(**{known[key].name: restored_value(known[key], value) for key, value in table.items()})
+
+
+def restored_value(one: Option, value: Any) -> Any:
+    """A value of which `plain` made data, as its option holds it."""
+    if one.kind.record is None:
+        return one.held(value)
+    record = one.kind.record
+    return tuple(restored(record, row) for row in value) if one.kind.depths else restored(record, value)
 
 
 def plain(value: Any) -> Any:
@@ -431,6 +488,18 @@ def _default(own: Field[Any]) -> Any:
 def _either(texts: Iterable[str]) -> str:
     *most, last = texts
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def _meant(word: str, scalars: frozenset[str]) -> Any:
+    """A word of a command line as the first of these that it can be: true or false, a number, a text."""
+    if "flag" in scalars and word in FLAGS:
+        return FLAGS[word]
+    if scalars & {"whole", "number"}:
+        try:
+            return int(word) if "number" not in scalars else float(word)
+        except ValueError:
+            return word
+    return word
 
 
 def _bare(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minertia.identification.efforts.exports import HEAVIEST
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import Model
 from minertia.identification.problem.linear import symbol_of
 from minertia.report.identification_tables import percent
 from minertia.robot.effects import BY_SYMBOL
@@ -18,7 +18,7 @@ HEAVY = 1.001 * HEAVIEST  # mass of a link over that of the robot's file, from w
 WORSE = 1.05  # of what the model leaves, from which a file is warned of
 
 
-def exports_record(model: IdentifiedModel) -> list[dict[str, Any]]:
+def exports_record(model: Model) -> list[dict[str, Any]]:
     """Each target as plain data for JSON: who read its file, what that leaves of each log, and masses."""
     return [
         {
@@ -44,29 +44,29 @@ def _masses(robot: Robot, export: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def export_sentences(model: IdentifiedModel) -> list[str]:
+def export_sentences(model: Model) -> list[str]:
     """A sentence for each target."""
     return [
         f"{_title(model, target)}: {_sentence(model, target)}" for target in TARGETS if target.name in model.exports
     ]
 
 
-def export_notes(model: IdentifiedModel) -> tuple[Note, ...]:
+def export_notes(model: Model) -> tuple[Note, ...]:
     """The same for the files that were written; warnings where a file leaves more than the model."""
     written = [target for target in TARGETS if "file" in model.exports.get(target.name, {})]
     return tuple(Note(_level(model, t), _title(model, t), _sentence(model, t)) for t in written)
 
 
-def _title(model: IdentifiedModel, target: ExportTarget) -> str:
+def _title(model: Model, target: ExportTarget) -> str:
     return str(model.exports[target.name].get("file") or f"as {target.name.upper()}")
 
 
-def _level(model: IdentifiedModel, target: ExportTarget) -> str:
+def _level(model: Model, target: ExportTarget) -> str:
     left = model.exports[target.name]["left"]
     return "warning" if any(e["file"]["relative"] > WORSE * e["model"]["relative"] for e in left) else "info"
 
 
-def _sentence(model: IdentifiedModel, target: ExportTarget) -> str:
+def _sentence(model: Model, target: ExportTarget) -> str:
     export = model.exports[target.name]
     each = "; ".join(
         f"{percent(e['file']['relative'])} of {e['log']} (the model {percent(e['model']['relative'])})"
@@ -86,7 +86,7 @@ def _sentence(model: IdentifiedModel, target: ExportTarget) -> str:
     return "; ".join(parts)
 
 
-def _lost(model: IdentifiedModel, target: ExportTarget) -> list[str]:
+def _lost(model: Model, target: ExportTarget) -> list[str]:
     """Words of the effects of the model that a target does not hold."""
     symbols = dict.fromkeys(symbol_of(name) for name in model.effect_names)
     return list(dict.fromkeys(BY_SYMBOL[s].word.replace("_", " ") for s in symbols if s not in target.held))

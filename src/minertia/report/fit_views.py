@@ -1,4 +1,4 @@
-"""Logs and identifications as plain data for the page."""
+"""Logs and identifications as plain data for the page: curves, patterns of residuals, parameters, verdicts."""
 
 from __future__ import annotations
 
@@ -7,23 +7,111 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from scipy.signal import welch
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.measure import Measure
+from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.identify import Identification
-from minertia.identification.kind import PredictedLog, Section
+from minertia.identification.kind import Curves, PredictedLog, Section
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import IdentifiedModel
-from minertia.identification.problem.linear import LinearModel
-from minertia.io.arrays import Array
+from minertia.identification.model import Model
+from minertia.io.arrays import POINTS, Array, thinned
 from minertia.report.export_tables import export_sentences
 from minertia.report.identification_tables import physical_sentence
-from minertia.report.log_views import judged_view
-from minertia.report.numbers import POINTS, finite, rounded, thinned
+from minertia.report.numbers import finite, rounded
 from minertia.report.tables import unit_of
+from minertia.robot.robot import Robot
 from minertia.version import __version__
+
+# ----------------------------------------------------------------------------------------------------- predicted logs
+
+
+SAMPLES = 400  # points of a log in which residuals are drawn against speed and position
+SEGMENT, FEWEST = 256, 64  # samples of a part whose spectrum is taken, and of a log that has one
+
+
+def judged_view(
+    log: PredictedLog, measure: Measure, title: str, *, is_fitted: bool, points: int = POINTS
+) -> dict[str, Any]:
+    """Measured, predicted and nominal outputs of a log, joint by joint; points: of one curve.
+
+    Of a log read in blocks, the first.  Lists are by joint; null stands for what is no number.
+    """
+    curves, before = log.curves(), log.nominal()
+    view: dict[str, Any] = {
+        "log": title,
+        "is_fitted": is_fitted,
+        "residual": residual_data(log.residuals),
+        "nominal_residual": None if before is None else residual_data(before),
+        "units": [],
+        "t": [],
+        "curves": {},
+        "samples": None,
+        "spectrum": None,
+    }
+    if curves is None:  # the motion runs away
+        return view
+    lines = {"measured": curves.measured, "predicted": curves.predicted}
+    lines |= {} if curves.nominal is None else {"nominal": curves.nominal}
+    keep = thinned(curves.t, curves.measured, points)
+    return view | {
+        "units": list(curves.units),
+        "over": curves.over,
+        "t": rounded(curves.t[keep], 5),
+        "curves": {name: by_joint(values[keep]) for name, values in lines.items()},
+        "samples": _samples(curves),
+        "spectrum": _spectrum(curves, measure),
+    }
+
+
+def residual_data(found: Residuals) -> dict[str, Any]:
+    """Residuals without the name of their log; null where there was no effort."""
+    return {**found.to_dict(with_log=False), "relative": finite(found.relative)}
+
+
+def by_joint(values: Array) -> list[list[float | None]]:
+    """The columns of an array (N, joints), five figures each."""
+    return [rounded(values[:, j], figures=5) for j in range(values.shape[1])]
+
+
+def _samples(curves: Curves) -> dict[str, Any] | None:
+    """Instants spread evenly: positions, velocities, residuals, and friction as measured and as modelled.
+
+    Friction as measured is what the rest of the model leaves of the effort.  Null where there is none in the model.
+    """
+    if curves.patterns is None:
+        return None
+    at = np.unique(np.linspace(0, len(curves.t) - 1, SAMPLES).astype(int))
+    q, qd = (_moved(values[at]) for values in curves.patterns)
+    friction, model = (None, None) if curves.friction is None else (by_joint(f[at]) for f in curves.friction)
+    rest = by_joint((curves.measured - curves.predicted)[at])
+    return {"q": q, "qd": qd, "residual": rest, "friction": friction, "model": model}
+
+
+def _moved(values: Array) -> list[list[float | None] | None]:
+    """The columns of an array; null for efforts that are no joint's."""
+    return [None if np.isnan(column).any() else rounded(column, 4) for column in values.T]
+
+
+def _spectrum(curves: Curves, measure: Measure) -> dict[str, Any] | None:
+    """Amplitude densities [unit/sqrt(Hz)] of output and residual by Welch's method; None for a log that is short."""
+    times = curves.t
+    if len(times) < FEWEST or curves.over != Curves.over:
+        return None
+    rate = (len(times) - 1) / float(times[-1] - times[0])
+    length = min(SEGMENT, len(times) // 2)
+    found = {}
+    for name, values in (("effort", curves.measured), ("residual", curves.measured - curves.predicted)):
+        hz, power = welch(values, rate, nperseg=length, axis=0, detrend="constant")
+        found[name] = by_joint(np.sqrt(power[1:]))
+    return {"hz": rounded(hz[1:], 4), "word": measure.word, **found}
+
+
+# ---------------------------------------------------------------------------------------------------- identifications
+
 
 FIT_FORMAT = 1  # of the page
 SHOWN = 4  # logs whose curves are drawn, at most
@@ -68,7 +156,7 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
     return {
         "result": result.to_dict(),
         **_judged(measure, views, [log for log, _ in ordered]),
-        "parameters": _parameters(result.linear, result.entries()),
+        "parameters": _parameters(result.robot, result.problem.file_values(), result.entries()),
         "correlations": correlations(result.estimate.names, result.covariance),
         "sections": sections_view(result.problem.sections(result.estimate)),
         "names": dict(names),
@@ -110,7 +198,7 @@ def titled(view: Any, names: Mapping[str, str]) -> Any:
     return view
 
 
-def validation_view(model: IdentifiedModel, logs: Sequence[PredictedLog], *, points: int = POINTS) -> dict[str, Any]:
+def validation_view(model: Model, logs: Sequence[PredictedLog], *, points: int = POINTS) -> dict[str, Any]:
     """A model on logs that it was not fitted to: `fit_view` with what the model's file remembers of its own fit."""
     kind, evidence = kind_of_model(model), model.evidence
     kept = {key: evidence.get(key) for key in ("estimator", "count", "condition", "training", "verdict", "physical")}
@@ -124,8 +212,8 @@ def validation_view(model: IdentifiedModel, logs: Sequence[PredictedLog], *, poi
             "validation": [{**log.residuals.to_dict(), "relative": finite(log.residuals.relative)} for log in logs],
         },
         **_judged(kind.measure, views, logs),
-        "parameters": _parameters(model.linear, model.parameters),
-        "correlations": correlations(model.linear.names, model.covariance),
+        "parameters": _parameters(model.nominal, model.file_values(), model.parameters),
+        "correlations": correlations(model.names, model.covariance),
         "sections": sections_view(kind.known_sections(model)),
         "names": {},
     }
@@ -140,9 +228,8 @@ def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
     return {"names": [names[int(k)] for k in known], "values": [rounded(row, 2) for row in matrix]}
 
 
-def _parameters(linear: LinearModel, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Values as a model's file states them, beside what the robot's own file says."""
-    known = dict(zip(linear.names, linear.nominal().tolist(), strict=True)) if linear.robot.has_parameters else {}
+def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Values as a model's file states them, beside what the robot's own file says, where that is known."""
     return [
         {
             "name": p["name"],
@@ -152,7 +239,7 @@ def _parameters(linear: LinearModel, entries: Sequence[Mapping[str, Any]]) -> li
             "interval": [finite(v) for v in p["interval"]],
             "class": p["class"],
             "relation": p["relation"],
-            "unit": unit_of(linear.robot, p["name"]),
+            "unit": p.get("unit") or unit_of(robot, p["name"]),
             "nominal": known.get(str(p["name"])),
         }
         for p in entries
@@ -167,7 +254,7 @@ def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------------- what a page says beside its figures
 
 
-def physical_sentences(result: Identification, model: IdentifiedModel) -> list[str]:
+def physical_sentences(result: Identification, model: Model) -> list[str]:
     """Whether a robot can have these values, what that costs, and what the estimator noted."""
     verdict, sentences = result.estimate.verdict, []
     own = physical_sentence(verdict)
@@ -183,7 +270,7 @@ def physical_sentences(result: Identification, model: IdentifiedModel) -> list[s
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
-    return [*sentences, *export_sentences(model), *result.estimate.notes]
+    return [*sentences, *result.problem.losses(model), *export_sentences(model), *result.estimate.notes]
 
 
 def audit_lines(result: Identification) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ def write_identification(
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")
-    model = replace(result.model(exports=True), made_of=made_of(out))
+    model = result.model(exports=True).made_from(made_of(out))
     tell("writing")
     problem = result.problem
     with folder_at_once(out, force=force) as draft:

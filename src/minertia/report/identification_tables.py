@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from minertia.identification.evidence.residuals import Residuals
     from minertia.identification.evidence.significance import Significance
     from minertia.identification.identify import Identification
+    from minertia.identification.kind import Section
     from minertia.robot.robot import Note
 
 DEVIATIONS = "deviations and intervals hold under correlated residuals"
@@ -41,6 +42,12 @@ def residual_table(judged: Mapping[str, Residuals]) -> Table:
     columns = [(percent(r.relative), *map(percent, r.joint_relative)) for r in judged.values()]
     rows = tuple(zip(("all", *joints), *columns, strict=True))
     return Table(("joint", *judged), rows, right=tuple(range(1, len(judged) + 1)))
+
+
+def section_table(section: Section) -> Table:
+    """The table of a part that a kind of problem adds."""
+    rows = tuple(tuple(cell if isinstance(cell, str) else f"{cell:.4g}" for cell in row) for row in section.rows)
+    return Table(section.headers, rows, right=tuple(range(1, len(section.headers))))
 
 
 def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> dict[str, Residuals]:

@@ -21,20 +21,18 @@ from minertia.report.fit_views import (
     titled,
     validation_view,
 )
-from minertia.report.motion_views import motion_view
+from minertia.report.motions import motion_view
 from minertia.report.numbers import finite
-from minertia.report.robot_data import robot_data
-from minertia.report.robot_views import base_facts, base_view
-from minertia.report.shapes import drawn_robot
+from minertia.report.robot_views import base_facts, base_view, drawn_robot, robot_data
 from minertia.report.tables import unit_of
 
 if TYPE_CHECKING:
-    from minertia.identification.comparison import ModelComparison
+    from minertia.identification.comparison import ComparedValue, ModelComparison
     from minertia.identification.identify import Identification
     from minertia.identification.kind import PredictedLog, Problem
     from minertia.identification.loads.gains import DriveGains
     from minertia.identification.loads.payload import Payload
-    from minertia.identification.model import IdentifiedModel
+    from minertia.identification.model import Model
     from minertia.identification.significance import SignificantParameters
     from minertia.robot.robot import Robot
 
@@ -45,7 +43,7 @@ PAGE_FORMAT = 1  # of pages without a format of their own
 # ---------------------------------------------------------------------- identifications
 
 
-def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str, str] | None = None) -> str:
+def fit_page(result: Identification, model: Model, names: Mapping[str, str] | None = None) -> str:
     """An identification: verdict, values, residuals, curves and patterns of some logs, and how it was made.
 
     names: titles of files, by their names.
@@ -62,7 +60,7 @@ def fit_page(result: Identification, model: IdentifiedModel, names: Mapping[str,
     return filled("fit", title, titled(view, names or {}), format_version=FIT_FORMAT)
 
 
-def validation_page(model: IdentifiedModel, name: str, logs: Sequence[PredictedLog]) -> str:
+def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> str:
     """A model, called by the name of its file, on logs that it was not fitted to."""
     view = validation_view(model, logs, points=CURVE)
     view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}
@@ -79,8 +77,13 @@ def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def comparison_page(found: ModelComparison) -> str:
     """Two models side by side."""
     robot = found.first.nominal
-    view = found.to_dict() | {"units": {v.name: unit_of(robot, v.name) for v in found.values}}
+    view = found.to_dict() | {"units": {v.name: _unit(robot, v) for v in found.values}}
     return filled("comparison", f"Two models of {robot.name}", view, format_version=PAGE_FORMAT)
+
+
+def _unit(robot: Robot, value: ComparedValue) -> str:
+    stated = value.first or value.second or {}
+    return str(stated.get("unit") or unit_of(robot, value.name))
 
 
 # ---------------------------------------------------------------------- loads and significance

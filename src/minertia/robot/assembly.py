@@ -15,7 +15,7 @@ from minertia.io.errors import DescriptionError
 from minertia.robot.description import BodySpec, Description, FollowsSpec, JointSpec, LoopSpec, check_count
 from minertia.robot.inertia import Ten, add_ten, transport_ten
 from minertia.robot.joint import CUT_KINDS, KINDS, Cut, Follows, Joint, numeric_pose
-from minertia.robot.loops import LoopsSaid, with_loops
+from minertia.robot.loops.build import LoopsSaid, with_loops
 from minertia.robot.parameters import is_parameter_name
 from minertia.robot.robot import Frame, Robot
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
-from minertia.robot.closure import loop_joints, residual
 from minertia.robot.description import IMPOSSIBLE, NO_MASS, impossible_body, link_text, missing_masses, moving_links
 from minertia.robot.effects import EFFECTS
 from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.inertia import Ten, to_com
 from minertia.robot.joint import Follows, Joint
-from minertia.robot.loop_forms import loop_forms
+from minertia.robot.loops.closure import loop_joints, residual
+from minertia.robot.loops.forms import loop_forms
 from minertia.robot.robot import Note, Robot
 
 HEAVIEST = 1e4  # kg

@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from minertia.io.errors import DescriptionError, UnknownName, expect_path, expected
 from minertia.io.files import is_file, reading, why_no_file
-from minertia.robot.reading import ReadOptions, is_model_text, read_text, referenced
+from minertia.robot.formats.reading import ReadOptions, is_model_text, read_text, referenced
+from minertia.robot.formats.snap import ANGLE_TOLERANCE
 from minertia.robot.robot import Note, Robot
-from minertia.robot.snap import ANGLE_TOLERANCE
 from minertia.robot.targets import target_of
 
 BASES = ("fixed", "floating")
@@ -22,10 +22,10 @@ LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
 READERS = {
-    ".toml": "minertia.robot.dh.read:parse_toml",
-    ".par": "minertia.robot.symoro.read:parse_par",
-    ".urdf": "minertia.robot.urdf.read:parse_urdf",
-    ".mjcf": "minertia.robot.mjcf.read:parse_mjcf",
+    ".toml": "minertia.robot.formats.dh.read:parse_toml",
+    ".par": "minertia.robot.formats.symoro.read:parse_par",
+    ".urdf": "minertia.robot.formats.urdf.read:parse_urdf",
+    ".mjcf": "minertia.robot.formats.mjcf.read:parse_mjcf",
 }
 MODEL_READER = "minertia.robot.identified:parse_identified"
 
@@ -132,10 +132,10 @@ def as_robot(given: RobotLike, target: str = "") -> Robot:
 
 # suffix -> "module:function"; a writer takes (robot, path, force=) and, if it can fill in a user's file, template=
 WRITERS = {
-    ".toml": "minertia.robot.dh.write:write_toml",
-    ".urdf": "minertia.robot.urdf.write:write_urdf",
-    ".mjcf": "minertia.robot.mjcf.write:write_mjcf",
-    ".xml": "minertia.robot.mjcf.write:write_mjcf",
+    ".toml": "minertia.robot.formats.dh.write:write_toml",
+    ".urdf": "minertia.robot.formats.urdf.write:write_urdf",
+    ".mjcf": "minertia.robot.formats.mjcf.write:write_mjcf",
+    ".xml": "minertia.robot.formats.mjcf.write:write_mjcf",
 }
 WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
 

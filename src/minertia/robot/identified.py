@@ -11,15 +11,16 @@ import tomli_w
 from minertia.algebra.vec3 import Pose
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError
-from minertia.robot.dh.read import parse_toml
 from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.formats.dh.read import parse_toml
+from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.parameters import full_name
-from minertia.robot.reading import ReadOptions
 from minertia.robot.robot import Frame, Note, Robot
 
 FORMAT = 1
 LOOP = "position loops"
-TAKEN = ("effects", "parameters", LOOP)  # where the notes below say they are of
+GEOMETRY = "geometry"  # table of a model of corrected frames
+TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say they are of
 
 
 def taken_notes(robot: Robot) -> list[Note]:
@@ -32,6 +33,8 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
     try:
         document = toml_document(text)
         check_format(document, source)
+        if GEOMETRY in document:
+            return corrected_robot(nominal_robot(document, source, options), document[GEOMETRY])
         evidence = document.get("evidence", {})
         robot, exports = nominal_robot(document, source, options), document.get("exports", {})
         if options.target in exports:
@@ -102,6 +105,27 @@ def exported_robot(robot: Robot, export: Mapping[str, Any]) -> Robot:
     return identified_robot(robot, export["standard"], export["effects"]["terms"], is_physical=True, excess=0.0)
 
 
+def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
+    """A robot with the frames of a calibration.
+
+    geometry: `joints`, tables of the number of a joint and its pose in the frame before; `frames`, tables of a name,
+    the number of the joint that carries it, and its pose; `corrections` of joint positions, which no frame can hold.
+    """
+    found = robot.numeric
+    joints, frames = list(found.joints), dict(found.frames)
+    for one in geometry["joints"]:
+        R, p = _pose(one["pose"])
+        joints[int(one["joint"]) - 1] = replace(joints[int(one["joint"]) - 1], R=R, p=p)
+    for one in geometry["frames"]:
+        frames[str(one["name"])] = Frame(int(one["joint"]) - 1, _pose(one["pose"]))
+    moved = replace(found, joints=tuple(joints), frames=frames)
+    notes = [Note("info", GEOMETRY, f"frames of {len(geometry['joints'])} joints are those of the calibration")]
+    if lost := len(geometry["corrections"]):
+        text = f"{lost} corrections of joint positions (sag, gear, eccentricity, coupling) are in no frame"
+        notes.append(Note("warning", GEOMETRY, text))
+    return moved.with_notes(notes)
+
+
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:
     taken = ", ".join(f"{name} = {value:.4g}" for name, value in robot.effect_values.items())
     notes = [Note("info", "effects", f"taken from the model: {taken or 'none'}")]
@@ -145,14 +169,17 @@ def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
 
 def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
     """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
-
-    def pose(v: Sequence[float]) -> Pose:
-        x = [float(value) for value in v]
-        return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])
-
     own = frames.get("links", ())
-    joints = tuple(replace(j, file_frame=pose(v)) for j, v in zip(robot.joints, own, strict=False))
-    named = {f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, pose(f["pose"])) for f in frames.get("named", ())}
+    joints = tuple(replace(j, file_frame=_pose(v)) for j, v in zip(robot.joints, own, strict=False))
+    named = {
+        f["name"]: Frame(f["joint"] - 1 if f["joint"] else None, _pose(f["pose"])) for f in frames.get("named", ())
+    }
     if len(joints) != robot.n_joints:
         return robot
     return replace(robot, joints=joints, frames=named or robot.frames)
+
+
+def _pose(v: Sequence[float]) -> Pose:
+    """Of twelve numbers: the rotation by rows, then the place."""
+    x = [float(value) for value in v]
+    return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])

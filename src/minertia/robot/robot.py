@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minertia.algebra.polynomial import Poly, Values
-from minertia.algebra.scalar import Scalar, add, mul, total
+from minertia.algebra.scalar import Scalar, add, mul, structural, total
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.io.errors import InputError, MissingParameters, UnknownName
 from minertia.io.notebook import clipped, html_table, plural
@@ -176,7 +176,7 @@ class Robot:
         rank = {j: c for c, j in enumerate(self.independent)}
         own = [((j, 1),) if joint.follows is None else joint.follows.shares for j, joint in enumerate(self.joints)]
         return tuple(
-            tuple((rank[leader], _structural(ratio)) for leader, ratio in shares if leader in rank) for shares in own
+            tuple((rank[leader], structural(ratio)) for leader, ratio in shares if leader in rank) for shares in own
         )
 
     def shares(self, j: int) -> tuple[tuple[int, Scalar], ...]:
@@ -605,10 +605,6 @@ class Robot:
             f"{self.name}: {joints} joint{'s' * (joints != 1)} ({kinds}), {self.base} base, "
             f"{free} coordinate{'s' * (free != 1)}"
         )
-
-
-def _structural(ratio: float) -> Scalar:
-    return int(ratio) if ratio in (0, 1, -1) else ratio
 
 
 def _chosen(rotors: bool, friction: bool) -> tuple[str, ...]:

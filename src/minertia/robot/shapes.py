@@ -12,13 +12,13 @@ import numpy as np
 from minertia.io.arrays import Array
 from minertia.io.errors import DescriptionError, MissingExtra, UnknownName
 from minertia.io.extras import load
-from minertia.robot.mesh import mesh_points
-from minertia.robot.mjcf.compile import to_text
-from minertia.robot.mjcf.lean import Lean, lean_document, mesh_path
-from minertia.robot.reading import read_text
+from minertia.robot.formats.mesh import mesh_points
+from minertia.robot.formats.mjcf.compile import to_text
+from minertia.robot.formats.mjcf.lean import Lean, lean_document, mesh_path
+from minertia.robot.formats.reading import read_text
+from minertia.robot.formats.urdf.pose import written_origin
+from minertia.robot.formats.xml import Element, number, numbers, parse_xml
 from minertia.robot.robot import Robot, find_frame
-from minertia.robot.urdf.pose import written_origin
-from minertia.robot.xml import Element, number, numbers, parse_xml
 
 KINDS = ("sphere", "capsule", "cylinder", "box")
 UNREAD = "unread"  # kind of a piece whose form is not known: a mesh that is not there, or no numbers

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from minertia.robot.mjcf.values import HELD
-from minertia.robot.mjcf.write import MOTOR
-from minertia.robot.urdf.read import EFFECTS
+from minertia.robot.formats.mjcf.values import HELD
+from minertia.robot.formats.mjcf.write import MOTOR
+from minertia.robot.formats.urdf.read import EFFECTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ import numpy as np
 
 from minertia.excitation.claims import claims, listed
 from minertia.excitation.limits import SMALLEST, MotionLimits
-from minertia.excitation.limits_file import FILE, FORMAT, limits_dict
-from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+from minertia.excitation.limits_file import FILE, LimitsTable, limits_dict, limits_from_tables
+from minertia.excitation.options import FORMAT
 from minertia.io.arrays import Array
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import Infeasible, MinertiaError

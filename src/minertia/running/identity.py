@@ -1,15 +1,145 @@
-"""Whether the robot at the other end is that of the robot's file, as far as it can tell."""
+"""Whether the robot at the other end is that of the robot's file: its own word, and `robot_description` of ROS.
+
+Compared is what commands act on: the axes of the joints at several postures, as lines in space.  Their angles,
+distances and moments about one another (reciprocal products) do not depend on frames, so a table of Denavit and
+Hartenberg can be held against a URDF, and where the base stands does not count; nor does the zero of the first joint.
+"""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from minertia.excitation.claims import listed
 from minertia.excitation.limits import MotionLimits
-from minertia.io.errors import Infeasible
+from minertia.excitation.poses import link_poses
+from minertia.io.arrays import Array
+from minertia.io.errors import Infeasible, MinertiaError
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.urdf.read import parse_urdf
 from minertia.robot.robot import Robot
-from minertia.running.described import check_description
 from minertia.running.driver import Driver, RobotIdentity
+
+# ---------------------------------------------------------------------- the description that the robot's system holds
+
+
+POSTURES, WIDE = 5, 1.5  # at which axes are compared, and how far from 0 [rad or m]
+APART = 0.005  # m between axes, or of their moment, that calibrations and rounded lengths explain
+TURNED = 0.02  # rad between directions of axes that they explain
+PARALLEL = 0.05  # sine of the angle below which two axes have no common normal to speak of
+WIDER = 0.01  # part of a limit by which it is not said to be wider than another
+
+
+def check_description(text: str, robot: Robot, limits: MotionLimits | None = None) -> str:
+    """Refuse a description of another robot, or one that allows less; why it was not compared, "" where it was.
+
+    text: URDF.  limits: those that the motion was held against.
+    """
+    try:
+        told = parse_urdf(text, "robot_description", ReadOptions(letters=False))
+    except MinertiaError as err:
+        return f"it cannot be read: {err}"
+    _check_kinds(robot, told)
+    if limits is not None:
+        _check_limits(robot, told, limits)
+    if robot.cuts or told.cuts:
+        return "closed loops are not compared"
+    _check_axes(robot, told)
+    return ""
+
+
+def _check_kinds(robot: Robot, told: Robot) -> None:
+    kinds = {told.joints[j].name: told.joints[j].kind for j in told.independent}
+    for joint in (robot.joints[j] for j in robot.independent):
+        if joint.name not in kinds:
+            raise Infeasible(
+                f"the robot's own description '{told.name}' has no joint '{joint.name}' to command, and '{robot.name}' "
+                "has: this is another robot"
+            )
+        if kinds[joint.name] != joint.kind:
+            raise Infeasible(
+                f"joint '{joint.name}' is {kinds[joint.name]} in the robot's own description '{told.name}' and "
+                f"{joint.kind} in the file of '{robot.name}': this is another robot"
+            )
+
+
+def _check_limits(robot: Robot, told: Robot, limits: MotionLimits) -> None:
+    """Refuse limits that are wider than those of the robot's own description."""
+    theirs = {told.joints[j].name: told.joints[j].limits for j in told.independent}
+    for k, name in enumerate(robot.coordinate_names):
+        own = theirs[name]
+        room = WIDER * float(limits.half[k])
+        fastest = own.velocity or np.inf  # a zero is what nobody knows
+        if own.lower is not None and own.upper is not None and own.lower < own.upper:
+            is_wider = limits.lower[k] < own.lower - room or limits.upper[k] > own.upper + room
+        else:
+            is_wider = False
+        if is_wider:
+            raise Infeasible(
+                f"the robot's own description '{told.name}' allows joint '{name}' {own.lower:.4g} to {own.upper:.4g}, "
+                f"less than the limits of position that the motion was held against: give these with --limits"
+            )
+        if limits.velocity[k] > fastest * (1 + WIDER):
+            raise Infeasible(
+                f"the robot's own description '{told.name}' allows joint '{name}' a velocity of {fastest:.4g}, less "
+                f"than the {limits.velocity[k]:.4g} that the motion was held against: give that with --limits"
+            )
+
+
+def _check_axes(robot: Robot, told: Robot) -> None:
+    """Refuse axes that do not stand to one another as in the robot's file."""
+    names = robot.coordinate_names
+    q = _postures(robot)
+    ours, theirs = (_axes(own, names, q) for own in (robot, told))
+    slides = [robot.joints[j].kind == "prismatic" for j in robot.independent]
+    for b in range(len(names)):
+        for a in range(b):
+            off = _difference(ours, theirs, a, b, slides[a] or slides[b])
+            if off:
+                raise Infeasible(
+                    f"joints '{names[a]}' and '{names[b]}' have {off} in the robot's own description '{told.name}' and "
+                    f"in the file of '{robot.name}': this is another robot, or its zeros or directions are others"
+                )
+
+
+def _postures(robot: Robot) -> Array:
+    """(N, n) within the ranges of the joints and not far from 0, which is the first where it is within them."""
+    ends = [(j.limits.lower, j.limits.upper) for j in (robot.joints[k] for k in robot.independent)]
+    low = np.array([-WIDE if a is None else min(max(a, -WIDE), WIDE) for a, _ in ends])
+    high = np.array([WIDE if b is None else max(min(b, WIDE), -WIDE) for _, b in ends])
+    q = np.random.default_rng(0).uniform(np.minimum(low, high), np.maximum(low, high), (POSTURES, robot.n))
+    q[0] = np.clip(0.0, low, high)
+    return np.asarray(q)
+
+
+def _axes(robot: Robot, names: tuple[str, ...], q: Array) -> tuple[Array, Array]:
+    """Directions and points (n, N, 3) of the axes of the named joints; other joints stand at 0."""
+    every = np.zeros((len(q), robot.n))
+    places = [robot.coordinate_names.index(name) for name in names]
+    every[:, places] = q
+    poses = link_poses(robot, every)
+    chosen = [poses[robot.independent[k]] for k in places]
+    return np.array([pose.R[:, :, 2] for pose in chosen]), np.array([pose.p for pose in chosen])
+
+
+def _difference(ours: tuple[Array, Array], theirs: tuple[Array, Array], a: int, b: int, slides: bool) -> str:
+    """What differs between two axes, "" where nothing does; of one that slides only the direction counts."""
+    angles = [np.sum(d[a] * d[b], axis=1) for d, _ in (ours, theirs)]
+    if np.abs(angles[0] - angles[1]).max() > TURNED:
+        return "another angle between their axes"
+    if slides:
+        return ""
+    moments = [np.sum((p[b] - p[a]) * np.cross(d[a], d[b]), axis=1) for d, p in (ours, theirs)]
+    if np.abs(moments[0] - moments[1]).max() > APART:
+        return "another distance of their axes"
+    is_parallel = np.linalg.norm(np.cross(ours[0][a], ours[0][b]), axis=1) < PARALLEL
+    apart = [np.linalg.norm(np.cross(d[a], p[b] - p[a]), axis=1)[is_parallel] for d, p in (ours, theirs)]
+    return "another distance of their axes" if np.abs(apart[0] - apart[1]).max(initial=0.0) > APART else ""
+
+
+# ----------------------------------------------------------------------------------------------------------- identity
+
 
 UNIVERSAL = re.compile(r"(?<![a-z])ur[\s_-]*(\d{1,2})(?!\d)", re.IGNORECASE)
 

@@ -27,8 +27,8 @@ from minertia.robot.robot import Robot
 from minertia.running.driver import Driver, DriverError, JointReading
 from minertia.simulation.arm import RUNAWAY
 from minertia.simulation.control_model import control_model
+from minertia.simulation.options import RehearsalOptions
 from minertia.simulation.plant import ControlSample, Imperfections, Plant, Sensors
-from minertia.simulation.rehearsed import RehearsalOptions
 from minertia.simulation.tracking import Gains, computed_torque
 
 HOST = "127.0.0.1"

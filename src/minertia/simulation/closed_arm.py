@@ -18,7 +18,7 @@ from minertia.codegen.kernels.kernel import compile_function
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model as dynamics
 from minertia.dynamics.kinematics import State, joint_positions, joint_rates
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.io.errors import InputError
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS, JointState
 from minertia.robot.robot import Robot

@@ -20,7 +20,7 @@ from minertia.identification.closed_loop.predict import VALIDATED_STEP
 from minertia.identification.closed_loop.record import recorded_loop
 from minertia.identification.closed_loop.simulate import with_start
 from minertia.identification.evidence.residuals import Residuals, residuals_of_arrays
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.model_file import read_model
 from minertia.identification.remembered import campaign_like
 from minertia.io.errors import InputError, MinertiaError
@@ -32,7 +32,7 @@ STEPS = 1e-5, 0.02  # s that a simulator may be asked for
 
 
 def validate_in_mujoco(
-    model: IdentifiedModel | str | Path,
+    model: Model | str | Path,
     logs: LogLike | Sequence[LogLike],
     *,
     step: float = STEP,
@@ -45,7 +45,7 @@ def validate_in_mujoco(
     """
     if not STEPS[0] <= step <= STEPS[1]:
         raise InputError(f"MuJoCo's step is between {STEPS[0]:g} and {STEPS[1]:g} s, not {step:g} s")
-    known = model if isinstance(model, IdentifiedModel) else read_model(model)
+    known = with_efforts(model if isinstance(model, Model) else read_model(model), "a repetition in MuJoCo")
     campaign = campaign_like(known, logs)
     found = []
     for log in campaign.validate:

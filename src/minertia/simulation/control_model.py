@@ -14,8 +14,8 @@ from minertia.algebra.expr import Expr, Graph
 from minertia.dynamics import model as dynamics
 from minertia.dynamics.effects import effect_torques
 from minertia.dynamics.kinematics import State
+from minertia.dynamics.loops.projection import project
 from minertia.dynamics.newton_euler import rigid_torques
-from minertia.dynamics.projection import project
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot

@@ -17,12 +17,12 @@ import numpy as np
 from minertia.io.errors import Infeasible, MinertiaError
 from minertia.io.extras import load
 from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.formats.mjcf.values import HELD
+from minertia.robot.formats.mjcf.write import MOTOR, STIFF, to_mjcf
+from minertia.robot.formats.writing import unheld_effects, unheld_motors
 from minertia.robot.inertia import Ten, impossible, to_com
-from minertia.robot.mjcf.values import HELD
-from minertia.robot.mjcf.write import MOTOR, STIFF, to_mjcf
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Note, Robot
-from minertia.robot.writing import unheld_effects, unheld_motors
 
 NATIVE = ("IA", "FV", "FC", "OFF", "KS", "IAM", "FVM", "FCM", "OFFM")  # armature, damping, friction, springs
 IN_PINOCCHIO = ("IA", "FV", "FC")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.robot.effects import JointState
-from minertia.robot.mjcf.write import constant_efforts
+from minertia.robot.formats.mjcf.write import constant_efforts
 from minertia.robot.robot import Robot
 from minertia.simulation.arm import GRIP, ActingEffect, Array, More, SimulatedArm, acting_effects
 from minertia.simulation.engines import NATIVE, build_model, mujoco_package

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from minertia.algebra.expr import Graph
 from minertia.codegen.kernels.kernel import compile_function
 from minertia.codegen.program import Port, Program
-from minertia.dynamics.closing import CLOSED, Closing, closing_of
-from minertia.dynamics.scalar_loops import LoopsOnScalars, NewtonStart
+from minertia.dynamics.loops.closing import CLOSED, Closing, closing_of
+from minertia.dynamics.loops.scalar import LoopsOnScalars, NewtonStart
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]

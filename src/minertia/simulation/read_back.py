@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from minertia.dynamics.model import inverse_dynamics
 from minertia.identification.efforts.judge import residuals_elsewhere
 from minertia.identification.kind import Problem
-from minertia.identification.model import IdentifiedModel
-from minertia.identification.problem.rows import MotionLike
+from minertia.identification.model import Model
+from minertia.identification.signals.filtering import Motion
 from minertia.io.errors import MinertiaError, MissingExtra
 from minertia.robot.files import read_robot
 from minertia.robot.parameters import split_name
@@ -31,7 +30,7 @@ class UnreadableFile(MinertiaError):
     """A file with parts that an engine has no equal for."""
 
 
-def read_back(model: IdentifiedModel, problem: Problem, folder: Path, names: Iterable[str]) -> IdentifiedModel:
+def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]) -> Model:
     """The model with what its files leave of the logs, as the programs that they are for find it, where installed."""
     exports = dict(model.exports)
     for file in (folder / name for name in names):
@@ -41,19 +40,19 @@ def read_back(model: IdentifiedModel, problem: Problem, folder: Path, names: Ite
         found = _efforts(target, file, model.nominal.numeric)
         if found is not None:
             engine, efforts = found
-            left = _left(model, problem, exports[target.name]["left"], efforts)
+            left = _left(problem, exports[target.name]["left"], efforts)
             exports[target.name] = {**exports[target.name], "file": file.name, "read_by": engine, "left": left}
-    return replace(model, exports=exports)
+    return model.with_exports(exports)
 
 
-def read_by_engine(model: IdentifiedModel, file: Path) -> IdentifiedModel:
-    """The model with the one export that a file has, and who reads the same efforts there as were identified.
+def read_by_engine(model: Model, file: Path) -> Model | None:
+    """The model with the one export that a file has, and who reads what efforts there; None where it has none.
 
     What it leaves of the logs is what was found when these were at hand.
     """
     target = target_of(file)
     if target is None or target.name not in model.exports:
-        return replace(model, exports={})
+        return None
     export = {**model.exports[target.name], "file": file.name, "read_by": "minertia"}
     held = _held(model.to_robot(target.name), target).numeric
     found = _efforts(target, file, held)
@@ -62,7 +61,7 @@ def read_by_engine(model: IdentifiedModel, file: Path) -> IdentifiedModel:
         own, theirs = np.asarray(inverse_dynamics(held, q, qd, qdd)), found[1](q, qd, qdd)
         difference = float(np.abs(theirs - own).max() / max(float(np.abs(own).max()), 1e-300))
         export |= {"read_by": found[0], "difference": difference}
-    return replace(model, exports={target.name: export})
+    return model.with_exports({target.name: export})
 
 
 def _held(robot: Robot, target: ExportTarget) -> Robot:
@@ -70,15 +69,16 @@ def _held(robot: Robot, target: ExportTarget) -> Robot:
     return robot.without_effects([n for n in robot.effect_values if split_name(n)[0] not in target.held])
 
 
-def _left(model: IdentifiedModel, problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:
-    rows = list(model.linear.rows)
+def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:
+    linear = problem.linear
+    rows = list(linear.rows)
 
-    def predicted(motion: MotionLike) -> Array:
+    def predicted(motion: Motion) -> Array:
         return efforts(*(np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd)))[:, rows]
 
     logs = problem.unseen or problem.logs
     return [
-        {**entry, "file": residuals_elsewhere(model.linear, log, predicted).to_dict(with_log=False)}
+        {**entry, "file": residuals_elsewhere(linear, log, predicted).to_dict(with_log=False)}
         for entry, log in zip(before, logs, strict=True)
     ]
 

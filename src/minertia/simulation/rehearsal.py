@@ -26,6 +26,7 @@ from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.evidence.significance import eliminate
 from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
+from minertia.identification.model import with_efforts
 from minertia.identification.model_file import write_model
 from minertia.identification.problem.terms import robot_effects
 from minertia.io.errors import Infeasible, MinertiaError, MissingExtra
@@ -38,9 +39,10 @@ from minertia.simulation.control_comparison import control_tests
 from minertia.simulation.control_model import ControlModel, control_model
 from minertia.simulation.measured import moving, recording_csv, recording_of, stirred_up
 from minertia.simulation.online_payload import watch_payload
+from minertia.simulation.options import LOAD, RehearsalOptions
 from minertia.simulation.plant import Imperfections, Plant
 from minertia.simulation.possible import simulable_robot
-from minertia.simulation.rehearsed import DEVIATIONS, LOAD, RECORD, Rehearsal, RehearsalOptions, RehearsalStep, Returned
+from minertia.simulation.rehearsed import DEVIATIONS, RECORD, Rehearsal, RehearsalStep, Returned
 from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.soft_loops import soft_loops
@@ -244,7 +246,7 @@ class _RehearsalRun:
             result.significance = eliminate(found.observation, counts=False)
             say(f"{len(result.significance.essential)} of {found.linear.count} parameters predict as well")
         with self._step("physical") as say:
-            result.model = found.model()
+            result.model = with_efforts(found.model())
             if self.folder is not None:
                 path = self.folder / MODEL
                 write_model(result.model, path)
@@ -259,7 +261,8 @@ class _RehearsalRun:
         motions = [m.motion.sample(round(s.duration * rate) + 1).q for m in (result.training, result.unseen)]
         try:
             with self._step("elastic joints") as say:
-                result.springs = rehearse_springs(self.robot, motions, 1 / rate, s.resolutions(self.robot), s.seed)
+                steps = np.array(s.resolutions(self.robot))
+                result.springs = rehearse_springs(self.robot, motions, 1 / rate, steps, s.seed)
                 say(result.springs.sentence())
         except MinertiaError as err:
             result.skipped.append(f"elastic joints: {err}")

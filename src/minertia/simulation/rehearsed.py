@@ -1,4 +1,4 @@
-"""What a rehearsal is asked and what it finds: settings, steps, parameters that come back."""
+"""What a rehearsal finds: steps, parameters that come back."""
 
 from __future__ import annotations
 
@@ -9,84 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
 from minertia.identification.identify import Identification
 from minertia.identification.model import IdentifiedModel
-from minertia.io.errors import Infeasible, UnknownName, expect_kinds
+from minertia.io.arrays import Array
 from minertia.io.notebook import clipped, html_table, plural
 from minertia.robot.robot import Robot
 from minertia.simulation.online_payload import OnlinePayload
-from minertia.simulation.shows import SHOWS, Shown
+from minertia.simulation.options import RehearsalOptions
+from minertia.simulation.shows import Shown
 from minertia.simulation.soft_loops import SoftLoops
 from minertia.simulation.sprung_plant import SpringsRehearsed
 from minertia.simulation.tracking import TrackingTable
 
-Array = NDArray[np.float64]
 FORMAT = 1
 DEVIATIONS = 3.0  # how many stated deviations an estimate may be off
-TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
 RECORD = "rehearsal.json"  # the file of all that was found
-LOAD = 0.05  # part of the moving mass
-
-
-@dataclass(frozen=True, slots=True)
-class RehearsalOptions:
-    """What is rehearsed.
-
-    noise: deviation of the measured efforts as a part of each joint's root mean square effort.  rate [Hz] of the
-    controller and the log.  duration [s] of each motion.  resolution [rad or m] of the encoders, by default 1e-5 rad
-    where a joint turns and 1e-6 m where it slides.  cutoff [Hz] of the filter on positions.  delay [s] from command to
-    effort.  stribeck: how much friction at standstill exceeds Coulomb friction, as a part of it.  load [kg]: taken up
-    by the hand while it is weighed, by default a part of the moving mass.  show: names of `SHOWS`, controllers that are
-    generated and tried.  watch [s]: free motion in which their false alarms of collisions are counted.
-    """
-
-    noise: float = 0.01
-    rate: float = 1000.0
-    duration: float = 10.0
-    harmonics: int = 5
-    starts: int = 1
-    resolution: float | None = None
-    cutoff: float = 20.0
-    seed: int = 0
-    delay: float = 0.0
-    stribeck: float = 0.0
-    load: float | None = None
-    show: tuple[str, ...] = ()
-    watch: float = 60.0
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        object.__setattr__(self, "show", tuple(dict.fromkeys(self.show)))
-        for name in self.show:
-            if name not in SHOWS:
-                raise UnknownName("show", name, SHOWS)
-        for name in ("noise", "rate", "duration", "cutoff", "watch"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise Infeasible(f"a rehearsal needs a positive {name}, not {value:g}")
-        for name in ("resolution", "delay", "stribeck"):
-            value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value >= 0):
-                raise Infeasible(f"the {name} of a rehearsal must be finite and not negative; it is {value:g}")
-        if self.load is not None and not (np.isfinite(self.load) and self.load > 0):
-            raise Infeasible(f"a load needs a positive mass, not {self.load:g} kg")
-        if self.rate * self.duration < 500:
-            count = round(self.rate * self.duration)
-            raise Infeasible(f"{self.rate:g} Hz over {self.duration:g} s are {count} samples; take at least 500")
-        if self.cutoff >= 0.4 * self.rate:
-            raise Infeasible(
-                f"a filter at {self.cutoff:g} Hz needs a rate above {2.5 * self.cutoff:g} Hz, not {self.rate:g}"
-            )
-
-    def resolutions(self, robot: Robot) -> Array:
-        """Steps of the encoders of every joint."""
-        kinds = [robot.joints[j].kind for j in robot.independent]
-        usual = np.array([SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds])
-        return usual if self.resolution is None else np.full(len(kinds), self.resolution)
 
 
 @dataclass(frozen=True, slots=True)

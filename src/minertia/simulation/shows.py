@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.errors import Infeasible
 from minertia.robot.inertia import impossible
 from minertia.robot.robot import Robot

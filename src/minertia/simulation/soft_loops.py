@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.dynamics.kinematics import State, joint_positions, joint_rates
+from minertia.dynamics.loops.projection import project
 from minertia.dynamics.model import inverse_dynamics
-from minertia.dynamics.projection import project
 from minertia.excitation.trajectory import Trajectory
-from minertia.robot.mjcf.write import to_mjcf
+from minertia.robot.formats.mjcf.write import to_mjcf
 from minertia.robot.robot import Robot
 from minertia.simulation.engines import compiled_spec, mujoco_package
 

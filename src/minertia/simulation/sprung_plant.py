@@ -21,8 +21,8 @@ from minertia.identification.identify import identify
 from minertia.identification.logs.recording import Recording
 from minertia.io.errors import Infeasible
 from minertia.robot.effects import BY_SYMBOL, EFFECT_SYMBOLS
+from minertia.robot.formats.mjcf.write import STIFF
 from minertia.robot.joint import Elastic
-from minertia.robot.mjcf.write import STIFF
 from minertia.robot.parameters import split_name
 from minertia.robot.robot import Robot
 from minertia.simulation.engines import NATIVE, compiled_spec, mujoco_package, plant_spec

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from minertia.excitation.limits import MotionLimits, motion_limits
 from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
+from minertia.io.arrays import thinned
 from minertia.io.errors import MinertiaError
-from minertia.report.numbers import rounded, thinned
-from minertia.report.robot_data import robot_data
-from minertia.report.shapes import drawn_robot
+from minertia.report.numbers import rounded
+from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 from minertia.simulation.adaptation import Adaptation
 from minertia.simulation.control_model import ControlModel, control_model
 from minertia.simulation.guiding import Guiding
 from minertia.simulation.moves import random_moves
+from minertia.simulation.options import LOAD
 from minertia.simulation.plant import Controller, Imperfections, Plant
-from minertia.simulation.rehearsed import LOAD
 from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.fleet.calendar import day_name
-from minertia.fleet.drift import DriftOptions, FleetAlarm, FleetDrift, JudgedStream
+from minertia.fleet.drift import FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
+from minertia.fleet.options import DriftOptions
 from minertia.io.files import folder_at_once, write_file
 from minertia.report.bundle import write_page
-from minertia.report.fleet_page import fleet_page
+from minertia.report.fleet_page import fleet_page, strip_view
 from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text
-from minertia.report.fleet_views import strip_view
 from minertia.report.numbers import rounded
 from minertia.studio.job_work import JobWork
 

@@ -30,8 +30,8 @@ from minertia.io.files import edit_file, make_folder, new_file, write_file
 from minertia.io.provenance import MadeOf, bundled_digest, file_digest, is_changed, read_made_of, stamp
 from minertia.io.seals import is_ours
 from minertia.robot.files import bundled_robots
-from minertia.robot.reading import is_model_text
-from minertia.robot.xml import parse_xml
+from minertia.robot.formats.reading import is_model_text
+from minertia.robot.formats.xml import parse_xml
 from minertia.studio.toml_edit import edited
 
 FORMAT = 1

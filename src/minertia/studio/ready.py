@@ -7,7 +7,7 @@ from contextlib import suppress
 import minertia.base.derive
 import minertia.codegen.generate
 import minertia.excitation.excite
-import minertia.identification.audits.off
+import minertia.identification.audits.findings
 import minertia.identification.campaigns.new
 import minertia.identification.campaigns.read
 import minertia.identification.identify
@@ -15,7 +15,7 @@ import minertia.identification.logs.csv
 import minertia.identification.significance
 import minertia.report.fit_views
 import minertia.report.folders
-import minertia.report.motion_views
+import minertia.report.motions
 import minertia.report.robot_views
 import minertia.studio.log_curves
 import minertia.studio.work  # noqa: F401

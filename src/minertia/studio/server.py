@@ -26,7 +26,7 @@ from minertia.identification.estimators import ESTIMATORS
 from minertia.identification.problem.ladder import START
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import InputError, MinertiaError, one_line
-from minertia.report.shapes import frames_at
+from minertia.report.robot_views import frames_at
 from minertia.robot.effects import WORDS
 from minertia.robot.files import bundled_robots, read_robot
 from minertia.robot.robot import Robot

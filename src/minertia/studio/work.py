@@ -88,8 +88,7 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
 
 def _given_columns(work: JobWork) -> ColumnMap | None:
     """How the campaign says that its files are to be read; None where it says nothing."""
-    from minertia.identification.logs.campaign_table import CampaignTable
-    from minertia.identification.logs.columns_file import parse_columns
+    from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 
     try:
         stated = dict((work.project.campaign() or {}).get("columns") or {})
@@ -119,19 +118,19 @@ def _headers(
 def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
-    from minertia.identification.audits.off import checks_off
+    from minertia.identification.audits.findings import checks_off
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.kinds import kind_of
     from minertia.report.fit_views import log_view
     from minertia.studio.log_curves import drop_curves, filtered_signals, filtered_view, keep_curves
 
     campaign = read_campaign(work.project.folder / CAMPAIGN)
-    has_efforts = kind_of(campaign).has_efforts
+    kind = kind_of(campaign)
     logs, titles, views = (*campaign.train, *campaign.validate), work.titles, []
     for k, log in enumerate(logs):
         title = titles.get(log.name.partition(" [")[0], log.name)
         work.tell(f"reading {title}", k / len(logs))
-        recording = campaign.as_logged(log, effort=has_efforts)
+        recording = kind.recording(campaign, log)
         view = log_view(title, recording, audit(recording, campaign.robot))
         cutoff, filtered = filtered_signals(recording, campaign.filter)
         view |= filtered_view(recording, cutoff, filtered)
@@ -216,10 +215,10 @@ def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
 def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.excitation.excite import excite
     from minertia.excitation.fourier import Fourier
-    from minertia.excitation.limits_table import LimitsTable, limits_from_tables
+    from minertia.excitation.limits_file import LimitsTable, limits_from_tables
     from minertia.excitation.options import MotionSearch, Optimality
     from minertia.report.folders import write_excitation
-    from minertia.report.motion_views import motion_view
+    from minertia.report.motions import motion_view
     from minertia.robot.files import read_robot
 
     s = work.settings
@@ -308,8 +307,9 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.files import read_robot
+    from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
-    from minertia.simulation.rehearsed import RehearsalOptions, RehearsalStep
+    from minertia.simulation.rehearsed import RehearsalStep
 
     s, done = work.settings, 0
 

@@ -20,7 +20,7 @@ export function BasePage({ data }: { data: PageData<PagedBase> }) {
             pairs={[
               ["base parameters", base.count],
               ["standard parameters", base.columns.length],
-              ["alone / combined / unseen", ["alone", "combination", "none"].map((kind) => base.class_counts[kind]).join(" / ")],
+              ["alone / combination / none", ["alone", "combination", "none"].map((kind) => base.class_counts[kind]).join(" / ")],
               ["joints", robot.joints.length],
               ["base", robot.base],
               ["moving mass", robot.moving_mass === null ? "not given" : `${shown(robot.moving_mass)} kg`],

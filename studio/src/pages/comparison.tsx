@@ -59,14 +59,14 @@ function ValuesOfTwo({ view }: { view: ComparisonView }) {
   return (
     <>
       <p className="soft">
-        The difference over its deviation, both fits taken for independent. Bars: both 95 % intervals on one scale for each parameter.{" "}
+        Difference over its standard deviation, for independent fits. Bars: both 95 % intervals on one scale per parameter.{" "}
         <button type="button" className="plain" onClick={() => setSorted(!sorted)}>
-          {sorted ? "In order of the links" : "Farthest apart first"}
+          {sorted ? "In order of the links" : "Largest difference first"}
         </button>
       </p>
       <DataTable
         label="Values of two models"
-        columns={["parameter", ...view.models.map((m) => numbers(m.title)), numbers("apart, in deviations"), { title: "unit", className: "unit" }, { title: "95 % intervals", className: "bar-cell" }]}
+        columns={["parameter", ...view.models.map((m) => numbers(m.title)), numbers("difference in deviations"), { title: "unit", className: "unit" }, { title: "95 % intervals", className: "bar-cell" }]}
         rows={rows.map((p) => ({
           key: p.name,
           cells: [

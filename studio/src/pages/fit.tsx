@@ -42,8 +42,8 @@ export function FitPage({ data }: { data: PageData<PagedFit> }) {
         ...figures(view),
         ...further(view),
         correlated(view),
-        told("physical", "Can such a robot exist?", view.physical),
-        told("audits", "What was said about the logs", view.audits),
+        told("physical", "Physical consistency", view.physical),
+        told("audits", "Notes on the logs", view.audits),
         made(view.made),
       ]}
     />
@@ -80,7 +80,7 @@ export function ValidationPage({ data }: { data: PageData<PagedFit> }) {
         ...further(view),
         correlated(view),
         result.verdict && { id: "verdict", title: "Verdict when it was identified", body: <Verdict verdict={result.verdict} /> },
-        told("audits", "What was said about the logs", view.findings.map((f) => `${f.log}: ${f.level}: ${[f.channel, f.text].filter(Boolean).join(": ")}`)),
+        told("audits", "Notes on the logs", view.findings.map((f) => `${f.log}: ${f.level}: ${[f.channel, f.text].filter(Boolean).join(": ")}`)),
         made(view.made),
       ]}
     />

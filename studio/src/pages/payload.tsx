@@ -54,13 +54,13 @@ export function PayloadPage({ data }: { data: PageData<PayloadView> }) {
       summary={
         <>
           <p className="lead">
-            What the hand carries, in the frame of <b>{view.frame}</b>; moments of inertia about the load's centre of mass.
+            Payload in the frame of <b>{view.frame}</b>; moments of inertia about the load's centre of mass.
           </p>
           <Facts
             pairs={[
               ["mass", `${shown(view.mass, 5)} ± ${shown(WIDE * view.mass_deviation, 2)} kg (95 % interval)`],
               ["centre of mass", `(${view.com.map((v) => shown(v, 3)).join(", ")}) m`],
-              ["a body can have these values", view.physical ? "yes" : "no"],
+              ["physically consistent", view.physical ? "yes" : "no"],
               ["logs", view.logs.join(", ") || "–"],
             ]}
           />

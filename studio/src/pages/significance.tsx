@@ -16,11 +16,11 @@ export function SignificancePage({ data }: { data: PageData<SignificanceView> })
       data={data}
       summary={
         <>
-          <p className="lead">Which values the logs need, and how few of them predict as well.</p>
+          <p className="lead">Essential parameters: the fewest that predict as well.</p>
           <Facts
             pairs={[
-              ["values that the logs excite", one_percent.count],
-              ["needed to predict as well", elimination.essential.length],
+              ["excited values", one_percent.count],
+              ["essential values", elimination.essential.length],
               ["contribute enough", one_percent.essential.length],
               ["residual", `${percent(elimination.relative_before)} to ${percent(elimination.relative_after)}`],
               ["condition number", `${shown(elimination.condition_before, 3)} to ${shown(elimination.condition_after, 3)}`],
@@ -48,7 +48,7 @@ function Essential({ rule, view }: { rule: Rule; view: SignificanceView }) {
         By {rule.rule}; fitted again without the others. Bars: 95 % interval on a scale of its own.
       </p>
       <DataTable
-        label="Values that stay"
+        label="Essential values"
         columns={["parameter", numbers("value"), numbers("deviation"), { title: "unit", className: "unit" }, { title: "95 % interval", className: "bar-cell" }]}
         rows={rule.essential.map(({ name, value, deviation }) => ({
           key: name,

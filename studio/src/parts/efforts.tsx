@@ -53,7 +53,7 @@ export function Verdict({ verdict, open }: { verdict: VerdictData; open?: boolea
         <p>{scope}</p>
         {remarks.length > 0 && (
           <details open={open || !verdict.good}>
-            <summary>{remarks.length === 1 ? "1 more remark" : `${remarks.length} more remarks`}</summary>
+            <summary>{remarks.length === 1 ? "1 more note" : `${remarks.length} more notes`}</summary>
             <Sentences texts={remarks} />
           </details>
         )}
@@ -65,7 +65,7 @@ export function Verdict({ verdict, open }: { verdict: VerdictData; open?: boolea
 /** Residual over effort of every log and joint, of the model and of the robot's own file. */
 export function Residuals({ view }: { view: Pick<FitView, "joints" | "logs"> }) {
   const rows = view.logs.flatMap((log, k) => {
-    const models = [{ title: log.is_fitted ? "fitted" : "unseen, predicted", r: log.residual }];
+    const models = [{ title: log.is_fitted ? "fitted" : "validation, predicted", r: log.residual }];
     if (log.nominal_residual) models.push({ title: "nominal", r: log.nominal_residual });
     return models.map(({ title, r }, m) => ({
       key: `${k} ${title}`,
@@ -84,7 +84,7 @@ export function Residuals({ view }: { view: Pick<FitView, "joints" | "logs"> }) 
 export function useLogs(logs: JudgedLog[]): [JudgedLog | undefined, { key: string; title: string }[], string, (key: string) => void] {
   const order = useMemo(() => [...logs].filter((log) => log.t.length).sort((a, b) => Number(a.is_fitted) - Number(b.is_fitted)), [logs]);
   const [chosen, choose] = useState("0");
-  const options = order.map((log, k) => ({ key: String(k), title: `${log.log} (${log.is_fitted ? "fitted" : "unseen"})` }));
+  const options = order.map((log, k) => ({ key: String(k), title: `${log.log} (${log.is_fitted ? "fitted" : "validation"})` }));
   return [order[Number(chosen)] ?? order[0], options, chosen, choose];
 }
 

@@ -36,7 +36,7 @@ export function Played({ view }: { view: PlayedView }) {
       </div>
       <PlayerBar t={t} player={player}>
         <CheckField label="capsules" value={capsules} onChange={setCapsules} />
-        {!view.drawing.has_loops && <CheckField label="ghost of the limits" value={limits} onChange={setLimits} />}
+        {!view.drawing.has_loops && <CheckField label="show limits" value={limits} onChange={setLimits} />}
       </PlayerBar>
     </>
   );
@@ -91,7 +91,7 @@ export function MotionCurves({ view }: { view: MotionView }) {
 export function Deviations({ view, tall }: { view: MotionView; tall?: boolean }) {
   return (
     <>
-      <p className="soft">What this motion promises for each base parameter ({view.result.noise_basis}).</p>
+      <p className="soft">Predicted deviation of each base parameter ({view.result.noise_basis}).</p>
       <DataTable
         label="Predicted deviations"
         tall={tall}

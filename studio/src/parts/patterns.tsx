@@ -4,8 +4,8 @@ import { unitOf } from "./efforts";
 import { type Axis, Plot, type Series } from "./plot";
 
 export const LOOKS: Record<string, { title: string; about: string }> = {
-  speed: { title: "against speed", about: "What is left of each effort against the joint's own speed: friction that the model lacks shows as a pattern." },
-  position: { title: "against position", about: "What is left of each effort against the joint's own position: gravity, springs or cogging that the model lacks show as a pattern." },
+  speed: { title: "against speed", about: "Residual of each effort over the joint's speed. A pattern shows friction that the model lacks." },
+  position: { title: "against position", about: "Residual of each effort over the joint's position. A pattern shows gravity, springs or cogging that the model lacks." },
   spectrum: { title: "spectrum", about: "Amplitude densities of effort and residual, logarithmic: peaks of the residual are vibrations and ripple; what is flat is noise." },
   friction: { title: "friction curve", about: "Friction as measured (effort less everything else in the model) and as modelled, against speed." },
 };

@@ -14,7 +14,7 @@ export function SignificanceCurve({ view }: { view: SignificanceView }) {
   const x = useMemo(() => points.map((p) => p.count), [points]);
   const errors = useMemo<Series[]>(
     () => [
-      { label: view.is_unseen ? "unseen" : "left out", values: points.map((p) => scaled(p.left_out)), colour: "--nominal" },
+      { label: view.is_unseen ? "validation" : "held out", values: points.map((p) => scaled(p.left_out)), colour: "--nominal" },
       { label: "fitted", values: points.map((p) => scaled(p.training)), colour: "--predicted" },
     ],
     [points, view.is_unseen],
@@ -39,7 +39,7 @@ export function SignificanceCurve({ view }: { view: SignificanceView }) {
       </p>
       <Facts
         pairs={[
-          [view.is_unseen ? "error on unseen logs" : "error on what was left out", percent(here.left_out)],
+          [view.is_unseen ? "error on validation logs" : "error on held-out blocks", percent(here.left_out)],
           ["error, fitted", percent(here.training)],
           ["multiplications", cost ? `${cost.exact ? "" : "about "}${cost.multiplications}` : "–"],
           ["additions", cost ? `${cost.exact ? "" : "about "}${cost.additions}` : "–"],
@@ -47,10 +47,10 @@ export function SignificanceCurve({ view }: { view: SignificanceView }) {
       />
       <p className="soft dropped-line">
         {gone.length === 0
-          ? "All values stay."
+          ? "All values are essential."
           : gone.length === 1
             ? "Left out: "
-            : `Left out (${gone.length}), the first to go first: `}
+            : `Removed (${gone.length}), in this order: `}
         {gone.map((name, k) => (
           <span key={name}>
             {k > 0 && ", "}

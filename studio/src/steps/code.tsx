@@ -133,7 +133,7 @@ function Made({ view, job }: { view: CodeView; job: Job }) {
         ))}
       </Panel>
       {view.live && (
-        <Panel title="The model at work">
+        <Panel title="The generated model in this page">
           <p className="soft">The generated inverse dynamics itself, compiled to WebAssembly, running in this page.</p>
           {"why" in view.live ? (
             <div className="message warn">

@@ -27,18 +27,18 @@ export default function ControlStep() {
   return (
     <div className="split form">
       <div className="pane">
-        <Panel title="What is tried">
+        <Panel title="Experiment">
           <p className="soft">A motion through random postures of the arm, simulated in MuJoCo. The controller has a model of its own.</p>
           <div className="stack">
             <SelectField label="the arm is" value={arm ?? newest} options={options} names={names} onChange={setArm} />
-            <SelectField label="the controller knows" value={known ?? newest} options={options} names={names} onChange={setKnown} />
+            <SelectField label="the controller's model is" value={known ?? newest} options={options} names={names} onChange={setKnown} />
             <NumberField label="motion" unit="s" min={0.5} max={30} value={seconds} onChange={setSeconds} />
           </div>
           <p>
-            <CheckField label="adaptive control: a load is taken up on the way" value={shows.includes("adaptive")} onChange={(on) => show("adaptive", on)} />
+            <CheckField label="adaptive control: a payload is picked up" value={shows.includes("adaptive")} onChange={(on) => show("adaptive", on)} />
           </p>
           <p>
-            <CheckField label="hand guiding: pulled along and let go" value={shows.includes("guiding")} onChange={(on) => show("guiding", on)} />
+            <CheckField label="hand guiding: pulled and released" value={shows.includes("guiding")} onChange={(on) => show("guiding", on)} />
           </p>
           <div className="actions">
             <button type="button" className="main" disabled={job?.state === "running"} onClick={start}>
@@ -54,7 +54,7 @@ export default function ControlStep() {
           <div className={result.stale.length ? "old" : undefined}>
             <Followed key={result.name} view={view} />
           </div>
-        ) : job?.state !== "running" && <Empty>Nothing tried yet. Choose what the controller knows and see how well the arm follows.</Empty>}
+        ) : job?.state !== "running" && <Empty>No experiment yet. Choose the controller's model and see how well the arm follows.</Empty>}
       </div>
     </div>
   );
@@ -99,7 +99,7 @@ function Run({ view, run }: { view: ControlView; run: ControlRun }) {
     <>
       <div className="stage inset below">
         <Scene robot={view.robot} drawing={view.drawing} q={run.q[frame]} fitTo={fitTo} ghosts={ghosts} showFrames={false} label={`${run.name}: the arm on its way`} />
-        {run.reference && <p className="stage-label">orange line: where it should be</p>}
+        {run.reference && <p className="stage-label">orange line: reference</p>}
       </div>
       <PlayerBar t={run.t} player={player} />
       <p>{run.sentence[0].toUpperCase() + run.sentence.slice(1)}.</p>

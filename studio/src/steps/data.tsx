@@ -80,7 +80,7 @@ export default function DataStep() {
             title="Logs"
             tools={
               <button type="button" onClick={propose} disabled={proposing?.state === "running"}>
-                Propose columns and use from the headers
+                Propose columns and roles from the headers
               </button>
             }
           >
@@ -179,7 +179,7 @@ function Mapping({ proposal }: { proposal: ProposeView | null }) {
           <SelectField label="time" value={String(columns.t ?? "")} options={names} onChange={(t) => setColumns({ t })} />
         )}
         <SelectField label="unit of time" value={String(columns.time_unit ?? OPTIONS.columns.time_unit.default)} options={[...OPTIONS.columns.time_unit.choices]} onChange={(v) => setColumns({ time_unit: v })} />
-        <SelectField label="angles" value={String(columns.angle ?? OPTIONS.columns.angle.default)} options={[...OPTIONS.columns.angle.choices]} onChange={(angle) => setColumns({ angle })} />
+        <SelectField label="angles" value={String(columns.angle ?? OPTIONS.columns.angle.choices[0])} options={[...OPTIONS.columns.angle.choices]} onChange={(angle) => setColumns({ angle })} />
         <SelectField label="unit of efforts" value={unit === "?" ? "" : unit} options={[...OPTIONS.columns.effort_unit.choices]} names={UNIT_NAMES} onChange={(v) => setColumns({ effort_unit: v })} />
         <SelectField label="positions of" value={String(drive.position ?? "joint")} options={[...OPTIONS.drive.position.choices]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ position: v })} />
         <SelectField label="efforts of" value={String(drive.effort ?? "joint")} options={[...OPTIONS.drive.effort.choices]} names={{ joint: "the joints", motor: "the motors" }} onChange={(v) => setDrive({ effort: v })} />

@@ -53,7 +53,7 @@ export default function ExciteStep() {
   return (
     <div className="split form">
       <div className="pane">
-        <Panel title="What is asked">
+        <Panel title="Requirements">
           <div className="fields">
             <NumberField label="duration" unit="s" min={0.5} value={asked.duration} onChange={(duration) => set({ duration })} />
             <NumberField label="harmonics" step={1} min={1} value={asked.harmonics} onChange={(harmonics) => set({ harmonics })} />
@@ -61,7 +61,7 @@ export default function ExciteStep() {
             <SelectField label="good is" value={asked.criterion} options={CRITERIA} names={CRITERION_NAMES} onChange={(criterion) => set({ criterion })} />
           </div>
           <h3>Limits</h3>
-          <p className="soft">Positions and what is not stated here: from the robot's file.</p>
+          <p className="soft">Positions and empty fields: from the robot's file.</p>
           <div className="fields">
             <NumberField label="velocity" unit="rad/s, m/s" min={0} placeholder="of the file" value={asked.velocity} onChange={(velocity) => set({ velocity })} />
             <NumberField label="acceleration" unit="rad/s², m/s²" min={0} placeholder="of the file" value={asked.acceleration} onChange={(acceleration) => set({ acceleration })} />
@@ -78,7 +78,7 @@ export default function ExciteStep() {
             </button>
           </div>
         </Panel>
-        <Panel title="No robot at hand?">
+        <Panel title="No real robot?">
           <p className="soft">Record two logs of this robot in simulation (MuJoCo), with noise and encoder steps, and go on with them in Data.</p>
           <button type="button" disabled={rehearsal?.state === "running"} onClick={() => void run("rehearse", {})}>
             Rehearse
@@ -115,7 +115,7 @@ function Obstacles({ all, onChange }: { all: Obstacle[]; onChange: (all: Obstacl
         <fieldset key={k} className="plain-set">
           <legend>
             box {k + 1}{" "}
-            <button type="button" className="plain" aria-label={`Take box ${k + 1} away`} onClick={() => onChange(all.filter((_, i) => i !== k))}>
+            <button type="button" className="plain" aria-label={`Remove box ${k + 1}`} onClick={() => onChange(all.filter((_, i) => i !== k))}>
               ×
             </button>
           </legend>

@@ -29,9 +29,9 @@ export default function FleetStep() {
           </a>
         )}
       </div>
-      <JobLine job={job} what="Judging the fleet" />
+      <JobLine job={job} what="Evaluating the fleet" />
       <Stale job={done} />
-      {view ? <Judged view={view} /> : job?.state !== "running" && <Empty>Not judged yet: who needs a look, every robot and day at a glance.</Empty>}
+      {view ? <Judged view={view} /> : job?.state !== "running" && <Empty>Not evaluated yet: alarms, and every robot and day at a glance.</Empty>}
     </>
   );
 }

@@ -9,14 +9,14 @@ const ESTIMATORS: Record<string, string> = {
   auto: "auto: chosen by prediction",
   ols: "ols: ordinary least squares",
   wls: "wls: weighted least squares",
-  robust: "robust: outliers weigh less",
+  robust: "robust: Huber weights",
   tls: "tls: total least squares",
   iv: "iv: instrumental variable",
-  ridge: "ridge: drawn to the robot's file",
+  ridge: "ridge: regularised towards the robot's file",
   sequential: "sequential: from the last link on",
   offline: "offline: one joint at a time",
   recursive: "recursive: sample by sample",
-  physical: "physical: only what a real robot can have",
+  physical: "physical: physically consistent",
 };
 
 const SHOWN = (Object.keys(OPTIONS) as TableName[]).filter((name) => name !== "columns" && name !== "drive" && name !== "estimator");
@@ -44,7 +44,7 @@ export default function IdentifyStep() {
           <p className="soft">to fit</p>
           <p>{campaign.train.map((key) => titles[key] ?? "a log that is gone").join(", ")}</p>
           <p className="soft">to predict</p>
-          <p>{campaign.validate.map((key) => titles[key] ?? "a log that is gone").join(", ") || "none: the verdict will rest on parts left out of the fit"}</p>
+          <p>{campaign.validate.map((key) => titles[key] ?? "a log that is gone").join(", ") || "none: the verdict will use held-out blocks"}</p>
         </Panel>
         <Panel title="Filter">
           <div className="fields">
@@ -68,7 +68,7 @@ export default function IdentifyStep() {
           />
           {Object.keys(command).length > 0 && (
             <p className="soft">
-              Commands stand in for efforts: the joints' position loops are fitted as [command] in campaign.toml says (
+              Commands instead of efforts: the position servos are fitted as [command] in campaign.toml says (
               {Object.entries(command)
                 .map(([key, value]) => `${key} ${String(value)}`)
                 .join(", ")}
@@ -116,7 +116,7 @@ export default function IdentifyStep() {
             <b>{job.name}</b>
             <span>{job.sentence}</span>
             <button type="button" onClick={() => go(`/validate/${job.name}`)}>
-              Look at it
+              Show the result
             </button>
           </div>
         )}

@@ -31,7 +31,7 @@ export default function RunsStep() {
                 <th scope="col" className="number">
                   took
                 </th>
-                <th scope="col">what came of it</th>
+                <th scope="col">result</th>
               </tr>
             </thead>
             <tbody>
@@ -213,7 +213,7 @@ function Compared({ a, b }: { a: string; b: string }) {
                 <th scope="col">parameter</th>
                 <Sides names={[a, b]} className="number" />
                 <th scope="col" className="number">
-                  apart, in deviations
+                  difference in deviations
                 </th>
                 <th scope="col">unit</th>
               </tr>

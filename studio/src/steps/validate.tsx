@@ -58,7 +58,7 @@ function Fit({ view, name }: { view: FitView; name: string }) {
         </Panel>
       ))}
       {view.significance && (
-        <Panel title="How many values does it take?">
+        <Panel title="Essential parameters">
           <SignificanceCurve view={view.significance} />
         </Panel>
       )}

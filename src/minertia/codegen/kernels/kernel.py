@@ -21,8 +21,7 @@ from minertia.codegen.kernels.batch import single_source
 from minertia.codegen.kernels.runner import references, runner
 from minertia.codegen.kernels.schedule import Schedule, schedule
 from minertia.codegen.kernels.selfcheck import single_fault
-from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, Single, Tables, Work, address
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import GRAM, NONZEROS, PORTS, ROWS, MatrixPattern, Single, Tables, Work, address
 from minertia.codegen.program import Port, Program
 from minertia.dynamics import model
 from minertia.io.arrays import Array
@@ -315,13 +314,17 @@ def _shapes(ports: Sequence[Port]) -> tuple[tuple[int, ...], ...]:
     return tuple(port.shape for port in ports)
 
 
+def single_library(plan: Schedule) -> ctypes.CDLL:
+    """The compiled function `minertia_call` of one sample, held once against NumPy."""
+    source = single_source(plan)
+    return build.load(build.library(source, lambda made: single_fault(plan, _ctypes_call(made), *references(plan))))
+
+
 def _compiled_function(program: Program, plan: Schedule) -> Callable[..., Any]:
-    library = build.load(
-        build.library(single_source(plan), lambda made: single_fault(plan, _ctypes_call(made), *references(plan)))
-    )
+    library = single_library(plan)
     module = build.native()
     if module is None:
-        return _ctypes_function(program, library)
+        return _python_function(program, _ctypes_call(library))
     call = build.function(library, "minertia_call")
     made = module.function(call, 0, _shapes(program.inputs), _shapes(program.ports), library, ShapeError)
     return made  # type: ignore[no-any-return]
@@ -348,10 +351,6 @@ def _interpreted_function(program: Program, plan: Schedule) -> Callable[..., Any
     shapes = _shapes(program.inputs), _shapes(program.ports)
     made = module.function(module.INTERPRET_ONE, ctypes.addressof(state), *shapes, keep, ShapeError)
     return made  # type: ignore[no-any-return]
-
-
-def _ctypes_function(program: Program, library: ctypes.CDLL) -> Callable[..., Any]:
-    return _python_function(program, _ctypes_call(library))
 
 
 def _ctypes_call(library: ctypes.CDLL) -> Callable[[list[Array], list[Array]], None]:

@@ -20,8 +20,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel, regressor_program
-from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, Work
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, MatrixPattern, Work
 from minertia.codegen.program import Program
 from minertia.io.arrays import Array
 from minertia.io.errors import RankError, ShapeError
@@ -60,16 +59,6 @@ class Gram:
         C, lengths = self._cholesky()
         R = C * lengths
         return R if self.triangle is None else R @ self.triangle
-
-    def augmented(self) -> Array:
-        """Upper triangle of [Y tau], (p + 1, p + 1): all that the rows say about the parameters and their residual."""
-        p = self.count
-        R = np.zeros((p + 1, p + 1))
-        R[:p, :p] = self.factor()
-        b = self.matrix[:p, p] if self.triangle is None else self.triangle.T @ self.matrix[:p, p]
-        R[:p, p] = solve_triangular(R[:p, :p], b, trans=1)
-        R[p, p] = np.sqrt(max(0.0, float(self.matrix[p, p] - R[:p, p] @ R[:p, p])))
-        return R
 
     def condition(self) -> float:
         """Condition number of Y with columns scaled to length 1, as far as these equations can tell."""

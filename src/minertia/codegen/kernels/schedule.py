@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.algebra.expr import Expr, Graph
-from minertia.codegen.kernels.signs import absorb
-from minertia.codegen.kernels.steps import CODES, KernelStep
+from minertia.codegen.kernels.steps import CODES, KernelStep, absorb
 from minertia.codegen.program import Port, Program, input_place
 
 # operation -> operation with the opposite sign, operands as they are; with a constant its sign changes too

@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from minertia.codegen.kernels.schedule import Schedule
-from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, ROWS, Work
-from minertia.codegen.kernels.tiles import MatrixPattern
+from minertia.codegen.kernels.task import GRAM, PRECONDITIONED, RESIDUAL, ROWS, MatrixPattern, Work
 from minertia.io.arrays import Array
 
 Piece = Callable[[int, int, Array | None], None]  # as `Runner.piece` has it

@@ -14,6 +14,7 @@ import numpy as np
 
 from minertia.algebra.derivative import reverse
 from minertia.algebra.expr import Expr, Graph
+from minertia.algebra.matrix import inner
 from minertia.algebra.scalar import Scalar, add, div, mul, sqrt, sub
 from minertia.dynamics.frame import frame_named, frame_pose, jacobian
 from minertia.io.errors import InputError
@@ -64,23 +65,23 @@ def floor_efforts(
     for name in floor.touches:
         frame = frame_named(robot, name)
         J = jacobian(robot, q, frame, "world")
-        normal = [_dot(up, [J[r][j] for r in range(3)]) for j in range(n)]
-        depth = sub(height, _dot(up, frame_pose(robot, q, frame)[1]))
+        normal = [inner(up, [J[r][j] for r in range(3)]) for j in range(n)]
+        depth = sub(height, inner(up, frame_pose(robot, q, frame)[1]))
         root = sqrt(add(mul(depth, depth), SOFT * SOFT))
         push = mul(mul(stiffness, 0.5), add(depth, root))
         steep = mul(mul(stiffness, 0.5), add(1, div(depth, root)))
-        slip = [_dot([J[r][j] for j in range(n)], qd) for r in range(3)]
-        away = _dot(up, slip)
+        slip = [inner([J[r][j] for j in range(n)], qd) for r in range(3)]
+        away = inner(up, slip)
         carried = sub(push, mul(mul(RELAXED, steep), away))
         along = [sub(s, mul(u, away)) for s, u in zip(slip, up, strict=True)]
-        drag = div(mul(friction, push), sqrt(add(_dot(along, along), CREEP * CREEP)))
+        drag = div(mul(friction, push), sqrt(add(inner(along, along), CREEP * CREEP)))
         stuck = mul(mul(h, 0.5), drag)
         spring = mul(add(mul(mul(h, h), 0.25), mul(mul(h, 0.5), RELAXED)), steep)
         for i in range(n):
             column = [J[r][i] for r in range(3)]
-            tau[i] = add(tau[i], sub(mul(normal[i], carried), mul(drag, _dot(column, along))))
+            tau[i] = add(tau[i], sub(mul(normal[i], carried), mul(drag, inner(column, along))))
             for j in range(n):
-                both, normals = _dot(column, [J[r][j] for r in range(3)]), mul(normal[i], normal[j])
+                both, normals = inner(column, [J[r][j] for r in range(3)]), mul(normal[i], normal[j])
                 M[i][j] = add(M[i][j], add(mul(spring, normals), mul(stuck, sub(both, normals))))
     return FloorEfforts(tau, M)
 
@@ -89,14 +90,7 @@ def floor_slopes(
     graph: Graph, efforts: FloorEfforts, qdd: Sequence[Scalar], wanted: Sequence[Sequence[Scalar]]
 ) -> list[list[list[Scalar]]]:
     """Derivatives of what the floor asks for, M qdd - tau, by each of some sets of inputs: [set][coordinate][input]."""
-    asked = [sub(_dot(row, qdd), tau) for row, tau in zip(efforts.M, efforts.tau, strict=True)]
+    asked = [sub(inner(row, qdd), tau) for row, tau in zip(efforts.M, efforts.tau, strict=True)]
     one = graph.constant(1.0)
     slopes = [reverse(graph, [a], [one]) if isinstance(a, Expr) else {} for a in asked]
     return [[[own.get(x.id, 0) if isinstance(x, Expr) else 0 for x in inputs] for own in slopes] for inputs in wanted]
-
-
-def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0
-    for a, b in zip(x, y, strict=True):
-        total = add(total, mul(a, b))
-    return total

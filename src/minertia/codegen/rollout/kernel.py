@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 
 from minertia.codegen.kernels import build
-from minertia.codegen.kernels.batch import single_source
-from minertia.codegen.kernels.kernel import compile_function
-from minertia.codegen.kernels.runner import references
+from minertia.codegen.kernels.kernel import compile_function, single_library
 from minertia.codegen.kernels.schedule import schedule
-from minertia.codegen.kernels.selfcheck import single_fault
-from minertia.codegen.kernels.task import PORTS, address
+from minertia.codegen.kernels.task import address
 from minertia.codegen.program import Program
 from minertia.codegen.rollout.effects import EffectAt, GroupEffects
 from minertia.codegen.rollout.floor import FloorUnder
@@ -119,20 +116,7 @@ class LoopKernel:
 
 def _address(program: Program) -> int:
     """Address of a program's compiled function."""
-    plan = schedule(program)
-
-    def fault(library: ctypes.CDLL) -> str:
-        pointer = ctypes.c_void_p
-        call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(build.function(library, "minertia_call"))
-
-        def compute(inputs: list[Array], outputs: list[Array]) -> None:
-            rows = (ctypes.c_void_p * PORTS)(*(address(array) for array in inputs))
-            places = (ctypes.c_void_p * PORTS)(*(address(array) for array in outputs))
-            call(None, ctypes.addressof(rows), ctypes.addressof(places))
-
-        return single_fault(plan, compute, *references(plan))
-
-    return build.function(build.load(build.library(single_source(plan), fault)), "minertia_call")
+    return build.function(single_library(schedule(program)), "minertia_call")
 
 
 @cache

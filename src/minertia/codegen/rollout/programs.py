@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minertia.algebra.expr import Expr, Graph
-from minertia.algebra.scalar import Scalar, add, sub
+from minertia.algebra.matrix import matrix_sum
+from minertia.algebra.scalar import Scalar, structural, sub
 from minertia.codegen.program import Port, Program
 from minertia.codegen.rollout.floor import FloorUnder, floor_efforts, floor_slopes
 from minertia.dynamics.compound import mass_matrix
@@ -59,7 +60,7 @@ class _GroupProgram:
         x = self.read("x", size) if size else []
         self.below = x[len(self.links) :]
         if not self.links:
-            return [{s: _structural(float(x[s])) for s in LINK_SYMBOLS} for x in self.robot.parameters()]  # type: ignore[arg-type]
+            return [{s: structural(float(x[s])) for s in LINK_SYMBOLS} for x in self.robot.parameters()]  # type: ignore[arg-type]
         chi: list[dict[str, Scalar]] = [dict.fromkeys(LINK_SYMBOLS, 0) for _ in self.robot.joints]
         for name, value in zip(self.links, x, strict=False):
             symbol, link = split_name(name)
@@ -96,7 +97,7 @@ def terms_program(
     bias = rigid_torques(g.robot, chi, State(q, qd, [0] * g.robot.n_velocity))
     if floor is not None:
         pushed = floor_efforts(g.robot, floor, q, qd, g.below)
-        D = _sum(D, pushed.M)
+        D = matrix_sum(D, pushed.M)
         bias = [sub(a, b) for a, b in zip(bias, pushed.tau, strict=True)]
     ports = [g.square("D"), Port("b", (g.size,))]
     return g.program("loop_terms", ports, [*g.rows(D), *(bias[j] for j in joints), *[0] * motors])
@@ -116,7 +117,7 @@ def slopes_program(
     if floor is not None:
         pushed = floor_efforts(g.robot, floor, q, qd, g.below)
         own = floor_slopes(g.graph, pushed, qdd, (q, qd, g.below))
-        by_place, by_rate = (_sum(a, b) for a, b in ((by_place, own[0]), (by_rate, own[1])))
+        by_place, by_rate = (matrix_sum(a, b) for a, b in ((by_place, own[0]), (by_rate, own[1])))
         Y = [[*row, *more] for row, more in zip(Y, own[2], strict=True)]
     width = len(links) + len(g.below)
     flat = [entry for i in joints for entry in Y[i]] + [0] * (motors * width)
@@ -124,13 +125,5 @@ def slopes_program(
     return g.program("loop_slopes", ports, [*g.rows(by_place), *g.rows(by_rate), *flat])
 
 
-def _sum(A: Sequence[Sequence[Scalar]], B: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-    return [[add(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(A, B, strict=True)]
-
-
 def _twice(entry: Scalar) -> Scalar:
     return entry + entry if entry != 0 else 0  # type: ignore[operator]
-
-
-def _structural(value: float) -> Scalar:
-    return int(value) if value in (0, 1, -1) else value

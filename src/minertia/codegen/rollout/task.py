@@ -60,12 +60,6 @@ class LoopValues:
         """The coordinate that each law reads."""
         return np.array(self.sees or range(len(self.kp)), dtype=np.int32)
 
-    @staticmethod
-    def at_rest(n: int, links: Array | None = None) -> LoopValues:
-        """Nothing at n joints."""
-        given = dict.fromkeys(AT_JOINTS, np.zeros(n)) | {"limit": np.full(n, np.inf)}
-        return LoopValues(**given, links=np.zeros(0) if links is None else links)
-
 
 @dataclass(frozen=True)
 class LoopCommand:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from minertia.algebra.expr import Expr, Graph
+from minertia.codegen.kernels.order import in_turns
 from minertia.codegen.options import Arithmetic
 from minertia.codegen.program import Port, Program, input_place
 from minertia.codegen.targets.names import comment
-from minertia.codegen.targets.turns import in_turns
 from minertia.io.errors import MinertiaError
 
 DOUBLE = Arithmetic()

@@ -10,7 +10,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, THETA, Setting
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.names import comment
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.robot.parameters import LINK_SYMBOLS
 
 WIDTH = 110

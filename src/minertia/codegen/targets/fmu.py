@@ -22,7 +22,7 @@ from minertia.codegen.setting import LOAD, THETA, Setting
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.fmu_source import WRAPPER
 from minertia.codegen.targets.names import comment, printable
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.errors import MissingParameters
 from minertia.robot.parameters import LINK, split_name
 from minertia.version import __version__

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from string import Template
 from typing import Any
 
-from minertia.codegen.count import Count
+from minertia.codegen.count import Count, about, flash, instructions
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
-from minertia.codegen.targets import size
 from minertia.codegen.targets.c import CStyle, Rendered
 from minertia.codegen.targets.names import comment
 from minertia.robot.effects import BY_SYMBOL
@@ -351,7 +350,7 @@ def size_table(style: CStyle, programs: Sequence[Program], counts: Mapping[str, 
     rows = []
     for program in programs:
         count = counts[f"{style.prefix}_{program.name}"]
-        numbers = (size.about(size.flash(count)), size.about(size.instructions(count)))
+        numbers = (about(flash(count)), about(instructions(count)))
         rows.append(f"| `{style.prefix}_{program.name}` | {' | '.join(numbers)} |")
     return (
         "## On a controller\n\n"

@@ -13,7 +13,7 @@ from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle, Rendered
 from minertia.codegen.targets.names import comment, printable
 from minertia.codegen.targets.ros2_text import CLOSED_METHOD, CMAKE, HEADER, METHOD, READ, README, SOURCE
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.errors import MissingParameters
 
 BASE = "inverse_dynamics_solver"

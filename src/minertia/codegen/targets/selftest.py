@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minertia.algebra.recursive import square_root_update
+from minertia.algebra.matrix import square_root_update
 from minertia.base.numeric import random_states
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
-from minertia.codegen.targets.elastic_references import ELASTIC
+from minertia.codegen.targets.references import ELASTIC
 from minertia.dynamics import model
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.io.arrays import Array
 from minertia.robot.effects import ROTOR_SYMBOLS
 

@@ -1,8 +1,11 @@
-"""What an audit says."""
+"""What an audit says, and what it did not look at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from minertia.identification.logs.recording import Recording
+from minertia.robot.robot import Robot
 
 LEVELS = ("info", "warning", "error")
 
@@ -24,3 +27,18 @@ class Finding:
     def __str__(self) -> str:
         where = ", ".join(part for part in (self.channel, f"row {self.row}" if self.row is not None else "") if part)
         return f"{self.level}: {where + ': ' if where else ''}{self.text}"
+
+
+def checks_off(recording: Recording, robot: Robot) -> tuple[str, ...]:
+    """A sentence for each check that is off, with what is missing."""
+    limits = [robot.joints[j].limits for j in robot.independent]
+    missing = {
+        "velocities are not logged: they are not held against the positions": recording.qd is None,
+        "efforts are not logged: their saturation and their delay are not looked at": recording.tau is None,
+        "commands are not logged: how positions follow them is not looked at": "command" not in recording.channels,
+        "temperatures are not logged: warmth cannot be told from friction": "temperature" not in recording.channels,
+        "the robot's file has no limits of position for some joint: positions beyond them are not looked at there": any(
+            own.lower is None or own.upper is None for own in limits
+        ),
+    }
+    return tuple(sentence for sentence, is_missing in missing.items() if is_missing)

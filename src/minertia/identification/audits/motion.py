@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
 from minertia.identification.audits.findings import Finding
@@ -14,13 +14,9 @@ from minertia.identification.logs.recording import Recording
 from minertia.identification.logs.repair import STILL_AT_LEAST, moving_range, repaired
 from minertia.identification.signals.filtering import low_pass
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 AGREE, MOST = 0.3, 0.6  # part of the delay within which this part of the joints must agree
 EXPLAINED = 1e-9  # part of the power that counts as nothing left

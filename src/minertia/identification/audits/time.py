@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from minertia.identification.audits.findings import Finding
-from minertia.identification.logs.even import EVEN
 from minertia.identification.logs.file import torn_rows
-from minertia.identification.logs.recording import Recording
+from minertia.identification.logs.recording import EVEN, Recording
 from minertia.identification.logs.repair import LONGEST_GAP
 from minertia.identification.logs.stamps import bursts_of, usual_step
 from minertia.robot.robot import Robot

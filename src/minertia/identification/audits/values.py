@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.logs.recording import MATRICES, Recording
 from minertia.identification.logs.stamps import usual_step
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 COARSE = 2e-4  # step of a quantised channel over its range, above which it is told
 SPIKE = 0.2  # of the range between the 1st and 99th percentile

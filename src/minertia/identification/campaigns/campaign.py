@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minertia.identification.campaigns.options import CampaignOptions
+from minertia.identification.campaigns.options import CampaignOptions, MeasureColumns
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
-from minertia.identification.logs.columns_file import columns_beside, read_columns
+from minertia.identification.logs.columns_file import CampaignTable, columns_beside, read_columns
 from minertia.identification.logs.drive import check_drive
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, read_recording
@@ -24,7 +24,8 @@ from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.terms import read_effect, read_joints
 from minertia.io.errors import CampaignError, InputError, UnknownName
 from minertia.io.notebook import clipped
-from minertia.io.schema import Declared, Given, check, option
+from minertia.io.schema import Declared, Given, check, option, option_of
+from minertia.io.tables import load_toml
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
@@ -107,6 +108,7 @@ class Campaign(CampaignOptions):
         put("robot", _robot(self.robot))
         put("train", self._logs(self.train, "log"))
         put("validate", self._logs(self.validate, "validation log"))
+        put("measures", self._measures())
         put("columns", self._columns())
         put("robot", self._coupled())
         if isinstance(self.estimator, str):
@@ -156,6 +158,14 @@ class Campaign(CampaignOptions):
             first = next((log.file for log in (*self.train, *self.validate) if log.file is not None), None)
             return ColumnMap() if first is None else columns_beside(first)
         return given if isinstance(given, ColumnMap) else read_columns(str(given))
+
+    def _measures(self) -> tuple[MeasureColumns, ...]:
+        """What was measured of the tool: as stated, else as the file says that is named for the columns."""
+        if self.measures or not isinstance(self.columns, str | Path):
+            return self.measures
+        top = load_toml(self.columns, CampaignTable)
+        one = option_of(Campaign, "measures")
+        return one.read(top) if one.key in top else ()  # type: ignore[no-any-return]
 
     def _coupled(self) -> Robot:
         """The robot with the coupling that the columns' drive states."""

@@ -11,26 +11,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.judged import JudgedMotion
-from minertia.identification.loads.carried import Carried, carried
-from minertia.identification.loads.load import Load
-from minertia.identification.logs.recording import SI, Recording
+from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.campaigns.recorded import RecordedLog
+from minertia.identification.loads.body import Carried, carried
+from minertia.identification.logs.recording import SI
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
 from minertia.identification.problem.prediction import predict, with_fixed
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.terms import DEFAULT_EFFECTS, Wanted
-from minertia.identification.signals.filtering import prepared
+from minertia.identification.signals.filtering import resolved
 from minertia.identification.signals.options import Filter
 from minertia.identification.signals.spectrum import CYCLES, HIGHEST
 from minertia.io.errors import MinertiaError
 from minertia.io.resources import one_thread
 
-Array = NDArray[np.float64]
 STEP = 2**0.5  # ratio of neighbouring cut-offs
 STEPS = 6  # in either direction, at most
 GAIN = 0.002  # part of the residual by which a step must lower it
@@ -38,21 +36,24 @@ LOGS, SAMPLES = 4, 20_000  # recordings, and samples of each, that the choice is
 OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the data of their own
 
 
-def fitted_cutoff(campaign: Campaign, logs: Sequence[tuple[Recording, Load | None]], shortest: float) -> float:
+def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: float) -> float:
     """The cut-off [Hz] from which a step up or down does not lower the residual, as it is judged.
 
-    campaign: settled, so its cut-off is the start.  logs: with what the robot carries in each.  The residual is that of
+    campaign: settled, so its cut-off is the start.  The residual is that of
     a weighted fit of the same logs; the number of unknowns is the same for all cut-offs, so a lower one is not bought
     by a larger model.  shortest: duration [s] of the shortest log to be filtered so, which must hold twenty cycles.
     """
     assert campaign.filter.cutoff_hz is not None
-    recordings = [recording for recording, _ in logs]
+    recordings = [log.beginning for log in logs]
     highest = HIGHEST * min(r.rate_hz for r in recordings)
     lowest = min(CYCLES / shortest, highest)
     start = max(campaign.filter.cutoff_hz, lowest)
     if any(r.effort_unit != SI for r in recordings) and campaign.robot.n > 1:
         return start  # efforts without gains do not add up: there is nothing to fit yet
-    short = [(r.select(slice(0, SAMPLES)), carried(campaign.robot, load)) for r, load in logs[:LOGS]]
+    short = [
+        (RecordedLog.of(one.log, one.beginning.select(slice(0, SAMPLES))), carried(campaign.robot, one.log.load))
+        for one in logs[:LOGS]
+    ]
     model = linear_model(campaign.robot, _effects(campaign), joints=campaign.joints or None)
 
     def cost(cutoff: float) -> float:
@@ -89,24 +90,26 @@ def _effects(campaign: Campaign) -> list[Wanted]:
 def _residual(
     campaign: Campaign,
     model: LinearModel,
-    recordings: Sequence[tuple[Recording, Carried | None]],
+    recorded: Sequence[tuple[RecordedLog, Carried | None]],
     plan: Filter,
 ) -> float:
     """Relative residual of a weighted fit with this filter; infinite where it cannot be fitted."""
+    evaluation = campaign.evaluation
+    assert evaluation is not None
     try:
-        motions = [prepared(r, plan) if load is None else load.taken_off(prepared(r, plan)) for r, load in recordings]
+        logs = [
+            EffortLog.of(one, resolved(plan, one.beginning), evaluation, model.rows, load) for one, load in recorded
+        ]
         known = {**model.choice.fixed, **campaign.fix}
-        problem = with_fixed(observe(model, motions), known)[0]
+        problem = with_fixed(observe(model, logs), known)[0]
     except MinertiaError:
         return float("inf")
     part = problem.reduced(excitation(problem).independent)
     beta = part.expand(weighted_solution(part)[0])
     rest = effort = 0.0
-    assert campaign.evaluation is not None
-    for recording, load in recordings:
-        motion = prepared(recording, plan, edges=True)
-        judged = JudgedMotion(motion, recording, campaign.evaluation, model.rows, carried=load)
-        measured, predicted = judged.compared(predict(model, beta, judged))
-        rest += float(np.sum((measured - predicted) ** 2))
-        effort += float(np.sum(measured**2))
+    for log in logs:
+        for block in log.judged:
+            measured, predicted = log.compared(block, predict(model, beta, block))
+            rest += float(np.sum((measured - predicted) ** 2))
+            effort += float(np.sum(measured**2))
     return float(np.sqrt(rest / effort)) if effort > 0 else float("inf")

@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.options import Command
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.signals.filtering import low_pass, rate_of_change
 from minertia.identification.signals.spectrum import chosen_cutoff
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 FOLLOWS = 0.3  # of the efforts: a law that leaves more does not make them
 OFF = 0.1  # relative difference from a stated gain that is told
 SURE = 3.0  # deviations that it must have, too

@@ -24,6 +24,17 @@ LARGEST = 1e12
 STIFFNESS = 1.0, 1e9  # N m/rad or N/m between which a joint is elastic
 FLOORS = {"height": (-100.0, 100.0), "stiffness": (100.0, 1e7), "friction": (0.0, 5.0)}
 SETS = {"base": "closed-form", "mlc": "mlc"}  # sets that are fitted, with the method that derives each
+ROTATIONS = {"xyzw": 4, "wxyz": 4, "rpy": 3, "vector": 3, "matrix": 9}  # with their number of columns
+LEVELS: dict[str, tuple[str, ...]] = {  # of corrections of geometry, with the groups of unknowns that each adds
+    "zeros": ("zeros",),
+    "geometry": ("lengths", "angles"),
+    "sag": ("sag",),
+    "transmission": ("gear", "harmonics", "coupling"),
+}
+MEASURED = (
+    *("point", "pose", "orientation", "direction", "pixel", "pixel_tool"),
+    *("distance", "distance_between", "same_point", "plane"),
+)
 Gain = float | str
 Gains = Gain | tuple[Gain, ...]
 
@@ -185,6 +196,41 @@ class Floor(Declared):
     )
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasureColumns(Declared):
+    """One [[measure]] of a calibration: what was measured of the tool, and where its numbers stand."""
+
+    kind: str = option(help="What was measured.", choices=MEASURED)
+    name: str = option("", "Name of the target, in results.", otherwise="its number")
+    at: Sequence[str] = option((), "Columns of the place, direction, pixel or distance.")
+    rotation: Sequence[str] = option((), "Columns of the rotation.")
+    rotation_as: str = option("xyzw", "How the rotation is written.", choices=tuple(ROTATIONS))
+    groups: Sequence[str] = option((), "Columns whose equal entries mean one place, fixed point, plane or mark.")
+    of: str | None = option(None, "Column in which two places differ whose distance is known.")
+    within: Sequence[str] = option((), "Columns in which such places agree.")
+    apart: float | None = option(None, "Their distance.", unit="m", key="length", above=0)
+    camera: Sequence[float] | None = option(None, "Focal lengths and centre fx, fy, cx, cy.", unit="pixels", length=4)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CalibrationOptions(Declared):
+    """What of a robot's geometry is corrected by measurements of its tool, and how that is written."""
+
+    levels: Sequence[str] | None = option(
+        None, "Corrections to fit, in this order.", choices=tuple(LEVELS), otherwise="chosen by regions left out"
+    )
+    tip: str | None = option(None, "Link or frame that carries the target.", otherwise="the last link")
+    root: str | None = option(None, "Link or frame where the chain begins.", otherwise="the ground")
+    zeros: str = option(
+        "file", "Zeros into the robot's frames, or as a table for its controller.", choices=("file", "controller")
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(level for level in LEVELS if level in self.levels))
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
     """The options of a campaign that are plain values, or tables of them."""
@@ -244,3 +290,11 @@ class CampaignOptions(Declared):
     command: Command = option(factory=Command, table="command")
     elastic: ElasticJoints = option(factory=ElasticJoints, table="elastic")
     floor: Floor = option(factory=Floor, table="floor")
+    measures: tuple[MeasureColumns, ...] = option(
+        (),
+        "What was measured of the tool, for a [calibration](howto/calibrate.md): tables `[[measure]]`.",
+        key="measure",
+        table="",
+        otherwise="none; of a calibration looked for in the header",
+    )
+    calibration: CalibrationOptions | None = option(None, table="calibration")

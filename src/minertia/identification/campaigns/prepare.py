@@ -5,32 +5,58 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minertia.identification.audits.audit import audit
-from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.cutoff import fitted_cutoff
-from minertia.identification.campaigns.judged import JudgedMotion
-from minertia.identification.campaigns.law_audit import law_findings
-from minertia.identification.campaigns.long_logs import JudgedBlocks, LongLog, MotionBlocks, long_log
-from minertia.identification.campaigns.settle import settled
-from minertia.identification.evidence.overlap import Prints, row_prints
-from minertia.identification.loads.carried import carried
+from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
+from minertia.identification.loads.body import carried
 from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.problem.linear import chosen_rows
-from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.signals.filtering import prepared_with_edges, resolved
-from minertia.io.errors import FilterError, RecordingError
-from minertia.io.notebook import clipped, plural
+from minertia.identification.problem.rows import blocks_of
+from minertia.identification.signals.filtering import resolved
+from minertia.identification.signals.options import Evaluation, Filter
+from minertia.io.errors import CampaignError, FilterError, RecordingError
 
-Array = NDArray[np.float64]
+TRIM_S = 0.5  # dropped at each end of a log before it is judged ...
+FINER = 10.0  # rate at which efforts are judged over that of the logs, at most
+TRIM_PART = 0.05  # ... or this part of a short one
+
+
+def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
+    """The campaign with the choices that depend on its logs made once, for all logs.
+
+    The cut-off is the highest that any recording asks for; efforts are judged at the cut-off that the first one asks
+    for, whatever the fit uses.
+    """
+    filter_, evaluation = campaign.filter, campaign.evaluation
+    if filter_.cutoff_hz is None:
+        filter_ = replace(filter_, cutoff_hz=max(resolved(filter_, r).cutoff_hz or 0.0 for r in recordings))
+    if evaluation is None:
+        evaluation = usual_evaluation(recordings[0])
+    fastest = max(r.rate_hz for r in recordings)
+    if evaluation.rate_hz > FINER * fastest:
+        raise CampaignError(
+            f"efforts cannot be judged at {evaluation.rate_hz:g} Hz: the logs have {fastest:.4g} samples per second; "
+            "give evaluation a lower rate_hz",
+            file=campaign.source or None,
+            field="evaluation.rate_hz",
+        )
+    return replace(campaign, filter=filter_, evaluation=evaluation)
+
+
+def usual_evaluation(recording: Recording) -> Evaluation:
+    """The evaluation filter where none is given."""
+    plan = resolved(Filter(), recording)
+    assert plan.cutoff_hz is not None and plan.rate_hz is not None
+    return Evaluation(plan.cutoff_hz, plan.rate_hz, min(TRIM_S, TRIM_PART * recording.duration))
+
+
 Tell = Callable[[str], None]  # told what is being done
 STANDSTILL = 1e-3  # rad or m; what flickers less stands still
-USELESS = ("length", "constant")  # checks of an audit without whose passing nothing can be fitted
 
 
 def silent(step: str) -> None:
@@ -38,36 +64,12 @@ def silent(step: str) -> None:
 
 
 @dataclass(frozen=True)
-class PreparedLog:
-    """One log of a campaign, read: what its audit said, the motion that is fitted, and the log as it is judged.
-
-    Of a log that is read in blocks, the recording is the beginning.  A log that was given as a motion has no recording
-    and is judged as it is fitted.  prints: of its rows as they were logged, by which shared ones are found.
-    """
-
-    log: Log
-    motion: LogMotion
-    recording: Recording | None = None
-    findings: tuple[Finding, ...] = ()
-    judged: JudgedMotion | JudgedBlocks | None = None
-    prints: Prints | None = field(default=None, repr=False)
-
-    def __repr__(self) -> str:
-        return f"<PreparedLog '{clipped(self.name, 50)}': {plural(len(self.findings), 'finding')}; {self.motion!r}>"
-
-    @property
-    def name(self) -> str:
-        """Name of the log."""
-        return self.log.name
-
-
-@dataclass(frozen=True)
 class PreparedCampaign:
     """A campaign with its logs read and its filters settled."""
 
     campaign: Campaign
-    train: tuple[PreparedLog, ...]
-    validate: tuple[PreparedLog, ...] = ()
+    train: tuple[EffortLog, ...]
+    validate: tuple[EffortLog, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -79,31 +81,28 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
     """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
     refuse_twins(campaign)
     logs = (*campaign.train, *campaign.validate)
-    read = {k: _Read.of(campaign, log, tell) for k, log in enumerate(logs) if _is_recorded(log)}
+    read: dict[int, RecordedLog] = {}
+    for k, log in enumerate(logs):
+        if _is_recorded(log):
+            tell(f"reading {log.name}")
+            read[k] = recorded_log(campaign, log)
     count = len(campaign.train)
     for k, one in read.items():
         if k < count:
-            _refuse_standstill(one.log, one.recording)
+            _refuse_standstill(one.log, one.beginning)
     _refuse_copies(list(read.values()), count)
     campaign = _settled(campaign, read, tell)
-    prepared_logs = []
+    ready = []
     for k, log in enumerate(logs):
         if k not in read:
-            prepared_logs.append(_as_given(log))
+            ready.append(EffortLog.given(log))
             continue
         tell(f"filtering {log.name}")
         try:
-            prepared_logs.append(_prepared(campaign, read[k]))
+            ready.append(_prepared(campaign, read[k]))
         except FilterError as err:
             raise RecordingError(str(err), file=log.name) from None
-    return PreparedCampaign(campaign, tuple(prepared_logs[:count]), tuple(prepared_logs[count:]))
-
-
-def _as_given(log: Log) -> PreparedLog:
-    """A log that was given as a motion."""
-    first = next(blocks_of(log.source), None)  # type: ignore[arg-type]
-    prints = None if first is None else row_prints(np.asarray(first.q, float), np.asarray(first.tau, float))
-    return PreparedLog(log, log.source, prints=prints)  # type: ignore[arg-type]
+    return PreparedCampaign(campaign, tuple(ready[:count]), tuple(ready[count:]))
 
 
 def _is_recorded(log: Log) -> bool:
@@ -111,24 +110,24 @@ def _is_recorded(log: Log) -> bool:
     return log.file is not None or isinstance(log.source, Recording)
 
 
-def _settled(campaign: Campaign, read: dict[int, _Read], tell: Tell) -> Campaign:
+def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> Campaign:
     """The campaign with the filter and the evaluation that its logs ask for."""
     if not read:
         return campaign
     count = len(campaign.train)
     fitted = [one for k, one in read.items() if k < count]
     is_open = campaign.filter.cutoff_hz is None
-    first = [one.recording for one in (fitted or list(read.values())[:1])]
+    first = [one.beginning for one in (fitted or list(read.values())[:1])]
     campaign = settled(campaign, first)
     if is_open and fitted:
         tell("choosing the cut-off")
-        shortest = min(one.recording.duration for one in read.values())
-        cutoff = fitted_cutoff(campaign, [(one.recording, one.log.load) for one in fitted], shortest)
+        shortest = min(one.beginning.duration for one in read.values())
+        cutoff = fitted_cutoff(campaign, fitted, shortest)
         campaign = replace(campaign, filter=replace(campaign.filter, cutoff_hz=cutoff))
     return campaign
 
 
-def refuse_unknown_gains(campaign: Campaign, logs: Sequence[PreparedLog]) -> None:
+def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
     """Currents of several joints do not add up to anything unless their gains are known."""
     rows = chosen_rows(campaign.robot, campaign.joints or None)
     for log in logs:
@@ -142,48 +141,10 @@ def refuse_unknown_gains(campaign: Campaign, logs: Sequence[PreparedLog]) -> Non
             )
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A log as it was read; long: its blocks, where it is not held in memory."""
-
-    log: Log
-    recording: Recording
-    findings: tuple[Finding, ...]
-    long: LongLog | None
-    prints: Prints
-
-    @classmethod
-    def of(cls, campaign: Campaign, log: Log, tell: Tell) -> _Read:
-        tell(f"reading {log.name}")
-        long = long_log(campaign, log)
-        logged = campaign.as_logged(log) if long is None else long.as_logged()
-        logged.efforts()
-        findings = audit(logged, campaign.robot)
-        names = campaign.joints or campaign.robot.coordinate_names
-        used = {logged.column(f"tau{j + 1}") for j, name in enumerate(campaign.robot.coordinate_names) if name in names}
-        for finding in findings:
-            if finding.level == "error" and finding.check in USELESS and (finding.channel or "") in {"", *used}:
-                raise RecordingError(
-                    finding.text, file=log.file or log.name, column=finding.channel or None, row=finding.row
-                )
-        recording = campaign.repaired(logged) if long is None else long.beginning()
-        findings = (*findings, *law_findings(recording, campaign.command))
-        return cls(log, recording, findings, long, row_prints(logged.q, logged.efforts()))
-
-
-def _prepared(campaign: Campaign, read: _Read) -> PreparedLog:
-    evaluation, load = campaign.evaluation, carried(campaign.robot, read.log.load)
-    assert evaluation is not None
-    rows = chosen_rows(campaign.robot, campaign.joints or None)
-    recording, long = read.recording, read.long
-    if long is not None:
-        plan = resolved(campaign.filter, recording)
-        blocks = JudgedBlocks(long, plan, recording, evaluation, rows, load)
-        return PreparedLog(read.log, MotionBlocks(long, plan, load), recording, read.findings, blocks, read.prints)
-    motion, edged = prepared_with_edges(recording, resolved(campaign.filter, recording))
-    whole = JudgedMotion(edged, recording, evaluation, rows, carried=load)
-    fitted = motion if load is None else load.taken_off(motion)
-    return PreparedLog(read.log, fitted, recording, read.findings, whole, read.prints)
+def _prepared(campaign: Campaign, read: RecordedLog) -> EffortLog:
+    assert campaign.evaluation is not None
+    rows, load = chosen_rows(campaign.robot, campaign.joints or None), carried(campaign.robot, read.log.load)
+    return EffortLog.of(read, resolved(campaign.filter, read.beginning), campaign.evaluation, rows, load)
 
 
 def refuse_twins(campaign: Campaign) -> None:
@@ -217,11 +178,11 @@ def _same_source(a: Log, b: Log) -> bool:
     return bool(np.array_equal(x.q, y.q) and np.array_equal(x.tau, y.tau))
 
 
-def _refuse_copies(read: Sequence[_Read], count: int) -> None:
+def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
     """Refuse a file with the samples of another one that is fitted: copied, it would count twice just the same."""
     for k, one in enumerate(read):
         for other in read[: min(k, count)]:
-            a, b = one.recording, other.recording
+            a, b = one.beginning, other.beginning
             if len(a) == len(b) and np.array_equal(a.q, b.q) and np.array_equal(a.efforts(), b.efforts()):
                 what = "fit a log once" if k < count else "it was used to fit, and cannot judge the fit"
                 raise RecordingError(

@@ -9,8 +9,7 @@ from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
-from minertia.identification.logs.campaign_table import CampaignTable
-from minertia.identification.logs.columns_file import parse_columns
+from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.logs.readers import is_there, log_files
 from minertia.identification.problem.terms import EffectSpec, read_effect, read_joints
@@ -70,7 +69,7 @@ def file_options() -> dict[str, dict[str, Option]]:
     for name, own in TABLES.items():
         table = found.setdefault(name, {})
         for one in own:
-            inner = [] if one.kind.record is None else [o for o in options(one.kind.record) if o.table is None]
+            inner = [] if one.kind.own_table is None else [o for o in options(one.kind.own_table) if o.table is None]
             table |= {o.key: o for o in (inner or [one])}
     of_estimators = found["estimator"]
     del of_estimators["options"]
@@ -141,8 +140,9 @@ class _CampaignReader:
             for one in own:
                 if one.name in forms:
                     found[one.name] = forms[one.name](table, one)
-                elif one.kind.record is not None:
-                    found[one.name] = self._record(table, one)
+                elif one.kind.own_table is not None:
+                    is_absent = one.kind.is_optional and name not in self.top
+                    found[one.name] = None if is_absent else self._record(table, one)
                 elif one.key in table:
                     found[one.name] = one.read(table)
         return found
@@ -150,8 +150,8 @@ class _CampaignReader:
     def _only(self, table: CampaignTable, name: str, own: Sequence[Option]) -> None:
         """Refuse keys that no option of a table has; the top level and estimators have checks of their own."""
         if name and not any(one.name == "options" for one in own):
-            records = [one.kind.record for one in own if one.kind.record is not None]
-            known = [key for one in own if one.kind.record is None for key in one.keys]
+            records = [one.kind.own_table for one in own if one.kind.own_table is not None]
+            known = [key for one in own if one.kind.own_table is None for key in one.keys]
             table.only((*known, *(key for record in records for key in keys_of(record))))
 
     def _record(self, table: CampaignTable, one: Option) -> Any:

@@ -13,7 +13,7 @@ from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import Wanted, read_effect
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import MinertiaError
-from minertia.io.schema import Option, options, plain, stated
+from minertia.io.schema import Option, options, plain, restored_value, stated
 from minertia.robot.robot import Robot
 
 APART = ("robot", "source", "places", "options")  # kept elsewhere, or where files are, or recorded with the estimator
@@ -62,15 +62,10 @@ def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
             repairs=Repairs(**record.get("repairs", {})),
             filter=Filter(**record.get("filter", {})),
             evaluation=None if evaluation is None else Evaluation(**evaluation),
-            **{one.name: _held(one, record[one.name]) for one in _further() if one.name in record},
+            **{one.name: restored_value(one, record[one.name]) for one in _further() if one.name in record},
         )
     except (TypeError, ValueError, AttributeError) as err:
         raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
-
-
-def _held(one: Option, value: Any) -> Any:
-    """A recorded value as the field holds it."""
-    return one.kind.record(**value) if one.kind.record is not None else one.held(value)
 
 
 def _further() -> list[Option]:

@@ -16,8 +16,8 @@ from minertia.identification.logs.readers import log_files
 from minertia.io.errors import CampaignError, MinertiaError
 from minertia.io.files import check_file, folder_at_once, write_file
 from minertia.io.schema import option_of, stated
-from minertia.robot.dh.write import toml_text
 from minertia.robot.files import bundled_robots, read_robot
+from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 
 
@@ -63,13 +63,14 @@ def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
         "estimator": record["estimator"],
         "evaluation": record["evaluation"],
     }
+    document = _without_none(document)
     for name, value in further_fields(campaign).items():  # where the reader looks for it
         one = option_of(Campaign, name)
-        if one.kind.record is not None:
+        if one.kind.own_table is not None:
             document[str(one.table)] = value
         else:
-            (document[one.table] if one.table else document)[one.key] = value
-    return tomli_w.dumps(_without_none(document))
+            (document.setdefault(one.table, {}) if one.table else document)[one.key] = value
+    return tomli_w.dumps(document)
 
 
 def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:

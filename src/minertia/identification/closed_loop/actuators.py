@@ -13,11 +13,11 @@ from typing import Any
 from minertia.identification.closed_loop.record import LOOP
 from minertia.identification.model import IdentifiedModel
 from minertia.io.errors import MinertiaError, one_line
-from minertia.robot.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
-from minertia.robot.mjcf.write import effect_attributes, to_mjcf
+from minertia.robot.formats.mjcf.values import AT_MOTOR, FAR, HELD, far_rest
+from minertia.robot.formats.mjcf.write import effect_attributes, to_mjcf
+from minertia.robot.formats.writing import unheld_effects
+from minertia.robot.formats.xml import quoted, written
 from minertia.robot.robot import Robot
-from minertia.robot.writing import unheld_effects
-from minertia.robot.xml import quoted, written
 from minertia.version import __version__
 
 IN_ISAAC = ("IA", "FV", "FC", "OFF")

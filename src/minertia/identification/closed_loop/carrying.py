@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.closed_loop.logs import LoopLog
 from minertia.identification.closed_loop.model import Atom, ServoModel
-from minertia.identification.loads.carried import carried
+from minertia.identification.loads.body import carried
 from minertia.identification.loads.load import Load
 from minertia.io.errors import CampaignError
 from minertia.robot.inertia import transport_ten

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.codegen.rollout.task import LoopCommand
-from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log, joint_names
 from minertia.identification.campaigns.options import ElasticJoints
+from minertia.identification.campaigns.prepared import PreparedLog
+from minertia.identification.campaigns.recorded import RecordedLog, recorded_log
 from minertia.identification.closed_loop.layout import SprungLayout
 from minertia.identification.logs.recording import Recording
-from minertia.identification.logs.repair import repaired
 from minertia.io.errors import CampaignError, RecordingError
 from minertia.robot.joint import Elastic
 from minertia.robot.robot import Robot
@@ -27,17 +27,16 @@ FEWEST = 20  # rows that can be fitted
 
 
 @dataclass(frozen=True)
-class LoopLog:
-    """One log: period [s], positions q and commands u (N, n), commanded velocities or None, and the start.
+class LoopLog(PreparedLog):
+    """A log of commands, one block: period [s], positions q, commands u (N, n), commanded velocities or None, start.
 
     With elastic joints (layout) q holds what was measured, and the start all coordinates.
     lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
     carried: what a load that is known adds to the atoms of a model, None where there is none.
     pushed: positions (N, n) known to be those of a robot that something else pushed, which no fit counts; None where a
-    fit is to look for them.  findings: of its audit.
+    fit is to look for them.
     """
 
-    name: str
     recording: Recording
     period: float
     q: Array
@@ -50,7 +49,6 @@ class LoopLog:
     carried: Array | None = None
     pushed: NDArray[np.bool_] | None = None
     layout: SprungLayout | None = None
-    findings: tuple[Finding, ...] = ()
 
     @property
     def told(self) -> Array:
@@ -142,14 +140,23 @@ class HeldCommand:
 
 def loop_log(campaign: Campaign, log: Log) -> LoopLog:
     """A log of commands and positions, read and repaired; refused where it has no commands."""
-    logged = campaign.as_logged(log, effort=False)
-    return made_log(campaign, log.name, logged)
+    return commanded_log(campaign, recorded_log(campaign, log, simulated=True))
 
 
-def made_log(campaign: Campaign, name: str, logged: Recording) -> LoopLog:
-    """The same of a recording."""
-    repairs = campaign.repairs
-    whole = repaired(logged, stamps=repairs.stamps, resample=repairs.resample, standstill=False)
+def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
+    """The same of a log that was read; positions that cannot be radians would make nonsense of every value."""
+    wrong = next((f for f in log.findings if f.check == "degrees"), None)
+    if wrong is not None:
+        raise RecordingError(
+            f'{wrong.text} (then state angle = "deg" in [columns]; convert parts of a range, -100 to 100, first)',
+            file=log.log.name,
+            column=wrong.channel or None,
+        )
+    return replace(made_log(campaign, log.log.name, log.beginning), findings=log.findings)
+
+
+def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
+    """The same of a recording with even stamps."""
     u = whole.channels.get("command")
     if u is None:
         raise RecordingError(

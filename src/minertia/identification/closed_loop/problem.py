@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.audits.audit import audit
 from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
+from minertia.identification.campaigns.recorded import recorded_log
 from minertia.identification.closed_loop.build import loop_model
 from minertia.identification.closed_loop.carrying import refuse_loads, with_loads
 from minertia.identification.closed_loop.files import LOOP_FILES, write_loop_files
 from minertia.identification.closed_loop.judge import command_evidence, hidden_sentences, ratios, scale
-from minertia.identification.closed_loop.logs import LoopLog, made_log, with_encoder
+from minertia.identification.closed_loop.logs import LoopLog, commanded_log, with_encoder
 from minertia.identification.closed_loop.model import ServoModel
 from minertia.identification.closed_loop.predict import DRAWN_STEP, SimulatedLog, simulate_logs
 from minertia.identification.closed_loop.record import LOOP, command_parts, loop_record, loop_section
@@ -27,15 +27,15 @@ from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import LAG, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelParts, Problem, Section
+from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.columns import choose
 from minertia.identification.logs.readers import column_names
 from minertia.identification.logs.recording import Recording
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.io.errors import MinertiaError, RecordingError, expected
+from minertia.io.errors import MinertiaError, expected
 from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Note
 
@@ -72,9 +72,12 @@ class CommandProblem(Problem):
         refuse_loads(campaign)
         asked_method(campaign, None)
         named = (*campaign.train, *campaign.validate)
-        logged = [_logged(campaign, log, tell) for log in named]
-        campaign = with_encoder(campaign, logged)
-        logs = [_read(campaign, log, recording) for log, recording in zip(named, logged, strict=True)]
+        read = []
+        for log in named:
+            tell(f"reading {log.name}")
+            read.append(recorded_log(campaign, log, simulated=True))
+        campaign = with_encoder(campaign, [log.beginning for log in read])
+        logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)
         tell("deriving the loop")
         servos = loop_model(campaign, min(log.period for log in logs[:count]))
@@ -95,13 +98,6 @@ class CommandProblem(Problem):
     def outputs(self) -> tuple[str, ...]:
         """Names of the positions that are measured."""
         return self.servos.output_names
-
-    def linear_rows(self) -> tuple[Observation, Observation | None]:
-        """Refused: positions are not linear in the values."""
-        raise self.refused(
-            "rows of efforts, in which contributions of values are counted",
-            "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
-        )
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
         """Values by the method of the campaign, or by another one: output-error, law, didim."""
@@ -142,11 +138,11 @@ class CommandProblem(Problem):
         """As the fit states it."""
         return _servo(estimate).servo.covariance
 
-    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
-        """Of the model, whose evidence holds the position loops; bodies are possible ones where there are any."""
-        return command_parts(_servo(estimate).servo)
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
+        """The model, whose evidence holds the position loops; bodies are possible ones where there are any."""
+        return command_parts(_servo(estimate).servo).model(estimate, facts)
 
-    def record(self, estimate: Estimate) -> dict[str, Any]:
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
         """The position loops, and what holds whatever fixed the scale."""
         fit = _servo(estimate).servo
         return {LOOP: loop_record(fit.model, fit.theta), "ratios": ratios(fit)}
@@ -175,19 +171,19 @@ class CommandProblem(Problem):
         return {"links": links, "steps of the simulation between rows": steps}
 
     @classmethod
-    def remembers(cls, model: IdentifiedModel) -> bool:
+    def remembers(cls, model: Model) -> bool:
         """Whether a model has position loops."""
         return LOOP in model.evidence
 
     @classmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[SimulatedLog, ...]:
         """Logs of commands in open simulation."""
-        return simulate_logs(model, logs, reading)
+        return simulate_logs(with_efforts(model), logs, reading)
 
     @classmethod
-    def known_sections(cls, model: IdentifiedModel) -> tuple[Section, ...]:
+    def known_sections(cls, model: Model) -> tuple[Section, ...]:
         """The position loops."""
         return (loop_section(model.evidence[LOOP]),)
 
@@ -196,9 +192,9 @@ class CommandProblem(Problem):
         """Position loops for simulators."""
         return LOOP_FILES
 
-    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """Position loops for simulators, where a scale is known."""
-        return write_loop_files(model, draft)
+        return write_loop_files(with_efforts(model), draft)
 
     def __repr__(self) -> str:
         samples = sum(log.samples for log in self.logs)
@@ -230,21 +226,3 @@ def _has_commands_alone(campaign: Campaign, log: Log) -> bool:
     except MinertiaError:
         return False  # told by whoever reads it
     return found.effort is None and found.command is not None
-
-
-def _logged(campaign: Campaign, log: Log, tell: Tell) -> Recording:
-    tell(f"reading {log.name}")
-    return campaign.as_logged(log, effort=False)
-
-
-def _read(campaign: Campaign, log: Log, logged: Recording) -> LoopLog:
-    """The log as it is simulated; positions that cannot be radians would make nonsense of every value."""
-    findings = audit(logged, campaign.robot)
-    wrong = next((f for f in findings if f.check == "degrees"), None)
-    if wrong is not None:
-        raise RecordingError(
-            f'{wrong.text} (then state angle = "deg" in [columns]; convert parts of a range, -100 to 100, first)',
-            file=log.name,
-            column=wrong.channel or None,
-        )
-    return replace(made_log(campaign, log.name, logged), findings=findings)

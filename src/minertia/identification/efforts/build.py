@@ -12,11 +12,11 @@ from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import SETS
 from minertia.identification.campaigns.prepare import (
     PreparedCampaign,
-    PreparedLog,
     Tell,
     prepare_campaign,
     refuse_unknown_gains,
 )
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis, excitation
 from minertia.identification.problem.ladder import (
     START,
@@ -31,7 +31,7 @@ from minertia.identification.problem.ladder import (
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
-from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion, states
+from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion
 from minertia.identification.problem.scan import best_terms
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.terms import everywhere
@@ -53,8 +53,8 @@ class EffortRows:
     """
 
     campaign: Campaign
-    logs: tuple[PreparedLog, ...]
-    unseen: tuple[PreparedLog, ...]
+    logs: tuple[EffortLog, ...]
+    unseen: tuple[EffortLog, ...]
     observation: Observation = field(repr=False)
     free: Observation = field(repr=False)
     fixed: tuple[str, ...]
@@ -80,14 +80,13 @@ class EffortRows:
         """The linear problem of the logs that are only predicted, None without any."""
         if not self.unseen:
             return None
-        return with_fixed(_observed(self.linear, *_motions(self.unseen)), self.known)[0]
+        return with_fixed(_observed(self.linear, self.unseen), self.known)[0]
 
     def in_torques(self, part: Observation) -> Observation | None:
         """The fitted logs with efforts for rows and the unknowns of a part; None where these are its rows."""
         if part.row_names == self.linear.row_names:
             return None
-        motions, names = _motions(self.logs)
-        whole = _observed(self.linear, [judged_motion(motion) for motion in motions], names)
+        whole = _observed(self.linear, [log.in_torques() for log in self.logs])
         return whole.reduced(part.keep, part.shift)
 
     def __repr__(self) -> str:
@@ -115,7 +114,7 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
         ready = replace(ready, campaign=replace(ready.campaign, effects=ladder.effects))
     tell("making the linear problem")
     with one_thread():
-        observation = best_terms(_observed(linear_of(ready.campaign), *_motions(ready.train)))
+        observation = best_terms(_observed(linear_of(ready.campaign), ready.train))
         return replace(_problem(ready, observation), ladder=ladder)
 
 
@@ -129,8 +128,8 @@ def linear_of(campaign: Campaign) -> LinearModel:
 def chosen_effects(ready: PreparedCampaign) -> Ladder:
     """The effects that pay on folds of the fitted logs that were left out; the other logs are not looked at."""
     campaign = ready.campaign
-    motions, names = _motions(ready.train)
-    short = [judged_motion(shortened(motion)) for motion in motions]  # friction shows in efforts
+    names = [log.name for log in ready.train]
+    short = [judged_motion(shortened(log)) for log in ready.train]  # friction shows in efforts
     with one_thread():
         model = linear_of(campaign)
         first = observe(model, short, names=names)
@@ -153,10 +152,6 @@ def _plain_values(observation: Observation) -> Array:
     return part.expand(weighted_solution(part)[0])
 
 
-def _motions(logs: Sequence[PreparedLog]) -> tuple[list[LogMotion], list[str]]:
-    return [log.motion for log in logs], [log.name for log in logs]
-
-
 def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:
     free, fixed = with_fixed(observation, {**observation.model.choice.fixed, **ready.campaign.fix})
     found = excitation(free)
@@ -165,10 +160,11 @@ def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:
     return EffortRows(ready.campaign, ready.train, ready.validate, observation, free, fixed, found)
 
 
-def _observed(model: LinearModel, motions: Sequence[LogMotion], names: Sequence[str]) -> Observation:
+def _observed(model: LinearModel, logs: Sequence[EffortLog]) -> Observation:
     """One pass, or two where friction depends on the load: first without it, to know the rigid-body torques."""
+    names = [log.name for log in logs]
     if not model.choice.needs_load:
-        return observe(model, motions, names=names)
-    first = observe(model, motions, names=names, load=lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity)))
-    samples = sum(states(m) or 0 for m in motions) or None
-    return observe(model, motions, names=names, load=load_efforts(model, _plain_values(first), samples))
+        return observe(model, logs, names=names)
+    first = observe(model, logs, names=names, load=lambda q, qd, qdd: np.zeros((len(q), model.robot.n_velocity)))
+    samples = sum(log.states or 0 for log in logs) or None
+    return observe(model, logs, names=names, load=load_efforts(model, _plain_values(first), samples))

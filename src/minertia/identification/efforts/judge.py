@@ -9,8 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.judged import JudgedMotion
-from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.evidence.changed import CarriedLoad, carried_load, changed
@@ -20,7 +19,7 @@ from minertia.identification.evidence.extrapolation import fitted_reach, remarks
 from minertia.identification.evidence.intervals import Spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import white_noise
-from minertia.identification.evidence.overlap import LoggedRows, copied_part, moves_alike, shared_part
+from minertia.identification.evidence.overlap import copied_part, moves_alike, shared_part
 from minertia.identification.evidence.parameters import ParameterEvidence, over_recordings, parameter_evidence
 from minertia.identification.evidence.plausibility import implausible
 from minertia.identification.evidence.prior import held_spread
@@ -33,12 +32,11 @@ from minertia.identification.evidence.residuals import (
 from minertia.identification.evidence.rivals import rivals
 from minertia.identification.evidence.thresholds import COPIED_PART, SHARED
 from minertia.identification.evidence.trial import trial_of
-from minertia.identification.logs.recording import SI
+from minertia.identification.logs.recording import SI, Recording
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, predict
-from minertia.identification.problem.rows import MotionLike, blocks_of, judged_motion, states
 from minertia.identification.signals.filtering import Motion
 
 Array = NDArray[np.float64]
@@ -89,8 +87,8 @@ def _doubts(problem: EffortRows) -> Doubts:
     if wrong_units((*problem.logs, *problem.unseen)) is not None:
         return Doubts()
     units = {log.recording.effort_unit for log in problem.logs if log.recording is not None}
-    unseen = [trial_of(problem.linear, [log.motion]) for log in problem.unseen]
-    fitted = trial_of(problem.linear, [log.motion for log in problem.logs], in_newtons=units <= {SI})
+    unseen = [trial_of(problem.linear, [log]) for log in problem.unseen]
+    fitted = trial_of(problem.linear, problem.logs, in_newtons=units <= {SI})
     with np.errstate(all="ignore"):
         return doubts(fitted, [trial for trial in unseen if trial is not None])
 
@@ -100,7 +98,7 @@ def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residual
     found = []
     for k, log in enumerate(problem.logs):
         own = problem.observation.only([k])
-        if log.judged is None and own.row_names == problem.linear.row_names:
+        if log.evaluation is None and own.row_names == problem.linear.row_names:
             found.append((training_residuals(own, estimate.beta, log.name), own.samples))
         else:
             found.append(residuals_on(problem.linear, estimate.beta, log))
@@ -122,30 +120,29 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
     return spread(part.reduced(own), fit.beta[own], fit.sigma).among(own, part.count), ()
 
 
-def residuals_on(model: LinearModel, beta: Array, log: PreparedLog) -> tuple[Residuals, int]:
+def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Residuals, int]:
     """Residuals of values on one log, as it is judged, and over how many samples.
 
     A log that was given as a motion is judged as it is fitted.
     """
-    if log.judged is None:
-        load = load_efforts(model, beta, states(log.motion)) if model.choice.needs_load else None
-        seen = observe(model, [judged_motion(log.motion)], names=[log.name], load=load)
+    if log.evaluation is None:
+        load = load_efforts(model, beta, log.states) if model.choice.needs_load else None
+        seen = observe(model, [log.in_torques()], names=[log.name], load=load)
         return training_residuals(seen, beta, log.name), seen.samples
-    samples = states(log.motion)
-    pairs = [block.compared(predict(model, beta, block, samples=samples)) for block in log.judged.parts()]
+    pairs = [log.compared(block, predict(model, beta, block, samples=log.states)) for block in log.judged]
     measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
     found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
-    noise = [_noise_of(part) for part in islice(log.judged.parts(), LOOKED_AT)]
+    noise = [_noise_of(log, block) for block in islice(log.judged, LOOKED_AT)]
     return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
 
 
-def residuals_elsewhere(model: LinearModel, log: PreparedLog, efforts: Callable[[MotionLike], Array]) -> Residuals:
+def residuals_elsewhere(model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array]) -> Residuals:
     """Residuals of efforts (N, rows) that another program computes, on the beginning of a log as it is judged."""
     pairs, samples = [], 0
-    for part in _parts(log):
-        own = efforts(part)
-        is_judged = isinstance(part, JudgedMotion)
-        pairs.append(part.compared(own) if is_judged else (np.asarray(part.tau)[:, list(model.rows)], own))
+    for block in log.judged:
+        own = efforts(block)
+        is_given = log.evaluation is None
+        pairs.append((np.asarray(block.tau)[:, list(model.rows)], own) if is_given else log.compared(block, own))
         samples += len(own)
         if samples >= ELSEWHERE:
             break
@@ -153,12 +150,11 @@ def residuals_elsewhere(model: LinearModel, log: PreparedLog, efforts: Callable[
     return residuals_of_arrays(log.name, model.row_names, measured, predicted)
 
 
-def _noise_of(part: JudgedMotion) -> Array:
-    """Noise of each effort of a part of a log, in the unit and the band in which it is judged."""
-    tau, t = np.asarray(part.tau, float), part.t
-    tau = part.recording.in_log_unit(tau) if part.evaluation.log_unit else tau
-    rate = (len(t) - 1) / max(float(t[-1] - t[0]), 1e-9)
-    return white_noise(tau[:, list(part.rows)], rate, part.evaluation.cutoff_hz)
+def _noise_of(log: EffortLog, block: Motion) -> Array:
+    """Noise of each effort of a block of a log, in the unit and the band in which it is judged."""
+    assert log.evaluation is not None
+    rate = (len(block) - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)
+    return white_noise(log.in_unit(block.tau)[:, list(log.rows)], rate, log.evaluation.cutoff_hz)
 
 
 def friction_part(observation: Observation, beta: Array) -> float:
@@ -180,10 +176,9 @@ def _unseen(
     found, changes = [], []
     for log in problem.unseen:
         residuals = residuals_on(problem.linear, estimate.beta, log)[0]
-        blocks = _parts(log)
-        unknown = unknown_part(problem.linear, estimate.beta, covariance, blocks)
+        unknown = unknown_part(problem.linear, estimate.beta, covariance, log.judged)
         levels = {"seen": residuals.relative, "unknown": unknown}
-        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, blocks, **levels)
+        told = remarks(problem.linear, estimate.beta, covariance, reach, training.relative, log.judged, **levels)
         found.append(replace(residuals, remarks=told))
         changes.append(changed(residuals, training, unknown, _load_of(problem, estimate, log)))
     return tuple(found), tuple(sentence for sentence in changes if sentence is not None)
@@ -193,19 +188,14 @@ def _unmoved(problem: EffortRows) -> dict[str, float]:
     """Joints that hardly moved in the fit and do in a log that was only predicted."""
     reach, found = fitted_reach(problem.observation), dict[str, float]()
     for log in problem.unseen:
-        for joint, times in unmoved(problem.linear.robot, reach, _parts(log)).items():
+        for joint, times in unmoved(problem.linear.robot, reach, log.judged).items():
             found[joint] = max(times, found.get(joint, 0.0))
     return found
 
 
-def _parts(log: PreparedLog) -> list[MotionLike]:
-    """A log as it is judged."""
-    return list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
-
-
-def _load_of(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> CarriedLoad | None:
+def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> CarriedLoad | None:
     """The load that would explain best what is left of a log."""
-    trial = trial_of(problem.linear, [log.motion])
+    trial = trial_of(problem.linear, [log])
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
     motion = Motion(np.arange(len(trial.q), dtype=float), trial.q, trial.qd, trial.qdd, trial.tau())
@@ -240,7 +230,7 @@ def _overlaps(problem: EffortRows) -> Iterator[str]:
     """Logs that are called unseen and share rows with fitted ones."""
     for log in problem.unseen:
         for fitted in problem.logs:
-            if log.prints is None or fitted.prints is None or log.motion is fitted.motion:
+            if log.prints is None or fitted.prints is None or log.blocks is fitted.blocks:
                 continue
             part, noise = shared_part(log.prints, fitted.prints), copied_part(_rows(log), _rows(fitted))
             if part > SHARED or noise > COPIED_PART:
@@ -255,7 +245,7 @@ def _overlaps(problem: EffortRows) -> Iterator[str]:
 def _repeats(problem: EffortRows) -> Iterator[str]:
     """Logs that are unseen and move as a fitted one."""
     for log in problem.unseen:
-        same = [f.name for f in problem.logs if f.motion is not log.motion and moves_alike(_rows(log), _rows(f))]
+        same = [f.name for f in problem.logs if f.blocks is not log.blocks and moves_alike(_rows(log), _rows(f))]
         if same:
             yield (
                 f"{log.name} is the same motion as {same[0]}, which was fitted: it shows that the robot repeats "
@@ -263,15 +253,12 @@ def _repeats(problem: EffortRows) -> Iterator[str]:
             )
 
 
-def _rows(log: PreparedLog) -> LoggedRows:
+def _rows(log: EffortLog) -> Recording | Motion:
     """A log as it was written, or as its motion was given."""
-    if log.recording is not None:
-        return LoggedRows(log.recording.t, log.recording.q, log.recording.efforts())
-    block = next(iter(blocks_of(log.motion)))
-    return LoggedRows(*(np.asarray(a, float) for a in (block.t, block.q, block.tau)))
+    return next(iter(log)) if log.recording is None else log.recording
 
 
-def wrong_units(logs: Sequence[PreparedLog]) -> str | None:
+def wrong_units(logs: Sequence[EffortLog]) -> str | None:
     """A sentence where a log can hardly be in the units that it was read in."""
     found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
     if not found:
@@ -288,15 +275,15 @@ def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 
 
-def _load_doubt(problem: EffortRows, estimate: Estimate, log: PreparedLog) -> str | None:
+def _load_doubt(problem: EffortRows, estimate: Estimate, log: EffortLog) -> str | None:
     """A sentence where a log is predicted better without the load that it is said to have."""
-    if log.judged is None or log.judged.carried is None:
+    if log.carried is None:
         return None
     left = [0.0, 0.0]
-    for block in log.judged.parts():
+    for block in log.judged:
         predicted = predict(problem.linear, estimate.beta, block)
-        for k, judged in enumerate((block, replace(block, carried=None))):
-            measured, own = judged.compared(predicted)
+        for k, one in enumerate((log, replace(log, carried=None))):
+            measured, own = one.compared(block, predicted)
             left[k] += float(np.sum((measured - own) ** 2))
     if left[0] <= left[1]:
         return None

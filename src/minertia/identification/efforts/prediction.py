@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.judged import JudgedMotion
-from minertia.identification.campaigns.prepare import PreparedLog
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import Curves, PredictedLog
 from minertia.identification.logs.recording import SI
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.prediction import predict
-from minertia.identification.problem.rows import blocks_of, states
+from minertia.identification.signals.filtering import Motion
 from minertia.robot.effects import BY_SYMBOL
 
 Array = NDArray[np.float64]
@@ -27,7 +26,7 @@ OWN_UNIT = {"revolute": "N m", "prismatic": "N"}
 class PredictedEfforts(PredictedLog):
     """A log, the model with its values, and what these leave of it; of a log in blocks the first one is drawn."""
 
-    log: PreparedLog
+    log: EffortLog
     linear: LinearModel
     beta: Array
     residuals: Residuals
@@ -46,11 +45,10 @@ class PredictedEfforts(PredictedLog):
     def curves(self) -> Curves:
         """Through the evaluation filter; of a log that was given as a motion, as it was given."""
         model, log = self.linear, self.log
-        if log.judged is None:
-            block = next(blocks_of(log.motion))
-            predicted = predict(model, self.beta, block, samples=states(log.motion))
-            return Curves(block.t, np.asarray(block.tau)[:, list(model.rows)], predicted, self._units())
-        part = next(iter(log.judged.parts()))
+        part = next(iter(log.judged))
+        if part.instants is None:
+            predicted = predict(model, self.beta, part, samples=log.states)
+            return Curves(part.t, part.tau[:, list(model.rows)], predicted, self._units())
         measured, predicted = self._compared(part, self.beta)
         nominal = self._compared(part, model.nominal())[1] if model.robot.has_parameters else None
         friction = np.array([v if _is_friction(n) else 0.0 for n, v in zip(model.names, self.beta, strict=True)])
@@ -58,26 +56,26 @@ class PredictedEfforts(PredictedLog):
         if np.any(friction):
             rest = self._compared(part, self.beta - friction)[1]
             curves = measured - rest, predicted - rest
-        patterns = _at_outputs(model, part, part.q), _at_outputs(model, part, part.qd)
-        return Curves(part.times, measured, predicted, self._units(), nominal, patterns, curves)
+        patterns = _at_outputs(model, part, part.q, part.instants), _at_outputs(model, part, part.qd, part.instants)
+        return Curves(part.instants, measured, predicted, self._units(), nominal, patterns, curves)
 
-    def _compared(self, part: JudgedMotion, beta: Array) -> tuple[Array, Array]:
-        return part.compared(predict(self.linear, beta, part, samples=states(self.log.motion)))
+    def _compared(self, part: Motion, beta: Array) -> tuple[Array, Array]:
+        return self.log.compared(part, predict(self.linear, beta, part, samples=self.log.states))
 
     def _units(self) -> tuple[str, ...]:
-        unit = SI if self.log.judged is None else self.log.judged.unit
+        unit = self.log.unit or SI
         kinds = {joint.name: joint.kind for joint in self.linear.robot.joints}
         names = self.linear.row_names
         return tuple(OWN_UNIT.get(kinds.get(name, ""), "N or N m") if unit == SI else unit for name in names)
 
 
-def _at_outputs(model: LinearModel, part: JudgedMotion, values: Array) -> Array:
-    """Positions or velocities of the joints of the efforts at the times that are compared; NaN at a floating base."""
+def _at_outputs(model: LinearModel, part: Motion, values: Array, times: Array) -> Array:
+    """Positions or velocities of the joints of the efforts at these times [s]; NaN at a floating base."""
     names: Sequence[str] = model.robot.coordinate_names
-    found = np.full((len(part.times), len(model.row_names)), np.nan)
+    found = np.full((len(times), len(model.row_names)), np.nan)
     for row, name in enumerate(model.row_names):
         if name in names:
-            found[:, row] = np.interp(part.times, part.t, values[:, names.index(name)])
+            found[:, row] = np.interp(times, part.t, values[:, names.index(name)])
     return found
 
 

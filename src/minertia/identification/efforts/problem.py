@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.prepare import PreparedCampaign, PreparedLog, Tell
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
 from minertia.identification.efforts.exports import exported
 from minertia.identification.efforts.files import robot_files, write_robot_files
@@ -26,8 +27,8 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelParts, Problem
-from minertia.identification.model import IdentifiedModel
+from minertia.identification.kind import LogReading, ModelFacts, ModelParts, Problem
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
 from minertia.robot.robot import Note
@@ -78,7 +79,7 @@ class EffortProblem(EffortRows, Problem):
         """What the motion can tell apart, whatever the values."""
         return self.excitation
 
-    def predicted(self, estimate: Estimate, log: PreparedLog, residuals: Residuals) -> PredictedEfforts:
+    def predicted(self, estimate: Estimate, log: EffortLog, residuals: Residuals) -> PredictedEfforts:
         """One of the logs as an estimate predicts it."""
         return PredictedEfforts(log, self.linear, estimate.beta, residuals)
 
@@ -90,8 +91,8 @@ class EffortProblem(EffortRows, Problem):
         """With the deviations of the evidence."""
         return correlated_covariance(estimate, evidence.parameters, evidence.spread)
 
-    def model_parts(self, estimate: Estimate, evidence: Evidence, *, physical: bool) -> ModelParts:
-        """Of the model; physical: look for standard parameters that a robot can have."""
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
+        """The model; physical: look for standard parameters that a robot can have."""
         standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
         further = {
             "standard_excess": excess,
@@ -99,29 +100,30 @@ class EffortProblem(EffortRows, Problem):
             "reach": fitted_reach(self.observation).to_dict(),
         }
         covariance = self.covariance(estimate, evidence)
-        return ModelParts(self.linear, estimate.beta, covariance, standard, is_physical, further)
+        parts = ModelParts(self.linear, estimate.beta, covariance, standard, is_physical, further)
+        return parts.model(estimate, facts)
 
     def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
         """The best robot that each format of other programs can hold."""
         return exported(self, estimate)
 
     @classmethod
-    def remembers(cls, model: IdentifiedModel) -> bool:
+    def remembers(cls, model: Model) -> bool:
         """Whatever no other kind remembers."""
         return True
 
     @classmethod
     def predict_logs(
-        cls, model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedEfforts, ...]:
         """Logs as a model predicts them, with remarks on how far they leave its own."""
-        return predicted_efforts(model, logs, reading)
+        return predicted_efforts(with_efforts(model), logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
         """The robot's own file, and an MJCF beside a URDF."""
         return robot_files(campaign.robot)
 
-    def write_files(self, model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """The robot's own file with the new parameters."""
-        return write_robot_files(model, draft, out)
+        return write_robot_files(with_efforts(model), draft, out)

@@ -12,6 +12,7 @@ from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators import named_estimator, table_name
 from minertia.identification.estimators.estimate import Estimate, Fit
 from minertia.identification.estimators.estimator import Estimator, Known
+from minertia.identification.model import with_efforts
 from minertia.identification.model_file import is_model_file, read_model
 from minertia.identification.problem.observation import Observation
 from minertia.io.errors import CampaignError, MinertiaError
@@ -79,7 +80,7 @@ def prior_values(campaign: Campaign) -> dict[str, float] | None:
 
 def _read_prior(robot: Robot, path: Path) -> Mapping[str, float] | Robot:
     if is_model_file(path):
-        return dict(read_model(path).standard)
+        return dict(with_efforts(read_model(path), "a prior").standard)
     other = read_robot(path)
     if other.n_joints != robot.n_joints:
         raise CampaignError(f"the prior has {other.n_joints} joints where the robot has {robot.n_joints}", file=path)

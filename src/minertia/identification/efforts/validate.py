@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from minertia.identification.campaigns.campaign import LogLike
-from minertia.identification.campaigns.prepare import PreparedLog, prepare_campaign
+from minertia.identification.campaigns.prepare import prepare_campaign
+from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.efforts.prediction import PredictedEfforts
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading
 from minertia.identification.model import IdentifiedModel
-from minertia.identification.problem.rows import MotionLike, blocks_of
 from minertia.identification.remembered import campaign_like, fitted_before
 
 
@@ -26,11 +26,12 @@ def predicted_efforts(
     return tuple(PredictedEfforts(log, model.linear, model.beta, _validated(model, log)) for log in ready.validate)
 
 
-def _validated(model: IdentifiedModel, log: PreparedLog) -> Residuals:
+def _validated(model: IdentifiedModel, log: EffortLog) -> Residuals:
     residuals = residuals_on(model.linear, model.beta, log)[0]
     told = fitted_before(model, log.name)
     if "reach" in model.evidence:
         reach, training = Reach.from_dict(model.evidence["reach"]), float(model.evidence["training"]["relative"])
-        blocks: list[MotionLike] = list(blocks_of(log.motion) if log.judged is None else log.judged.parts())
-        told += remarks(model.linear, model.beta, model.covariance, reach, training, blocks, seen=residuals.relative)
+        told += remarks(
+            model.linear, model.beta, model.covariance, reach, training, log.judged, seen=residuals.relative
+        )
     return replace(residuals, remarks=told)

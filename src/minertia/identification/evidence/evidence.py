@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from minertia.identification.evidence.intervals import Spread
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.evidence.setups import Suspicion
 from minertia.io.notebook import plural
+
+
+class AlternativeSetup(Protocol):
+    """A set-up that explains the logs far better than the one stated: what it is, and what to change."""
+
+    @property
+    def check(self) -> str: ...  # noqa: D102
+    @property
+    def what(self) -> str: ...  # noqa: D102
+    @property
+    def change(self) -> str: ...  # noqa: D102
+    @property
+    def sentence(self) -> str: ...  # noqa: D102
+    def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -21,7 +35,7 @@ class Evidence:
     training: residuals of all fitted logs together; logs: of each.  unseen: of the logs that were only predicted;
     rivals: of other models on those.  left_out: of cross-validation folds of the training, each predicted by the rest.
     spread: widths under correlated residuals, None where there are too few blocks to tell.
-    suspicions: set-ups that explain the efforts far better than the one stated.
+    suspicions: set-ups that explain the logs far better than the one stated.
     faults: sentences of what else alone makes a model not good: units that cannot be, efforts that no robot can have
     caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
     not_judged: sentences on checks that could not be made.  friction: part of the fitted effort that friction takes.
@@ -37,7 +51,7 @@ class Evidence:
     rivals: Mapping[str, tuple[Residuals, ...]] = field(default_factory=dict)
     not_excited: Mapping[str, str] = field(default_factory=dict)
     spread: Spread | None = None
-    suspicions: tuple[Suspicion, ...] = ()
+    suspicions: tuple[AlternativeSetup, ...] = ()
     faults: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()

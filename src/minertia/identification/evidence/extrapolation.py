@@ -73,7 +73,7 @@ def remarks(
     covariance: Array,
     fitted: Reach,
     training: float,
-    parts: Sequence[MotionLike],
+    parts: Iterable[MotionLike],
     *,
     seen: float = float("inf"),
     unknown: float | None = None,
@@ -101,7 +101,7 @@ def remarks(
     return tuple(found)
 
 
-def unmoved(robot: Robot, fitted: Reach, parts: Sequence[MotionLike]) -> dict[str, float]:
+def unmoved(robot: Robot, fitted: Reach, parts: Iterable[MotionLike]) -> dict[str, float]:
     """Joints that a motion takes far out of where they hardly moved in the fit, by how many times their range there."""
     beyond = _beyond(fitted, reach_of(robot, parts))
     each = zip(robot.coordinate_names, beyond.tolist(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +17,8 @@ class Measure:
     made, for pages.  curves: what is drawn over time.
     worse, better: times another model's residual from which a model is worse, and part of it up to which it is better.
     most: what may be left of it where friction takes such a part; joint: of one joint, where such a part is left of
-    all.  knows_noise: whether logs tell theirs, so that joints that have hardly more of it say nothing.
+    all; output: of one joint, from which it is worse than without a model.  knows_noise: whether logs tell theirs, so
+    that joints that have hardly more of it say nothing.
     advice: what may leave that much, and where to look if more is left.
     """
 
@@ -31,6 +33,7 @@ class Measure:
     joint: Callable[[float], float]
     knows_noise: bool
     advice: str
+    output: float = 1.0
 
 
 EFFORT = Measure(
@@ -62,4 +65,19 @@ LAG = Measure(
     knows_noise=False,
     advice="a model of servos may leave: look at the curves (law, limits and delay of the servos, columns of the "
     "commands, contact, elastic joints)",
+)
+GEOMETRY = Measure(
+    word="error without corrections",
+    unit="m, rad or pixels",
+    predicts="readings",
+    about="Norm of the errors of readings over norm of those that the robot's file leaves, base and tool fitted to it "
+    "alike; 100 % is a robot without corrections.",
+    curves="Errors of readings without corrections",
+    worse=at.WORSE,
+    better=1 / at.BETTER,
+    most=lambda friction: at.WORTH,
+    joint=lambda left: 1.0,  # what corrections do not change stays as it was
+    knows_noise=False,
+    advice="corrections that are worth having leave",
+    output=math.inf,  # a coordinate, which may have had no error
 )

@@ -7,14 +7,14 @@ run twice does not repeat: of two runs the noise of the difference is that of bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
 from minertia.identification.evidence.log_noise import white_density
 from minertia.identification.evidence.thresholds import COPIED, SAME_MOTION
+from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.filtering import Motion
 
 Array = NDArray[np.float64]
 Prints = NDArray[np.uint64]
@@ -40,26 +40,12 @@ def shared_part(prints: Prints, fitted: Prints) -> float:
     return float(np.isin(prints, fitted).mean()) if len(prints) else 0.0
 
 
-@dataclass(frozen=True)
-class LoggedRows:
-    """A log as it was written: times [s], positions and efforts (N, n)."""
-
-    t: Array
-    q: Array
-    tau: Array
-
-    @property
-    def rate_hz(self) -> float:
-        """LoggedRows per second."""
-        return (len(self.t) - 1) / max(float(self.t[-1] - self.t[0]), 1e-9)
-
-
-def copied_part(log: LoggedRows, fitted: LoggedRows) -> float:
+def copied_part(log: Recording | Motion, fitted: Recording | Motion) -> float:
     """Part of a log whose noise is that of a fitted one, whatever was done to stamps, digits and rate."""
-    if min(len(log.tau), len(fitted.tau)) < BLOCK or log.tau.shape[1] != fitted.tau.shape[1]:
+    own, theirs = _efforts(log), _efforts(fitted)[:LONGEST]
+    if min(len(own), len(theirs)) < BLOCK or own.shape[1] != theirs.shape[1]:
         return 0.0
-    own, theirs = log.tau, fitted.tau[:LONGEST]
-    times = fitted.rate_hz / log.rate_hz
+    times = _rate(fitted) / _rate(log)
     if times < 0.75:  # the copy has more rows: thin it instead
         own, times = own[:: max(round(1 / times), 1)], 1.0
     step = max(round(times), 1)
@@ -69,6 +55,16 @@ def copied_part(log: LoggedRows, fitted: LoggedRows) -> float:
     noise = _noise_of_both(log, fitted)
     parts = [_copied(own[a : a + WINDOW], theirs, step, noise) for a in starts]
     return float(np.mean(parts))
+
+
+def _efforts(log: Recording | Motion) -> Array:
+    assert log.tau is not None  # others are not fitted
+    return log.tau
+
+
+def _rate(log: Recording | Motion) -> float:
+    """Rows per second."""
+    return (len(log) - 1) / max(float(log.t[-1] - log.t[0]), 1e-9)
 
 
 def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
@@ -116,16 +112,16 @@ def _is_copy(a: Array, b: Array, noise: Array) -> bool:
     return bool(seen.any() and 2 * np.sum(rest[seen] < COPIED * 2 * level[seen]) >= seen.sum())
 
 
-def _noise_of_both(log: LoggedRows, fitted: LoggedRows) -> Array:
+def _noise_of_both(log: Recording | Motion, fitted: Recording | Motion) -> Array:
     """Power of the noise of each effort, per row, of the log that has less; leaving rows out changes nothing of it.
 
     At the log's own rate: what a robot repeats, such as its vibration, is not that fast.
     """
-    each = [white_density(rows.tau[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
+    each = [white_density(_efforts(rows)[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
     return np.asarray(np.min([found for found in each if found is not None], axis=0))
 
 
-def moves_alike(log: LoggedRows, fitted: LoggedRows) -> bool:
+def moves_alike(log: Recording | Motion, fitted: Recording | Motion) -> bool:
     """Whether a log is the motion of a fitted one, run again, from whatever second on."""
     if log.q.shape[1] != fitted.q.shape[1]:
         return False
@@ -150,6 +146,6 @@ def moves_alike(log: LoggedRows, fitted: LoggedRows) -> bool:
     return bool(np.min(squares[is_long] / rows[is_long]) < SAME_MOTION * a.shape[1])
 
 
-def _paced(rows: LoggedRows) -> Array:
+def _paced(rows: Recording | Motion) -> Array:
     t = np.arange(rows.t[0], rows.t[-1], 1 / PACE)
     return np.column_stack([np.interp(t, rows.t, column) for column in rows.q.T])

@@ -137,6 +137,14 @@ PUSHED_AFTER = 2.0  # the same after pushed ones, while the robot swings back or
 PUSHED_LEFT = 1 / 3  # of the lag in a stretch, below which the loop explains it whatever the others leave
 PUSHED_MOST = 0.2  # of all stretches; beyond, the model is at fault and not the motion
 
+# fits of geometry: errors of readings, beside those that base and tool alone leave
+WORTH = 0.8  # of these: less of a gain is within what another set of postures changes
+WORSE_POSTURES = 1.5  # times what is left where it was fitted: more says that corrections belong to those postures
+WORSE_REGIONS = 3.0  # the same for regions left out: the fits that are judged there lack the region's postures
+COARSE = 0.01  # of the reach: more is another robot or another reading, not a calibration
+LIKELY = {"zeros": 0.35, "lengths": 0.02, "angles": 0.1}  # rad, m: beyond these a file is of another robot, not inexact
+BY_PRIOR = 0.5  # part of the prior's variance above which the prior decided a value
+
 
 def bound(friction: float) -> float:
     """What a model may leave of the effort beyond noise, where friction takes such a part of it."""

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.dynamics.closing import closing_of
+from minertia.dynamics.loops.closing import closing_of
 from minertia.dynamics.model import inverse_dynamics, torque_regressor
 from minertia.identification.evidence import thresholds as at
 from minertia.identification.evidence.log_noise import white_noise

@@ -9,11 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from minertia.identification.evidence import thresholds as at
-from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.evidence import AlternativeSetup, Evidence
 from minertia.identification.evidence.left_out import LeftOut
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals, residuals_of
-from minertia.identification.evidence.setups import Suspicion
 from minertia.io.notebook import clipped
 
 Grade = Literal["good", "usable", "not good"]
@@ -52,7 +51,7 @@ class Verdict:
     limits: tuple[Limit, ...] = ()
     predicts: str = ""
     knows: str = ""
-    suspicions: tuple[Suspicion, ...] = ()
+    suspicions: tuple[AlternativeSetup, ...] = ()
     not_judged: tuple[str, ...] = ()
 
     @property
@@ -178,7 +177,7 @@ def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
     )
 
 
-def _told(suspicions: Sequence[Suspicion]) -> list[str]:
+def _told(suspicions: Sequence[AlternativeSetup]) -> list[str]:
     """The likely cause, and others that explain the efforts as well."""
     return [f"{'or: ' if k else ''}{suspicion.sentence}" for k, suspicion in enumerate(suspicions)]
 
@@ -303,7 +302,7 @@ def _unexplained(e: Evidence, judged: Iterable[Residuals]) -> list[tuple[str, st
     worst: dict[tuple[str, bool], tuple[str, float]] = {}
     for r in judged:
         for k, (joint, relative) in enumerate(zip(r.joints, r.joint_relative, strict=True)):
-            if not 1 < relative < np.inf:
+            if not e.measure.output < relative < np.inf:
                 continue
             key = (joint, _is_idle(e, r, k) or r.structure[k] <= 1)
             if relative > worst.get(key, ("", 0.0))[1]:

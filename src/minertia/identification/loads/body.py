@@ -1,22 +1,23 @@
-"""A body fixed in a frame of the robot as ten more unknowns of the linear problem."""
+"""Bodies fixed in a frame of the robot: as ten more unknowns, or known and taken off what was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.dynamics.model import torque_regressor
+from minertia.identification.loads.load import Load
 from minertia.identification.problem.linear import LinearModel
-from minertia.io.errors import MinertiaError
-from minertia.robot.inertia import transport_ten
+from minertia.identification.signals.filtering import Motion
+from minertia.io.arrays import Array
+from minertia.io.errors import CampaignError, MinertiaError
+from minertia.robot.inertia import from_com, impossible, symmetric, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.parameters import LINK_SYMBOLS, full_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
 
 
@@ -78,3 +79,33 @@ def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Ar
     pose = numeric_pose(frame.pose, robot.symbol_values)
     moved = np.column_stack([np.array(transport_ten(unit.tolist(), pose), float) for unit in np.eye(10)])
     return np.asarray(Y @ moved)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A body fixed in a frame of a robot: ten parameters about the frame's origin; at: the frame, or the last link."""
+
+    robot: Robot
+    ten: tuple[float, ...]
+    at: str | None = None
+
+    def efforts(self, motion: Motion) -> Array:
+        """What the load asks of every joint, (N, efforts)."""
+        rows = range(self.robot.n_velocity)
+        return np.asarray(body_columns(self.robot, rows, motion.q, motion.qd, motion.qdd, self.at) @ np.array(self.ten))
+
+    def taken_off(self, motion: Motion) -> Motion:
+        """The motion with the efforts that the empty robot needs."""
+        return replace(motion, tau=motion.tau - self.efforts(motion))
+
+
+def carried(robot: Robot, load: Load | None) -> Carried | None:
+    """The load of a log as a body; without a centre it is a point at the frame's origin."""
+    if load is None:
+        return None
+    inertia = symmetric(load.inertia or (0.0,) * 6)
+    ten = tuple(float(v) for v in from_com(load.mass, load.com or (0.0, 0.0, 0.0), inertia))
+    robot.payload_frame(load.at)
+    if load.inertia is not None and (why := impossible(list(ten))) is not None:
+        raise CampaignError(f"no body can have this load: {why}", field="load")
+    return Carried(robot, ten, load.at)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.evidence.intervals import Weighted, spread_of
 from minertia.identification.loads.body import loaded_model
@@ -20,12 +19,12 @@ from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.triangles import triangle
+from minertia.io.arrays import Array
 from minertia.io.errors import InputError, MinertiaError
 from minertia.io.notebook import clipped, html_table
 from minertia.io.resources import one_thread
 from minertia.robot.inertia import from_com, symmetric
 
-Array = NDArray[np.float64]
 ITERATIONS = 50
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.evidence.intervals import spread
 from minertia.identification.loads.body import body_columns, loaded_model
@@ -19,6 +18,7 @@ from minertia.identification.problem.prediction import load_efforts
 from minertia.identification.problem.rows import Load, LogMotion
 from minertia.identification.problem.solve import inverse, noise_levels, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.notebook import clipped, frame, html_table
 from minertia.io.resources import one_thread
@@ -27,7 +27,6 @@ from minertia.robot.inertia import from_com, impossible, pseudo_inertia, symmetr
 from minertia.robot.parameters import LINK_SYMBOLS
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 VENDORS = ("ur", "kuka", "franka")
 MOMENTS = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 LOOSE = 0.05  # m: deviation from which a centre is not to be relied on

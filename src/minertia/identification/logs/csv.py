@@ -23,15 +23,13 @@ from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.columns import beside
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, torn_rows
 from minertia.identification.logs.options import DELIMITERS
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 from minertia.io.extras import load
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from minertia.identification.logs.options import ColumnMap
 
-    Array = NDArray[np.float64]
 
 EMPTY = ("", "nan", "NaN", "NAN", "NA", "N/A", "null", "None", "-nan", "nan(ind)", "-nan(ind)")
 COMMENT = ("#", "%")  # start of a line before the header that says something else, or of the header itself

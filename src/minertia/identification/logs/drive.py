@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.logs.options import Drive
+from minertia.identification.logs.recording import Recording, joined
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 ASSUMED = (
     0.1  # deviation of a gain that is quoted without one, over its size: two published sets of one arm differ by more
@@ -95,3 +92,36 @@ def conversion(
     offset = np.zeros(n) if drive.offsets is None else np.array(drive.offsets, dtype=float)
     known = unit == "Nm" or drive.gains is not None
     return Conversion(flip @ position, offset, flip @ flip_effort @ effort, "Nm" if known else unit)
+
+
+def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Recording]:
+    """Efforts moved to the positions they belong to: tau(t) = logged(t + delay), delay in s; the ends are lost."""
+    held: Recording | None = None  # samples to come, and the efforts they need
+    done, begin, found = 0, 0.0, False
+    note = f"efforts moved {delay * 1e3:g} ms earlier: they lag the positions"
+    for block in blocks:
+        if block.tau is None:
+            yield block
+            found = True
+            continue
+        begin = float(block.t[0]) if held is None else begin
+        held = block if held is None else joined([held, block])
+        at = held.t + delay
+        ready = _leading(at <= held.t[-1])
+        first = max(done, _leading(at < begin))
+        if ready > first:
+            rows = slice(first, ready)
+            tau = np.column_stack([np.interp(at[rows], held.t, column) for column in held.efforts().T])
+            yield replace(held.select(rows), tau=tau).noted(note)
+            found = True
+        done = max(done, ready)
+        needed = min(float(at[min(done, len(at) - 1)]), float(held.t[min(done, len(at) - 1)]))
+        keep = max(min(int(np.searchsorted(held.t, needed)) - 1, done), 0)
+        held, done = held.select(slice(keep, None)), done - keep
+    if held is not None and not found:
+        raise RecordingError(f"the log is shorter than the delay of {delay:g} s", file=held.source or None)
+
+
+def _leading(holds: NDArray[np.bool_]) -> int:
+    """For how many samples from the start something holds."""
+    return len(holds) if holds.all() else int(np.argmin(holds))

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.logs.options import ColumnMap
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 
-Array = NDArray[np.float64]
 MAX_COLUMNS = 10_000
 MOST_TORN = 0.2  # part of the rows; more of them are no damage, but another format
 MOST_NAMED = 20  # rows named in one sentence

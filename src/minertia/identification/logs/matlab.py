@@ -1,23 +1,94 @@
-"""Logs in MATLAB files, of version 5 and of 7.3 (HDF5)."""
+"""Logs in MATLAB files, of version 5 and of 7.3 (HDF5).
+
+SciPy looks up the kind of an element of version 5 without checking it, so a damaged file can end the whole program:
+elements are checked first.  One is a tag (kind and number of bytes; both in four bytes where the data are short) and
+its data; matrices hold elements.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import struct
+import zlib
+from typing import Any
 
 import numpy as np
 
 from minertia.identification.logs.file import ArrayLog
-from minertia.identification.logs.matlab_file import check_matlab
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.io.extras import load
 from minertia.io.resources import room, too_large
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+HEADER = 128  # bytes before the first element
+NUMBERS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18)  # kinds of data; 8, 10 and 11 are not used
+MATRIX, COMPRESSED = 14, 15
+HOLDERS = (1, 2, 3, 16, 17)  # classes whose matrices hold matrices: cells, structs, objects, handles, opaque
+MAX_DEPTH = 30
 
-    Array = NDArray[np.float64]
 
-MAX_DEPTH = 4  # of structs inside structs
+def check_matlab(data: bytes, most: int) -> int:
+    """Bytes of a file of version 5 once it is unpacked, as far as `most`; its own size for files of other versions.
+
+    Refuses, with ValueError, elements that are not what they must be.
+    """
+    if len(data) < HEADER or 0 in data[:4] or data[126:128] not in (b"IM", b"MI"):
+        return len(data)
+    order = "<" if data[126:128] == b"IM" else ">"
+    if data[125 if order == "<" else 124] != 1:
+        return len(data)
+    return _check(memoryview(data)[HEADER:], order, (MATRIX, COMPRESSED), 0, most)
+
+
+def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int, most: int = 0) -> int:
+    """Walk over the elements that stand side by side; their bytes, unpacked, until there are more than `most`."""
+    if depth > MAX_DEPTH:
+        raise ValueError("its matrices are nested too deeply")
+    at, total = 0, len(data)
+    while at < len(data) and (depth or total <= most):
+        kind, body, at = _element(data, order, at)
+        if kind not in allowed:
+            raise ValueError("an element is of no known kind")
+        if kind == COMPRESSED:
+            unpacked = zlib.decompressobj().decompress(body, most - total + 1)
+            total += len(unpacked)
+            if total <= most:
+                _check(memoryview(unpacked), order, (MATRIX,), depth + 1)
+        elif kind == MATRIX:
+            _check_matrix(body, order, depth + 1)
+    return total
+
+
+def _element(data: memoryview, order: str, at: int) -> tuple[int, memoryview, int]:
+    """Kind and data of the element at a place, and the place of the next one."""
+    if at + 8 > len(data):
+        raise ValueError("an element is cut short")
+    kind, size = struct.unpack_from(f"{order}II", data, at)
+    if kind >> 16:
+        kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
+        if size > 4:
+            raise ValueError("a short element is too long")
+    else:
+        start = at + 8
+        end = start + size + (0 if kind == COMPRESSED else -size % 8)
+    if start + size > len(data):
+        raise ValueError("an element is cut short")
+    return kind, data[start : start + size], end
+
+
+def _check_matrix(data: memoryview, order: str, depth: int) -> None:
+    if not len(data):
+        return
+    kind, flags, _ = _element(data, order, 0)
+    if kind not in NUMBERS or len(flags) != 8:
+        raise ValueError("a matrix does not say what it holds")
+    holds = struct.unpack_from(f"{order}I", flags)[0] & 0xFF
+    _check(data, order, (*NUMBERS, MATRIX) if holds in HOLDERS else NUMBERS, depth)
+
+
+# ------------------------------------------------------------------------------------------------------ both versions
+
+
+STRUCT_DEPTH = 4  # of structs inside structs
 MOST_PACKED = 1100  # bytes that one byte of a compressed file can stand for
 
 
@@ -77,7 +148,7 @@ class MatLog(ArrayLog):
 
 def _collect(arrays: dict[str, Array], name: str, value: Any, depth: int) -> None:
     fields = getattr(value, "_fieldnames", None)
-    if fields is not None and depth < MAX_DEPTH:
+    if fields is not None and depth < STRUCT_DEPTH:
         for field in fields:
             _collect(arrays, f"{name}.{field}", getattr(value, field), depth + 1)
         return

@@ -6,17 +6,13 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from minertia.identification.logs.file import MAX_COLUMNS, Block, LogFile
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 BLOCK_BYTES = 64_000_000  # of an array, read at once
 MAGIC, MAX_HEAD = 12, 10_000  # bytes at the start of an array, and of the description behind them

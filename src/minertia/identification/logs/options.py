@@ -10,8 +10,8 @@ from minertia.io.schema import Declared, check, option
 
 Names = str | tuple[str, ...]
 EFFORT_UNITS = ("Nm", "A", "V", "permille", "percent")
-ANGLES = ("rad", "deg")
-LENGTHS = ("m", "mm")
+ANGLES = {"rad": 1.0, "deg": math.pi / 180, "mrad": 1e-3}  # the first is that of logs that do not say theirs
+LENGTHS = {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "um": 1e-6, "in": 0.0254}
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 DELIMITERS = (",", ";", "\t", "|", " ")
 SIDES = ("joint", "motor")
@@ -150,8 +150,15 @@ class ColumnMap(Declared):
     load: str | None = option(
         None, "Column with the mass carried [kg]; kept in records of [fleets](fleets.md).", otherwise="not read"
     )
-    angle: str = option("rad", "Unit of revolute positions and their rates.", choices=ANGLES)
-    length: str = option("m", "Unit of prismatic positions and their rates.", choices=LENGTHS)
+    angle: str | None = option(
+        None, "Unit of revolute positions and their rates.", choices=tuple(ANGLES), otherwise='`"rad"`'
+    )
+    length: str | None = option(
+        None,
+        "Unit of prismatic positions and their rates, and of measured lengths.",
+        choices=tuple(LENGTHS),
+        otherwise='`"m"`; of measurements it must be said',
+    )
     effort_unit: str | None = option(
         None,
         "Unit of the efforts; `Nm` is N m, and N for prismatic joints.",

@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from minertia.identification.logs.columns import Chosen, choose, has_positions
 from minertia.identification.logs.columns_file import columns_beside, read_columns
-from minertia.identification.logs.drive import Conversion, conversion, drive_matrix
+from minertia.identification.logs.drive import Conversion, conversion, drive_matrix, undelayed_blocks
 from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile
-from minertia.identification.logs.options import TIMES, ColumnMap
+from minertia.identification.logs.options import ANGLES, LENGTHS, TIMES, ColumnMap
 from minertia.identification.logs.recording import Recording, freeze, joined
 from minertia.identification.logs.sage import SageLog, is_sage
-from minertia.identification.logs.streaming import undelayed_blocks
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError, expect_path
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.io.resources import room, too_large
 from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 ROWS = 200_000  # in one block
 MOST_NUMBERS = 8_000_000  # in one block
 LARGEST = 1e30  # of what is measured, in any unit; its fourth powers are still numbers
@@ -312,7 +311,6 @@ class _Reading:
 
 def position_scale(columns: ColumnMap, robot: Robot, side: str) -> list[float]:
     """SI unit per unit of the log of each logged position; motors turn, whatever their joints do."""
-    angle = np.pi / 180 if columns.angle == "deg" else 1.0
-    length = 1e-3 if columns.length == "mm" else 1.0
+    angle, length = ANGLES[columns.angle or "rad"], LENGTHS[columns.length or "m"]
     kinds = [robot.joints[j].kind for j in robot.independent]
     return [angle if side == "motor" or kind == "revolute" else length for kind in kinds]

@@ -1,24 +1,22 @@
-"""`Recording`: a measured motion on the joint side, as plain read-only arrays with samples first."""
+"""`Recording`: a measured motion on the joint side, as plain read-only arrays with samples first; blocks of one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from minertia.identification.logs.stamps import bursts_of
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError, ShapeError, expected
 from minertia.io.notebook import Quantity, clipped, frame, html_table, joint_figure, plural, signals
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-Array = NDArray[np.float64]
+T = TypeVar("T")
 MATRICES = ("q", "qd", "qdd", "tau")
 UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "qdd": "rad/s2 or m/s2"}
 SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for prismatic joints
@@ -179,6 +177,10 @@ class Recording:
 
     def between(self, start: float | None = None, stop: float | None = None) -> Self:
         """The samples from `start` to before `stop` [s of the log's clock]."""
+        return self.select(self.rows_between(start, stop))
+
+    def rows_between(self, start: float | None = None, stop: float | None = None) -> slice:
+        """Which samples are from `start` to before `stop` [s of the log's clock]."""
         first = 0 if start is None else int(np.searchsorted(self.t, start))
         last = len(self) if stop is None else int(np.searchsorted(self.t, stop))
         if last - first < 2:
@@ -186,7 +188,7 @@ class Recording:
             runs = f"from {self.t[0]:g} s to {self.t[-1]:g} s" if len(self) else "over no time at all"
             raise RecordingError(f"there are no samples {' '.join(filter(None, asked))}; the log runs {runs}",
                                  file=self.source or None)  # fmt: skip
-        return self.select(slice(first, last))
+        return slice(first, last)
 
     def noted(self, *notes: str) -> Self:
         """The same recording with more notes."""
@@ -282,9 +284,48 @@ def _together(pieces: list[Array]) -> Array:
     return array
 
 
-def with_last(blocks: Iterable[Recording]) -> Iterator[tuple[Recording, bool]]:
+class Passes(Generic[T]):
+    """Blocks that are not in memory and can be gone through again and again; keep: hold those of the first pass."""
+
+    def __init__(self, opened: Callable[[], Iterator[T]], *, keep: bool = False) -> None:
+        self.opened, self.keep = opened, keep
+        self.held: list[T] | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        if self.held is not None:
+            yield from self.held
+            return
+        seen: list[T] = []
+        for block in self.opened():
+            if self.keep:
+                seen.append(block)
+            yield block
+        self.held = seen if self.keep else None
+
+
+Blocks: TypeAlias = list[Recording] | Passes[Recording]  # of one log; in memory it is one block
+
+
+def mapped(blocks: Blocks, step: Callable[[Iterable[Recording]], Iterator[Recording]]) -> Blocks:
+    """Blocks after a step: at once where they are in memory, else at every pass."""
+    return list(step(blocks)) if isinstance(blocks, list) else Passes(lambda: step(blocks))
+
+
+def between(blocks: Iterable[Recording], wanted: slice) -> Iterator[Recording]:
+    """The samples of a range that the blocks hold."""
+    done = 0
+    for block in blocks:
+        rows = slice(max(wanted.start - done, 0), min(wanted.stop - done, len(block)))
+        done += len(block)
+        if rows.start < rows.stop:
+            yield block if rows == slice(0, len(block)) else block.select(rows)
+        if done >= wanted.stop:
+            return
+
+
+def with_last(blocks: Iterable[T]) -> Iterator[tuple[T, bool]]:
     """Each block, and whether it is the last one."""
-    held: Recording | None = None
+    held: T | None = None
     for block in blocks:
         if held is not None:
             yield held, False
@@ -296,3 +337,52 @@ def with_last(blocks: Iterable[Recording]) -> Iterator[tuple[Recording, bool]]:
 def expect_recording(recording: object) -> None:
     """Refuse what is no recording, such as the name of a log."""
     expected(recording, Recording, "the recording", "read_recording")
+
+
+# -------------------------------------------------------------------------------------------- what filters ask of one
+
+
+MEASURED = ("motor",)  # of the channels those that are measured as positions are
+EVEN = 0.02  # part of a step by which steps may differ in a recording that counts as evenly sampled
+
+
+def even_rate(recording: Recording) -> float:
+    """Samples per second of an evenly sampled recording, or a sentence."""
+    t = recording.t
+    if len(t) < 3:
+        raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
+    steps = np.diff(t)
+    step = float(t[-1] - t[0]) / (len(t) - 1)
+    off = np.flatnonzero(np.abs(steps - step) > EVEN * abs(step))
+    if step <= 0 or len(off):
+        row = recording.first_row + int(off[0]) + 1 if len(off) else recording.first_row
+        raise RecordingError(
+            f"the stamps are not even ({len(off)} of {len(steps)} steps differ from {step * 1e3:.4g} ms); "
+            "let them be resampled (resample and stamps = true in [logs]; repaired() in Python)",
+            file=recording.source or None,
+            column=recording.column("t"),
+            row=row,
+        )
+    return 1.0 / step
+
+
+def check_finite(recording: Recording) -> None:
+    """Refuse values that are not numbers, with column and rows."""
+    logged = {name: getattr(recording, name) for name in MATRICES} | {
+        name: recording.channels.get(name) for name in MEASURED
+    }
+    for name, values in logged.items():
+        if values is None or np.isfinite(values.sum()) or np.isfinite(values).all():  # a sum is quicker
+            continue
+        rows, joints = np.nonzero(~np.isfinite(values))
+        j = int(joints[0])
+        own = rows[joints == j]
+        first, last = recording.first_row + int(own[0]), recording.first_row + int(own[-1])
+        other = f', or this signal with {name} = "" in [columns]' if name in MEASURED else ""
+        raise RecordingError(
+            f"{len(own)} values are not numbers, in rows {first} to {last}; leave this part out with from and to, or "
+            f"such rows with --drop-torn (drop_torn = true in [columns]){other}",
+            file=recording.source or None,
+            column=recording.column(f"{name}{j + 1}"),
+            row=first,
+        )

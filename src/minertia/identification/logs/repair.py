@@ -1,22 +1,35 @@
-"""Repairs of a recording, each one named: repeated stamps dropped, uneven stamps resampled, standstill cut off."""
+"""Repairs of a recording, each one named: repeated stamps dropped, uneven stamps resampled, standstill cut off.
+
+They are made on blocks, of which a recording in memory is one.  What to do is decided from all stamps and how far
+joints travel; each repair then needs a few samples around the ones it gives out, not the whole log.
+"""
 
 from __future__ import annotations
 
+import math
 import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from minertia.identification.logs.even import EVEN, check_finite
-from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
+from minertia.identification.logs.recording import (
+    EVEN,
+    MATRICES,
+    Blocks,
+    Recording,
+    between,
+    check_finite,
+    expect_recording,
+    joined,
+    mapped,
+    with_last,
+)
 from minertia.identification.logs.stamps import Bursts, bursts_of, usual_step
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from minertia.io.resources import room, too_large
 
 LONGEST_GAP = 0.25  # s that may be interpolated over
 MOST_REPEATS = 0.75  # of all stamps; a clock that stands still longer tells no times
@@ -25,6 +38,8 @@ MOST_SAMPLES = 4  # made of each one that was logged
 STILL_WINDOW = 0.1  # s over which motion is measured
 STILL = 0.002  # part of a joint's travel; less in a window is standstill
 STILL_AT_LEAST = 0.2  # s of standstill worth cutting
+FORGOTTEN = 64  # samples after which a cubic spline has forgotten its end: each halves what is left, at least
+CHUNK = 200_000  # stamps that are compared at a time
 APPROACH = 0.1  # length of a first or last move over the longest, below which it is not part of the motion
 
 
@@ -36,38 +51,138 @@ def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True
     in `notes`.
     """
     expect_recording(recording)
-    recording = without_gaps_in_temperature(recording)
-    check_finite(recording)
-    if stamps:
-        recording = without_repeats(without_bursts(recording))
-    if resample:
-        recording = resampled(recording)
-    return without_standstill(recording) if standstill else recording
+    seen = overview([recording])
+    blocks, told = repaired_blocks([recording], seen, stamps=stamps, resample=resample, standstill=standstill)
+    (block,) = blocks
+    return block if told.notes == block.notes else replace(block, notes=told.notes)
 
 
-def without_gaps_in_temperature(recording: Recording) -> Recording:
-    """Temperatures only where all of them are numbers: most fits do without."""
-    values = recording.channels.get("temperature")
+@dataclass(frozen=True)
+class Overview:
+    """What one pass over the blocks of a log shows.
+
+    stamps: all of them, in a recording of no joints.  travel: how far each joint goes [rad or m].  gap: column of a
+    temperature whose values are not all numbers.
+    """
+
+    stamps: Recording
+    travel: Array
+    gap: str | None
+
+
+def overview(blocks: Iterable[Recording], start: float | None = None, stop: float | None = None) -> Overview:
+    """One pass over all samples; the travel is that of those from `start` to before `stop` [s]."""
+    first, last = -math.inf if start is None else start, math.inf if stop is None else stop
+    times, torn, low, high = list[Array](), list[int](), np.array(np.inf), np.array(-np.inf)
+    head, gap, left = None, None, room() // 2  # for the stamps, which are held
+    for block in blocks:
+        left -= block.t.nbytes
+        if left < 0 and times:
+            samples = room() // 2 // block.t.itemsize
+            what = f"the log has more than {samples} samples, whose times alone take"
+            raise RecordingError(too_large(what, room() // 2), file=block.source or None)
+        head = block.select(slice(0, 0)) if head is None else head
+        times.append(block.t)
+        torn += block.torn
+        gap = gap or _gap_in_temperature(block)
+        inside = (block.t >= first) & (block.t < last)
+        q = block.q if inside.all() else block.q[inside]
+        low = np.minimum(low, q.min(axis=0, initial=np.inf))
+        high = np.maximum(high, q.max(axis=0, initial=-np.inf))
+    if head is None:
+        raise RecordingError("the log holds no samples")
+    t = times[0] if len(times) == 1 else np.concatenate(times)
+    t.flags.writeable = False  # so that it need not be copied
+    bare = replace(
+        head, t=t, q=np.zeros((len(t), 0)), qd=None, qdd=None, tau=None, joints=(), channels={}, marks={},
+        torn=tuple(dict.fromkeys(torn)),
+    )  # fmt: skip
+    with np.errstate(invalid="ignore"):  # what is no number is refused with its row, when it is repaired
+        return Overview(bare, np.asarray(high - low), gap)
+
+
+def repaired_blocks(
+    blocks: Blocks, seen: Overview, *, stamps: bool = True, resample: bool = True, standstill: bool = True
+) -> tuple[Blocks, Recording]:
+    """Blocks repaired as `repaired` does it, and all their stamps, whose notes say what was done."""
+    told, travel = seen.stamps, seen.travel
+    if seen.gap is not None:
+        told = told.noted(f"temperatures left out: '{seen.gap}' has values that are no numbers")
+        blocks = mapped(blocks, _without_temperature)
+    blocks = mapped(blocks, _finite)
+    if not _is_even(told.t):
+        if stamps:
+            blocks, told = _without_bursts(blocks, told)
+            later = without_repeats(told)
+            blocks, told = (blocks if later is told else mapped(blocks, later_blocks)), later
+        grid = even_grid(told) if resample else None
+        if grid is not None:
+            blocks = mapped(blocks, lambda own: even_blocks(own, grid))
+            told = replace(told, t=grid.times(0, grid.count), q=np.zeros((grid.count, 0))).noted(grid.note)
+        travel = _travel(blocks) if standstill else travel
+    if not standstill or not len(told):
+        return blocks, told
+    t = told.t
+    first, last = worth_cutting(proper_range(moving_parts(blocks, t, travel), len(t)), t)
+    if (first, last) == (0, len(t) - 1):
+        return blocks, told
+    rows = slice(first, last + 1)
+    note = f"standstill cut off: {t[first] - t[0]:.3g} s at the start, {t[-1] - t[last]:.3g} s at the end"
+    return mapped(blocks, lambda own: between(own, rows)), told.select(rows).noted(note)
+
+
+def _finite(blocks: Iterable[Recording]) -> Iterator[Recording]:
+    for block in blocks:
+        check_finite(block)
+        yield block
+
+
+def _is_even(t: Array) -> bool:
+    """Whether stamps are even; a part of them at a time, for logs of which only the stamps fit in memory."""
+    step = float(t[-1] - t[0]) / (len(t) - 1) if len(t) > 3 else 0.0
+    parts = (np.diff(t[k : k + CHUNK + 1]) for k in range(0, len(t) - 1, CHUNK))
+    return step > 0 and all(bool(np.all(np.abs(steps - step) <= EVEN * step)) for steps in parts)
+
+
+def _travel(blocks: Iterable[Recording]) -> Array:
+    """How far each joint goes."""
+    low, high = zip(*((block.q.min(axis=0), block.q.max(axis=0)) for block in blocks), strict=True)
+    return np.asarray(np.max(high, axis=0) - np.min(low, axis=0))
+
+
+def _gap_in_temperature(block: Recording) -> str | None:
+    values = block.channels.get("temperature")
     if values is None or np.isfinite(values).all():
-        return recording
-    j = int(np.argmax(~np.isfinite(values).all(axis=0)))
-    channels = {name: v for name, v in recording.channels.items() if name != "temperature"}
-    column = recording.column(f"temperature{j + 1}")
-    return replace(recording, channels=channels).noted(
-        f"temperatures left out: '{column}' has values that are no numbers"
-    )
+        return None
+    return block.column(f"temperature{int(np.argmax(~np.isfinite(values).all(axis=0))) + 1}")
 
 
-def without_bursts(recording: Recording) -> Recording:
+def _without_temperature(blocks: Iterable[Recording]) -> Iterator[Recording]:
+    """Temperatures count only where all of them are numbers: most fits do without."""
+    for block in blocks:
+        yield replace(block, channels={name: v for name, v in block.channels.items() if name != "temperature"})
+
+
+def _without_bursts(blocks: Blocks, told: Recording) -> tuple[Blocks, Recording]:
     """Rows that arrived, and were stamped, in bursts as the evenly spaced samples that they are."""
-    bursts = bursts_of(recording.t)
+    bursts = bursts_of(told.t)
     if bursts is None:
-        return recording
-    if not bursts.is_even or _jumps(recording.q, bursts):
-        raise in_bursts(recording, bursts)
+        return blocks, told
+    if not bursts.is_even or _jumps(blocks, bursts):
+        raise in_bursts(told, bursts)
     first = int(bursts.starts[1])
-    t = recording.t[first] + bursts.step * (np.arange(len(recording)) - first)
-    return replace(recording, t=t).noted(f"{bursts}; its rows are taken as evenly spaced, {1 / bursts.step:.5g} Hz")
+
+    def times(begin: int, end: int) -> Array:
+        return np.asarray(told.t[first] + bursts.step * (np.arange(begin, end) - first), dtype=float)
+
+    def spread(own: Iterable[Recording]) -> Iterator[Recording]:
+        done = 0
+        for block in own:
+            yield replace(block, t=times(done, done + len(block)))
+            done += len(block)
+
+    note = f"{bursts}; its rows are taken as evenly spaced, {1 / bursts.step:.5g} Hz"
+    return mapped(blocks, spread), replace(told, t=times(0, len(told))).noted(note)
 
 
 def in_bursts(recording: Recording, bursts: Bursts) -> RecordingError:
@@ -81,13 +196,19 @@ def in_bursts(recording: Recording, bursts: Bursts) -> RecordingError:
     )
 
 
-def _jumps(q: Array, bursts: Bursts) -> bool:
+def _jumps(blocks: Iterable[Recording], bursts: Bursts) -> bool:
     """Whether positions stand nearly still within bursts and jump between them: samples that are missing."""
-    moved = np.abs(np.diff(q, axis=0))
-    if not moved.size or not moved.any():
+    moved, jumped, done, before = np.zeros(0), np.zeros(0), 0, None
+    for block in blocks:
+        steps = np.abs(np.diff(block.q, axis=0, prepend=block.q[:1] if before is None else before))
+        own = bursts.starts[1:][(bursts.starts[1:] >= done) & (bursts.starts[1:] < done + len(block))] - done
+        moved = steps.sum(axis=0) + (moved if before is not None else 0.0)
+        jumped = steps[own].sum(axis=0) + (jumped if before is not None else 0.0)
+        done, before = done + len(block), block.q[-1:]
+    if not moved.any():
         return False
-    joint = int(np.argmax(moved.sum(axis=0)))
-    return bool(moved[bursts.starts[1:] - 1, joint].mean() > JUMP * moved[:, joint].mean())
+    joint = int(np.argmax(moved))
+    return bool(jumped[joint] / (len(bursts.starts) - 1) > JUMP * moved[joint] / (done - 1))
 
 
 def without_repeats(recording: Recording) -> Recording:
@@ -126,14 +247,6 @@ def _standing_clock(recording: Recording, different: int) -> RecordingError:
         column=recording.column("t"),
         row=recording.first_row,
     )
-
-
-def resampled(recording: Recording) -> Recording:
-    """The recording at an even rate; as it is where its stamps are even already."""
-    grid = even_grid(recording)
-    if grid is None:
-        return recording
-    return interpolated(recording, grid.times(0, grid.count)).noted(grid.note)
 
 
 @dataclass(frozen=True)
@@ -214,15 +327,31 @@ def interpolated(recording: Recording, times: Array) -> Recording:
     return replace(recording, t=times, **arrays, channels=channels, marks=marks)
 
 
-def without_standstill(recording: Recording) -> Recording:
-    """The part from the first to the last motion of any joint."""
-    t = recording.t
-    first, last = worth_cutting(moving_range(recording), t)
-    if (first, last) == (0, len(t) - 1):
-        return recording
-    return recording.select(slice(first, last + 1)).noted(
-        f"standstill cut off: {t[first] - t[0]:.3g} s at the start, {t[-1] - t[last]:.3g} s at the end"
-    )
+def later_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
+    """Only the samples whose stamp is later than all before."""
+    highest = -np.inf
+    for block in blocks:
+        before = np.maximum.accumulate(np.concatenate([[highest], block.t]))
+        later = block.t > before[:-1]
+        highest = float(before[-1])
+        if later.any():
+            yield block if later.all() else block.select(later)
+
+
+def even_blocks(blocks: Iterable[Recording], grid: Grid) -> Iterator[Recording]:
+    """Blocks with increasing stamps brought to the times of a grid, as the whole log would be."""
+    held: Recording | None = None
+    done = 0
+    for block, is_last in with_last(blocks):
+        held = block if held is None else joined([held, block])
+        if not is_last and len(held) <= 2 * FORGOTTEN:
+            continue
+        end = min(grid.before(float(held.t[-1 if is_last else -1 - FORGOTTEN])), grid.count)
+        if end > done:
+            yield interpolated(held, grid.times(done, end))
+            done = end
+        keep = int(np.searchsorted(held.t, grid.start + grid.step * done)) - FORGOTTEN
+        held = held.select(slice(max(keep, 0), None))
 
 
 def worth_cutting(moving: tuple[int, int], t: Array) -> tuple[int, int]:
@@ -237,7 +366,33 @@ def moving_range(recording: Recording) -> tuple[int, int]:
 
     A short move apart from the rest, such as the approach to the first point of a trajectory, is not part of it.
     """
-    return proper_range(moving_parts(recording), len(recording))
+    return proper_range(moving_parts([recording], recording.t, np.ptp(recording.q, axis=0)), len(recording))
+
+
+def moving_parts(blocks: Iterable[Recording], t: Array, travel: Array) -> list[tuple[int, int]]:
+    """First and last sample of each stretch of motion, apart from the next by standstill worth cutting.
+
+    t: stamps of all blocks [s].  travel: how far each joint goes in them.
+    """
+    step = usual_step(t)
+    window = still_window(step)
+    found: list[tuple[int, int]] = []
+    tail, done = np.zeros((0, len(travel))), 0
+    for block in blocks:
+        q = np.concatenate([tail, block.q]) if len(tail) else block.q
+        if len(q) > window:
+            for a, b in stretches(np.flatnonzero(moves(q, window, travel)) + done, window, step):
+                if found and (a - (found[-1][1] - window)) * step <= STILL_AT_LEAST:  # goes on from the block before
+                    a = found.pop()[0]
+                found.append((a, b))
+            done += len(q) - window
+        tail = q[-window:]
+    return found
+
+
+def still_window(step: float) -> int:
+    """Samples over which motion is measured."""
+    return max(1, round(STILL_WINDOW / step)) if step > 0 else 1
 
 
 def proper_range(parts: list[tuple[int, int]], count: int) -> tuple[int, int]:
@@ -247,22 +402,6 @@ def proper_range(parts: list[tuple[int, int]], count: int) -> tuple[int, int]:
     longest = max(b - a for a, b in parts)
     proper = [part for part in parts if part[1] - part[0] >= APPROACH * longest]
     return proper[0][0], proper[-1][1]
-
-
-def moving_parts(recording: Recording) -> list[tuple[int, int]]:
-    """First and last sample of each stretch of motion, apart from the next by standstill worth cutting."""
-    step = usual_step(recording.t)
-    window = still_window(step)
-    q = recording.q
-    if len(q) <= window:
-        return []
-    travel = np.ptp(q, axis=0)
-    return stretches(np.flatnonzero(moves(q, window, travel)), window, step)
-
-
-def still_window(step: float) -> int:
-    """Samples over which motion is measured."""
-    return max(1, round(STILL_WINDOW / step)) if step > 0 else 1
 
 
 def moves(q: Array, window: int, travel: Array) -> NDArray[np.bool_]:

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.logs.file import MAX_COLUMNS, ArrayLog
+from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 from minertia.io.files import is_file
 from minertia.io.resources import room, too_large
 
-Array = NDArray[np.float64]
 CONTROL, STATE, JOINTS = "control.csv", "state_motor.csv", "joint_list.txt"
 KINDS = {CONTROL: "CONTROL", STATE: "STATE_MOTOR"}  # of the rows that count
 FURTHER = {"velocities": "logged_velocity", "torques": "logged_torque"}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from minertia.io.arrays import Array
+
 USUAL = 1.5  # times the median; a longer step is a gap
 CROWDED = 0.25  # part of the mean step below which the usual step tells of bursts
 LONGEST_PERIOD = 2.0  # s from burst to burst; what comes less often is a log of several parts

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.logs.file import ArrayLog
 from minertia.identification.logs.pickled import (
@@ -17,13 +18,9 @@ from minertia.identification.logs.pickled import (
     named_arrays,
     unpickled,
 )
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.io.resources import room, too_large
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 PICKLE, ORDER = "data.pkl", "byteorder"
 MOST_MEMBERS = 100_000

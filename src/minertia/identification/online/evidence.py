@@ -32,8 +32,8 @@ from minertia.codegen.watch_rules import (
     SUSPECTED,
 )
 from minertia.identification.online.levels import WatchLevels
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 ARM, GYRATION = 0.3, 0.15  # m: how far out the centre of a load may be, and its mass be spread about it
 STEPPED = np.array(SIGNED)

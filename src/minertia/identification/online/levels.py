@@ -10,53 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
 from minertia.codegen.watch_rules import CLIP, SIGNED
-from minertia.io.errors import InputError, expect_kinds
-from minertia.io.notebook import stated
+from minertia.identification.online.options import WatchOptions
+from minertia.io.arrays import Array
+from minertia.io.documents import DocumentError, toml_document
+from minertia.io.errors import DescriptionError, InputError
+from minertia.io.files import is_file, why_no_file
+from minertia.robot.formats.reading import read_text
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 SPANS = (2, 5, 10)  # blocks in sums that show how alike neighbours are
 MOST_ALIKE = 0.98
 FEWEST = 30  # blocks of a joint in motion that its level is learned from
 SLOW = 0.1  # of the rms velocity of a joint in normal motion: below it friction may be anything
 SLOWEST = 1e-3  # rad/s or m/s
-
-
-@dataclass(frozen=True)
-class WatchOptions:
-    """How samples are watched.
-
-    cutoff_hz: of the low-pass on positions and efforts; gain [1/s]: of the filter that makes accelerations needless;
-    block [s]: that residuals are averaged over.  per_hour: false alarms of all joints together in an hour, on average.
-    heaviest [kg]: load that may be met.  velocities: samples have them; else they come from positions.
-    """
-
-    cutoff_hz: float = 10.0
-    gain: float = 30.0
-    block: float = 0.2
-    per_hour: float = 0.1
-    heaviest: float = 20.0
-    velocities: bool = False
-
-    def __post_init__(self) -> None:
-        expect_kinds(self)
-        for name in ("cutoff_hz", "gain", "block", "per_hour", "heaviest"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and 0 < value <= 1e6):
-                raise InputError(f"the option '{name}' of a watch is a number above 0, not {value:g}")
-
-    def __repr__(self) -> str:
-        return stated(self)
-
-    def for_rate(self, rate: float) -> WatchOptions:
-        """The same with a cut-off and a gain that samples of this rate [Hz] allow."""
-        return replace(self, cutoff_hz=min(self.cutoff_hz, 0.2 * rate), gain=min(self.gain, 0.5 * rate))
 
 
 @dataclass(frozen=True)
@@ -221,3 +195,26 @@ def _fair_scale(w: Array) -> float:
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if gains(middle) else (low, middle)
     return high
+
+
+KIND = "levels of a watch"
+
+
+def levels_text(levels: WatchLevels) -> str:
+    """The text of the file."""
+    return tomli_w.dumps({"kind": KIND, **levels.to_dict()})
+
+
+def read_levels(path: str | Path) -> WatchLevels:
+    """Levels from their file."""
+    if not is_file(path):
+        raise DescriptionError(f"{why_no_file(path)}; `minertia watch --out DIR` writes levels.toml", file=path)
+    try:
+        document = toml_document(read_text(Path(path)))
+        if document.get("kind") != KIND:
+            raise InputError(f"this file does not say kind = '{KIND}'; `minertia watch --out DIR` writes one")
+        return WatchLevels.from_dict(document)
+    except DocumentError as err:
+        raise DescriptionError(str(err), file=path, line=err.line) from None
+    except InputError as err:
+        raise DescriptionError(str(err), file=path) from None

@@ -19,10 +19,10 @@ from minertia.codegen.compiled import compile, program
 from minertia.codegen.options import CodeModel
 from minertia.codegen.watch_rules import HALF
 from minertia.identification.online.levels import Blocks, WatchLevels
+from minertia.io.arrays import Array
 from minertia.io.errors import ShapeError
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Block = tuple[Array, Array, NDArray[np.bool_]]  # e, Y, valid
 LATE = 2  # samples by which five-point differences are late
 

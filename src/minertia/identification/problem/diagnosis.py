@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.identification.problem.linear import symbol_of
 from minertia.identification.problem.observation import Observation
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-7  # of the largest singular value, columns scaled to length 1
 EXCITED = 1e-7  # smallest length of a column, over its usual length in random states
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.triangles import merged, triangle
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 FOLDS = 5
 
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
@@ -33,11 +32,11 @@ from minertia.identification.problem.solve import noise_floor, weighted_solution
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion
+from minertia.io.arrays import Array
 from minertia.io.notebook import clipped, plural
 from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 SAMPLES = 30_000  # of a log, on which the choice is made
 GAIN = 0.02  # part of a joint's left-out sum of squares by which a step must lower that of all joints
 ERRORS = 1.5  # standard errors of its gain over the folds that a step must exceed; several dozen steps are tried

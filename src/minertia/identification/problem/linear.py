@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.base import numeric
 from minertia.base.derive import base_parameters
 from minertia.base.grouping import BaseParameters
-from minertia.base.sample import Sample
+from minertia.base.numeric import Sample
 from minertia.dynamics.effects import UnitEffects
 from minertia.dynamics.kinematics import State
-from minertia.dynamics.projection import project
+from minertia.dynamics.loops.projection import project
 from minertia.identification.problem.regressor import regressor_columns
 from minertia.identification.problem.terms import (
     DEFAULT_EFFECTS,
@@ -29,6 +28,7 @@ from minertia.identification.problem.terms import (
     Wanted,
     chosen_effects,
 )
+from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
@@ -36,7 +36,6 @@ from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, regrouped_name, split_name
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
 
@@ -104,6 +103,10 @@ class LinearModel:
     def values(self, parameters: Mapping[str, float]) -> Array:
         """beta of standard parameters by name; those not named count as 0."""
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
+
+    def file_values(self) -> dict[str, float]:
+        """`nominal` by name; none where the robot's file has no masses."""
+        return dict(zip(self.names, self.nominal().tolist(), strict=True)) if self.robot.has_parameters else {}
 
     def nominal(self) -> Array:
         """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0.

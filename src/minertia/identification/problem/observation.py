@@ -13,15 +13,16 @@ from typing import Protocol
 
 import numpy as np
 
-from minertia.identification.problem.equations import POWER, row_count
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.rows import (
+    POWER,
     Change,
     Load,
     LogMotion,
     RowMaker,
     blocks_of,
     reach_rows,
+    row_count,
     states,
     still_joints,
 )

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import PIECE, Load, MotionLike, temperatures
+from minertia.io.arrays import Array
 from minertia.io.errors import InputError, UnknownName
 from minertia.robot.effects import BY_SYMBOL
 
-Array = NDArray[np.float64]
 LARGEST = 1e9  # value of a parameter that can be meant, in SI units
 NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", *(symbol for symbol, effect in BY_SYMBOL.items() if effect.is_nonnegative))
 

@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.codegen.kernels import build
 from minertia.codegen.kernels.kernel import BatchKernel, momentum_program, power_program, regressor_program
 from minertia.codegen.program import Program
 from minertia.dynamics.model import momentum_regressor, power_regressor, torque_regressor
+from minertia.io.arrays import Array
 from minertia.robot.robot import Robot
 
-Array = NDArray[np.float64]
 Make = Callable[[Robot, Sequence[str]], Program]
 MANY = 8192  # samples of a pass from which making a kernel (30 ms) pays: it saves some 3 us on each
 CALL = 800  # samples that a call of NumPy costs as much as, however few it is given

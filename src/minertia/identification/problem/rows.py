@@ -1,4 +1,9 @@
-"""Rows of the linear problem: blocks of motion in, columns and efforts out, a piece at a time."""
+"""Rows of the linear problem: blocks of motion in, columns and efforts out, a piece at a time.
+
+Rows without accelerations are those of momentum of every joint, or of the energy of all, differentiated before the
+parallel filter.  The derivative and the filter are linear and change places: what is filtered is the rate of a momentum
+or an energy, and neither was divided by a time twice.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,68 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from minertia.identification.problem.equations import TORQUE, equations_of, in_torques, other_columns, other_efforts
-from minertia.identification.problem.linear import LinearModel
-from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length
+from minertia.identification.logs.recording import Passes
+from minertia.identification.problem.linear import LinearModel, combined_columns
+from minertia.identification.problem.regressor import momentum_columns, power_columns
+from minertia.identification.signals.filtering import REACH, Motion, decimated, half_length, rate_of_change
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError, ShapeError
 from minertia.robot.robot import Robot
+
+State = tuple[Array, Array, Array]
+TORQUE, MOMENTUM, POWER = "torque", "momentum", "power"
+
+
+def equations_of(block: Motion) -> str:
+    """What the rows of a block state; a motion without a filter has only efforts."""
+    return TORQUE if block.filter is None else block.filter.equations
+
+
+def in_torques(block: Motion) -> Motion:
+    """The same block with efforts for rows, as it is judged."""
+    if block.filter is None or block.filter.equations == TORQUE:
+        return block
+    return replace(block, filter=replace(block.filter, equations=TORQUE))
+
+
+def row_count(model: LinearModel, block: Motion) -> int:
+    """Rows of a sample."""
+    return 1 if equations_of(block) == POWER else len(model.rows)
+
+
+def other_columns(
+    model: LinearModel,
+    motion: Motion,
+    state: State,
+    load: Array | None,
+    temperature: Array | None,
+    samples: int | None = None,
+) -> Array:
+    """Y (N, rows, unknowns) of momentum or power; load, temperature, samples: as `LinearModel.columns` takes them."""
+    q, qd, _ = state
+    is_power = equations_of(motion) == POWER
+
+    def links(names: list[str]) -> Array:
+        stored, rest = (power_columns if is_power else momentum_columns)(model.robot, names, q, qd, samples)
+        Y = np.asarray(rate_of_change(np.asarray(stored), motion.rate_hz) + rest)
+        return Y[:, None, :] if is_power else Y[:, list(model.rows)]
+
+    if not is_power:
+        return combined_columns(model, state, load, temperature, links)
+    return combined_columns(model, state, load, temperature, links, weights=qd)
+
+
+def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) -> Array:
+    """The other side of the equation (N, rows): efforts, or their power."""
+    if equations_of(motion) != POWER:
+        return tau[:, list(model.rows)]
+    if len(model.rows) < model.robot.n_velocity:
+        raise MinertiaError("equations of power need the efforts of all joints; take momentum or torque for some")
+    return np.asarray(np.sum(state[1] * tau, axis=1, keepdims=True))
+
+
+# --------------------------------------------------------------------------------------------------------------- rows
+
 
 PIECE = 4096  # samples whose columns are in memory at a time
 STILL = 1e-3  # rad or m: a joint that moves less within a block stands still
@@ -50,7 +111,8 @@ def judged_motion(log: LogMotion) -> LogMotion:
     """A log's motion with efforts for rows, whatever it was fitted with."""
     if hasattr(log, "tau"):
         return in_torques(Motion.of(log))
-    return [in_torques(block) for block in blocks_of(log)]
+    blocks = Passes(lambda: map(in_torques, blocks_of(log)))
+    return list(blocks) if isinstance(log, Sequence) else blocks
 
 
 def states(log: LogMotion) -> int | None:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.solve import weighted_solution
 from minertia.identification.problem.triangles import triangle
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 ROUNDS = 3
 
 

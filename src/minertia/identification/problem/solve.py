@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from minertia.identification.problem.observation import Observation, Rows
 from minertia.identification.problem.triangles import triangle
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise
 
 

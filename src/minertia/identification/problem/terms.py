@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from minertia.identification.logs.campaign_table import CampaignTable
+from minertia.identification.logs.columns_file import CampaignTable
 from minertia.io.errors import MinertiaError, UnknownName
 from minertia.io.schema import Option, OptionKind
 from minertia.io.tables import shown

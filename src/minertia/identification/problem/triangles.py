@@ -14,8 +14,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dgeqrf
 
 from minertia.codegen.kernels import build
+from minertia.io.arrays import Array
 
-Array = NDArray[np.float64]
 PANEL = 32  # columns that LAPACK factors at a time
 FAN = 8  # triangles merged at a time
 PIECE = 4096  # samples whose rows become triangles at a time, fewer where the rows would be more than

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import signal
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from minertia.io.arrays import Array
 
 FLOOR_BAND = (0.5, 0.95)  # part of the Nyquist frequency where only noise is expected
 ABOVE_FLOOR = 10.0  # power over the noise floor that counts as motion

@@ -1,0 +1,47 @@
+"""Which code is written: its target and its programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from minertia.io.errors import InputError
+from minertia.io.schema import Declared, check, option
+
+
+def _targets() -> Iterable[str]:
+    from minertia.codegen.generate import TARGETS
+
+    return TARGETS
+
+
+def _programs() -> Iterable[str]:
+    from minertia.codegen.programs import BUILDERS
+
+    return BUILDERS
+
+
+@dataclass(frozen=True, repr=False)
+class CodePrograms(Declared):
+    """Programs of a robot."""
+
+    programs: tuple[str, ...] | None = option(
+        None,
+        "Programs to generate (docs/programs.md).",
+        choices=_programs,
+        command="programs",
+        otherwise="those of the target",
+        kw_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.programs is not None and not self.programs:
+            raise InputError("--programs names no program; give some, or leave the option out")
+
+
+@dataclass(frozen=True, repr=False)
+class CodeFiles(CodePrograms):
+    """What is generated."""
+
+    target: str = option("c", "Target of the code.", choices=_targets, command="target")

@@ -1,0 +1,40 @@
+"""A chosen frame: where wrenches, Jacobians and poses are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minertia.io.schema import Declared, option
+
+if TYPE_CHECKING:
+    from minertia.robot.robot import Robot
+
+AXES = ("world", "link")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChosenFrame(Declared):
+    """A frame by name, and the axes in which vectors at its origin are given."""
+
+    name: str | None = option(
+        None,
+        "Frame of wrench, Jacobian and pose: a link or frame of the robot's file, or a joint.",
+        command="frame",
+        otherwise="the last link",
+    )
+    axes: str = option(
+        "world",
+        "Axes in which vectors at that frame are given: those of the base's ground, or the frame's own.",
+        choices=AXES,
+        command="axes",
+    )
+
+    def of(self, robot: Robot) -> str:
+        """Its name on a robot."""
+        if self.name is not None:
+            return self.name
+        return robot.base_name if not robot.joints else robot.joints[robot.tip].link or robot.joints[robot.tip].name
+
+
+LAST_LINK = ChosenFrame()

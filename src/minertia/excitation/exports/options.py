@@ -1,0 +1,40 @@
+"""Which files of a motion are written for controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from minertia.excitation.options import RATES
+from minertia.io.schema import Declared, check, option
+
+
+def _forms() -> Iterable[str]:
+    from minertia.excitation.exports.table import EXPORTS
+
+    return EXPORTS
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MotionFiles(Declared):
+    """Files of a motion."""
+
+    rate: float | None = option(
+        None,
+        "Samples a second in the files for controllers.",
+        unit="Hz",
+        range=RATES,
+        command="rate",
+        otherwise="ten times --samples in all, and of exports what their controllers take",
+    )
+    exports: tuple[str, ...] = option(
+        (),
+        "A file that this kind of controller takes, of the motion with the ways of --from. May be repeated.",
+        choices=_forms,
+        key="export",
+        command="export",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        object.__setattr__(self, "exports", tuple(dict.fromkeys(self.exports)))

@@ -1,0 +1,141 @@
+"""What may be said of a fleet: its file, how logs are added, how robots are fitted and how drift is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minertia.identification.signals.options import Filter
+from minertia.io.schema import Declared, option
+
+if TYPE_CHECKING:
+    from minertia.io.arrays import Array
+
+FORMAT = 1  # of the fleet file
+STRETCHES = ("scores", "triangles")  # what is kept of stretches
+LONGEST = 3650  # days
+
+
+def _effects() -> Iterable[str]:
+    from minertia.robot.effects import TABLE
+
+    return [effect.name for level in ("day", "robot") for effect in TABLE if effect.fleet == level]
+
+
+# ---------------------------------------------------------------------- the fleet file
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TypeEntries(Declared):
+    """A table [types.NAME]: how logs of a kind of robot become records."""
+
+    robot: str = option(help="Robot of this type: a description file beside the fleet file, or a bundled robot.")
+    reference: str | None = option(
+        None,
+        "Robot or model whose inertial values load-dependent friction is taken with.",
+        otherwise="the robot itself",
+    )
+    temperature: float = option(25.0, "Temperature at which friction is stated.", unit="degC", range=(-273.15, 1000))
+    rest: float = option(1e-3, "Velocity below which a joint is at rest.", unit="rad/s or m/s", range=(0, 1e3))
+    zone: str | None = option(
+        None,
+        "Time zone whose calendar decides which day it is, such as `Europe/Berlin`.",
+        otherwise="that of the fleet",
+    )
+    filter: Filter = option(factory=Filter, help="Filter, as in campaigns; it must state its `cutoff_hz`.")
+    columns: Mapping[str, Any] = option(factory=dict, help="Columns of the logs, as in campaigns.", otherwise="by name")
+    drive: Mapping[str, Any] = option(factory=dict, help="Drive of the robot, as in campaigns.", otherwise="none")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RobotEntry(Declared):
+    """A table [[robots]]: one robot, or a pattern of them."""
+
+    id: str = option(help="Identity of the robot; `*` and `?` make a pattern, such as `line3-*`.")
+    type: str | None = option(None, "Its type.", otherwise="the only one")
+    since: Any = option(None, "First day that counts, such as 2026-03-31.", otherwise="all days")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FleetEntries(Declared):
+    """The top level of a fleet file."""
+
+    format: int = option(FORMAT, f"Format of the file, always {FORMAT}.", range=(FORMAT, FORMAT), otherwise="required")
+    store: str | None = option(
+        None, "Store of the records: a folder beside this file, or a URL.", otherwise="that of `--store`"
+    )
+    zone: str = option("UTC", "Time zone of types that name none.")
+    types: Mapping[str, Any] = option(factory=dict, help="Types of robots, a table `[types.NAME]` each.",
+                                      otherwise="required")  # fmt: skip
+    robots: tuple[RobotEntry, ...] = option((), "Robots, a table `[[robots]]` each.", otherwise="required")
+
+
+# ---------------------------------------------------------------------- verbs
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AddOptions(Declared):
+    """How logs become records."""
+
+    workers: int | None = option(
+        None,
+        "Processes of this machine; 0 works in this one.",
+        range=(0, 10_000),
+        command="workers",
+        otherwise="one for each core",
+    )
+    scheduler: str | None = option(
+        None, "Address of a Dask scheduler, on whose cluster to work.", command="scheduler", otherwise="none"
+    )
+    stretches: str = option(
+        "scores", "What is kept of stretches: scores, or triangles, too.", choices=STRETCHES, command="stretches"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class FitOptions(Declared):
+    """How a fleet is fitted."""
+
+    symbols: tuple[str, ...] | None = option(
+        None,
+        "Effects beside inertia.",
+        choices=_effects,
+        command="columns",
+        otherwise="FV, FC, OFF and those that the records ask for",
+    )
+    half_life: float | None = option(
+        None,
+        "Time after which evidence counts by half.",
+        unit="days",
+        above=0,
+        command="half-life",
+        otherwise="all days count alike",
+    )
+    load: Array | None = option(
+        None,
+        "Inertial columns (columns, any) of 1 kg at the flange and of first moments, where robots carry loads that "
+        "differ: the type's values are then those with the mean load, a robot's load what it carries beyond that.",
+    )
+    physical: bool = option(False, "Also the physically consistent robot that fits best.", command="physical")
+    workers: int = option(2, "Threads.", range=(1, 1000))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DriftOptions(Declared):
+    """How a page is made."""
+
+    q: float = option(0.1, "Part of the alarms that may be false.", range=(1e-4, 0.9), command="q")
+    horizon: int = option(
+        90,
+        "Days with logs over which the beginning of a change is spread.",
+        unit="days",
+        range=(1, LONGEST),
+        command="horizon",
+    )
+    learning: int = option(
+        30, "First days with logs, from which a robot is learnt.", unit="days", range=(2, LONGEST), command="learning"
+    )
+    today: int | None = option(
+        None, "Number of the page's day.", otherwise="that of the newest log that is not dated after today"
+    )

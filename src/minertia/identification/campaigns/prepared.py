@@ -1,0 +1,196 @@
+"""Logs that are ready to be fitted: `PreparedLog`, and of logs of efforts `EffortLog`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.campaign import Log
+from minertia.identification.campaigns.recorded import RecordedLog
+from minertia.identification.evidence.overlap import Prints, row_prints
+from minertia.identification.loads.body import Carried
+from minertia.identification.logs.recording import Passes, Recording, with_last
+from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion, states
+from minertia.identification.signals.filtering import (
+    SETTLED,
+    Motion,
+    evaluated_at,
+    evaluation_times,
+    half_length,
+    prepared_blocks,
+    prepared_with_edges,
+    thinning,
+)
+from minertia.identification.signals.options import Evaluation, Filter
+from minertia.io.arrays import Array
+from minertia.io.errors import RecordingError
+from minertia.io.notebook import clipped, plural
+
+HELD = 1_000_000  # samples left after decimation that are kept in memory between passes
+
+
+@dataclass(frozen=True)
+class PreparedLog:
+    """One log of a problem, ready to be fitted; each kind of problem derives its own.
+
+    recording: as it was recorded and repaired, of a log in blocks the beginning; None where a motion was given.
+    findings: of its audit.
+    """
+
+    name: str
+    recording: Recording | None
+    findings: tuple[Finding, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True)
+class EffortLog(PreparedLog):
+    """A log of efforts in blocks of motion, as it is fitted and as it is judged; to go through it gives those to fit.
+
+    blocks: to fit, without what a known load asks for.  edged: the same samples with both ends and their load.
+    recorded: None of a motion that was given, which is judged as it is fitted.  filter: resolved.  evaluation: how
+    efforts are compared.  rows: those that are.  carried: the load, which predictions of the empty robot lack.
+    """
+
+    blocks: LogMotion = field(repr=False)
+    prints: Prints | None = field(repr=False)
+    recorded: RecordedLog | None = None
+    edged: Iterable[Motion] = field(default=(), repr=False)
+    filter: Filter | None = None
+    evaluation: Evaluation | None = None
+    rows: tuple[int, ...] = ()
+    carried: Carried | None = None
+
+    @classmethod
+    def given(cls, log: Log) -> EffortLog:
+        """A log that was given as a motion."""
+        blocks: LogMotion = log.source  # type: ignore[assignment]
+        first = next(blocks_of(blocks), None)
+        return cls(log.name, None, blocks, None if first is None else row_prints(first.q, first.tau))
+
+    @classmethod
+    def of(
+        cls, log: RecordedLog, plan: Filter, evaluation: Evaluation, rows: tuple[int, ...], load: Carried | None
+    ) -> EffortLog:
+        """A recorded log through a resolved filter."""
+        blocks, edged = _filtered(log, plan, load)
+        return cls(
+            log.log.name, log.beginning, blocks, log.prints, log, edged, plan, evaluation, rows, load,
+            findings=log.findings,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        judged = "" if self.evaluation is None else f", judged below {self.evaluation.cutoff_hz:.3g} Hz"
+        return (
+            f"<EffortLog '{clipped(self.name, 50)}': {plural(self.kept or 0, 'sample')} to fit{judged}; "
+            f"{plural(len(self.findings), 'finding')}>"
+        )
+
+    def __iter__(self) -> Iterator[Motion]:
+        return blocks_of(self.blocks)
+
+    @property
+    def kept(self) -> int | None:
+        """Number of samples left after the filter; None where only a pass can tell."""
+        if self.recorded is None:
+            return getattr(self.blocks, "kept", None)
+        assert self.filter is not None
+        return _kept(self.recorded, self.filter)
+
+    @property
+    def states(self) -> int | None:
+        """Number of samples at which a pass evaluates columns; None where only the pass can tell."""
+        if self.recorded is None or not isinstance(self.blocks, Passes):
+            return states(self.blocks)
+        assert self.filter is not None
+        return self.kept if self.filter.on == "signals" else self.recorded.count
+
+    def in_torques(self) -> EffortLog:
+        """The log with efforts for rows, whatever it is fitted with."""
+        return replace(self, blocks=judged_motion(self.blocks))
+
+    @property
+    def judged(self) -> Iterable[Motion]:
+        """Blocks to compare one after the other, each with its instants; of a motion that was given those to fit."""
+        return Passes(lambda: iter(self)) if self.evaluation is None else Passes(self._judged)
+
+    def _judged(self) -> Iterator[Motion]:
+        """Blocks that overlap by what the evaluation filter needs."""
+        log, plan, evaluation = self.recorded, self.filter, self.evaluation
+        assert log is not None and plan is not None and evaluation is not None
+        step = thinning(plan, log.rate_hz) if plan.on == "signals" else 1
+        rate = log.rate_hz / step
+        ends = np.array([log.span[0], log.span[0] + (log.count - 1) // step / rate])
+        times = evaluation_times(ends, evaluation)
+        for motion, start, stop in _overlapping(self.edged, math.ceil(SETTLED * rate / evaluation.cutoff_hz)):
+            own = times[(times >= start) & (times < stop)]
+            if len(own):
+                yield replace(motion, instants=own)
+
+    def compared(self, block: Motion, predicted: Array) -> tuple[Array, Array]:
+        """Measured and predicted efforts of a block through the evaluation filter, at its instants."""
+        assert self.evaluation is not None and block.instants is not None
+        rows, full = list(self.rows), np.array(block.tau)
+        full[:, rows] = predicted if self.carried is None else predicted + self.carried.efforts(block)[:, rows]
+        measured, own = (
+            evaluated_at(block.instants, block.t, self.in_unit(side)[:, rows], self.evaluation)
+            for side in (block.tau, full)
+        )
+        return measured, own
+
+    def in_unit(self, efforts: Array) -> Array:
+        """Joint-side efforts (N, n) in the unit in which they are compared."""
+        if self.evaluation is None or self.recording is None or not self.evaluation.log_unit:
+            return efforts
+        return self.recording.in_log_unit(efforts)
+
+    @property
+    def unit(self) -> str | None:
+        """Unit of the efforts that are compared; None of a motion that was given."""
+        if self.evaluation is None or self.recording is None:
+            return None
+        return self.recording.log_unit if self.evaluation.log_unit else self.recording.effort_unit
+
+
+def _filtered(log: RecordedLog, plan: Filter, load: Carried | None) -> tuple[LogMotion, Iterable[Motion]]:
+    """Blocks to fit and to judge: of a log in memory filtered once, else anew at each pass.
+
+    Where decimation leaves few samples, the first pass keeps them and the log is not read again.
+    """
+    if isinstance(log.blocks, list):
+        (recording,) = log.blocks
+        motion, edged = prepared_with_edges(recording, plan)
+        return [motion if load is None else load.taken_off(motion)], [edged]
+
+    def fitted() -> Iterator[Motion]:
+        blocks = prepared_blocks(log.blocks, plan, rate_hz=log.rate_hz)
+        return blocks if load is None else map(load.taken_off, blocks)
+
+    few = plan.on == "signals" and _kept(log, plan) <= HELD
+    edges = Passes(lambda: prepared_blocks(log.blocks, plan, edges=True, rate_hz=log.rate_hz))
+    return Passes(fitted, keep=few), edges
+
+
+def _kept(log: RecordedLog, plan: Filter) -> int:
+    """Number of samples left after a filter."""
+    ends = math.ceil((plan.trim_s or 0.0) * log.rate_hz) + half_length(plan, log.rate_hz)
+    return len(range(ends, log.count - ends, thinning(plan, log.rate_hz)))
+
+
+def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion, float, float]]:
+    """Motions with `halo` samples more on either side, and the times between which each one counts [s]."""
+    held: Motion | None = None
+    start = -np.inf
+    for motion, is_last in with_last(motions):
+        held = motion if held is None else held.followed_by(motion)
+        if not is_last and len(held) <= 2 * halo:
+            continue
+        stop = np.inf if is_last else float(held.t[-1 - halo])
+        yield held, start, stop
+        if is_last:
+            return
+        held, start = held.select(slice(len(held) - 1 - 2 * halo, None)), stop
+    raise RecordingError("there are no samples to judge")

@@ -1,0 +1,1 @@
+"""Geometric calibration: corrections of frames and joints from measurements of the tool."""

@@ -1,0 +1,71 @@
+"""How much is corrected: levels, each judged on regions that it was not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from minertia.identification.campaigns.options import LEVELS
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.geometry.fit import GeometryFit
+from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, capped, left_out, regions
+
+GAIN = 0.03  # part of the error that a level must take away to be worth its unknowns
+MOST_POSTURES = 200  # in the fits that judge levels
+
+
+@dataclass(frozen=True)
+class LevelChoice:
+    """Levels that were taken, and what each that was tried left on regions left out [m, rad]."""
+
+    levels: tuple[str, ...]
+    tried: tuple[tuple[tuple[str, ...], RegionsLeftOut], ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Groups of the levels that were taken."""
+        return groups_of(self.levels)
+
+
+def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
+    """The groups of unknowns of some levels."""
+    return tuple(group for level in levels for group in LEVELS[level])
+
+
+def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
+    """Levels in their order, each kept where it makes regions left out better, most of them and clearly.
+
+    nominal: base and tool alone.
+    """
+    some = thinned(problem)
+    region = regions(some)
+    if len(np.unique(region)) < 2:
+        return LevelChoice(tuple(levels), ())
+    taken: tuple[str, ...] = ()
+    best = last = left_out(some, (), region, nominal)
+    tried: list[tuple[tuple[str, ...], RegionsLeftOut]] = [((), best)]
+    for k in range(1, len(levels) + 1):
+        now = tuple(levels[:k])
+        last = left_out(some, groups_of(now), region, last)
+        tried.append((now, last))
+        if is_better(last, best):
+            taken, best = now, last
+    is_worth = capped(best.sizes) <= at.WORTH * capped(tried[0][1].sizes)
+    return LevelChoice(taken if is_worth else (), tuple(tried))
+
+
+def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
+    """Whether the errors are smaller by more than `GAIN`, and in most regions."""
+    wins = float(np.mean(new.by_region < old.by_region))
+    return capped(new.sizes) < (1 - GAIN) * capped(old.sizes) and wins > 0.5
+
+
+def thinned(problem: GeometryRows) -> GeometryRows:
+    """The problem with at most some postures, evenly taken."""
+    count = problem.postures.count
+    if count <= MOST_POSTURES:
+        return problem
+    kept = np.linspace(0, count - 1, MOST_POSTURES).round().astype(np.intp)
+    return problem.taken(kept)

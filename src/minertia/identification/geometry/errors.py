@@ -1,0 +1,100 @@
+"""Errors of readings: measured less predicted, reading by reading, and what a model leaves of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minertia.identification.evidence.residuals import Residuals, residuals_of
+from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.fit import rms
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState
+from minertia.identification.geometry.measures import ToolReadings
+
+COMPONENTS = {1: ("",), 2: (" u", " v"), 3: (" x", " y", " z")}  # of an error, by their number
+
+
+def judged_measures(measures: Sequence[ToolReadings]) -> tuple[ToolReadings, ...]:
+    """The measurements in the unit of the first, whose errors are compared."""
+    return tuple(m for m in measures if m.unit == measures[0].unit)
+
+
+def output_names(measures: Sequence[ToolReadings]) -> tuple[str, ...]:
+    """Names of the components of errors, in the order of `misses_of`."""
+    return tuple(f"{m.name}{axis}" for m in judged_measures(measures) for axis in COMPONENTS[m.components])
+
+
+def misses_of(layout: GeometryLayout, state: GeometryState) -> Array:
+    """Measured less predicted (N, outputs) at each posture; NaN where there is no reading."""
+    tool, N = layout.moved(state).tool, layout.postures.count
+    parts = []
+    for measure, own in zip(layout.postures.measures, state.own, strict=True):
+        if measure.unit == layout.postures.measures[0].unit:
+            posture, vectors = measure.misses(tool, own)
+            table = np.full((N, measure.components), np.nan)
+            table[posture] = vectors
+            parts.append(table)
+    return np.concatenate(parts, axis=1)
+
+
+def sizes_of(measures: Sequence[ToolReadings], misses: Array) -> Array:
+    """Sizes of the errors of all readings, target by target: distances for places, angles for rotations."""
+    return np.concatenate(list(_sizes(judged_measures(measures), misses)))
+
+
+def _sizes(measures: Sequence[ToolReadings], misses: Array) -> Iterator[Array]:
+    first = 0
+    for measure in measures:
+        own = misses[:, first : first + measure.components]
+        yield np.linalg.norm(own[np.isfinite(own).all(axis=1)], axis=1)
+        first += measure.components
+
+
+@dataclass(frozen=True)
+class ReadingResiduals(Residuals):
+    """What corrections leave of the errors of a file's readings, beside figures of their sizes [unit: m, rad, px].
+
+    nominal_rms: with base and tool alone.  zeros_rms: with zeros alone; None where these were not fitted.
+    """
+
+    unit: str = "m"
+    count: int = 0
+    rms: float = 0.0
+    median: float = 0.0
+    p95: float = 0.0
+    max: float = 0.0
+    nominal_rms: float = 0.0
+    zeros_rms: float | None = None
+
+    def to_dict(self, with_log: bool = True) -> dict[str, Any]:
+        """As plain data."""
+        own = ("unit", "count", "rms", "median", "p95", "max", "nominal_rms", "zeros_rms")
+        return super().to_dict(with_log) | {"file": self.log} | {name: getattr(self, name) for name in own}
+
+
+def reading_residuals(
+    name: str, measures: Sequence[ToolReadings], left: Array, nominal: Array, zeros: Array | None = None
+) -> ReadingResiduals:
+    """Figures of a file from its errors (N, outputs): as fitted, with base and tool alone, and with zeros alone."""
+    whole = residuals_of(
+        name,
+        output_names(measures),
+        np.sqrt(np.nansum(left**2, axis=0)),
+        np.sqrt(np.nansum(nominal**2, axis=0)),
+        len(left),
+    )
+    sizes = sizes_of(measures, left)
+    return ReadingResiduals(
+        **vars(whole),
+        unit=measures[0].unit,
+        count=len(sizes),
+        rms=rms(sizes),
+        median=float(np.median(sizes)),
+        p95=float(np.percentile(sizes, 95)),
+        max=float(sizes.max()),
+        nominal_rms=rms(sizes_of(measures, nominal)),
+        zeros_rms=None if zeros is None else rms(sizes_of(measures, zeros)),
+    )

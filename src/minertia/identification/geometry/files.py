@@ -1,0 +1,72 @@
+"""Files of a calibration: the corrected robot, and what drivers of Universal Robots read."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from minertia.algebra.vec3 import Mat
+from minertia.io.files import write_file
+from minertia.robot.files import write_robot
+from minertia.robot.formats.urdf.new import exact_rpy
+from minertia.robot.formats.urdf.pose import written_origin
+from minertia.robot.formats.xml import parse_xml
+from minertia.robot.identified import taken_notes
+from minertia.robot.robot import Note, Robot
+
+UNIVERSAL = {  # joints of Universal Robots' descriptions -> names in the file of their driver
+    "shoulder_pan_joint": "shoulder",
+    "shoulder_lift_joint": "upper_arm",
+    "elbow_joint": "forearm",
+    "wrist_1_joint": "wrist_1",
+    "wrist_2_joint": "wrist_2",
+    "wrist_3_joint": "wrist_3",
+}
+DIGITS = 18  # of the number that stands for a calibration
+OWN, URDF, DRIVER = "robot.toml", "robot.urdf", "kinematics.yaml"
+
+
+def corrected_files(robot: Robot) -> tuple[str, ...]:
+    """Names of the files of a corrected robot.
+
+    robot.toml, and robot.urdf where it was read from a URDF; of a Universal Robot also kinematics.yaml, which its
+    driver and description take as `kinematics_params_file`.
+    """
+    if _template(robot) is None:
+        return (OWN,)
+    is_universal = set(UNIVERSAL) <= {joint.name for joint in robot.joints}
+    return (OWN, URDF, DRIVER) if is_universal else (OWN, URDF)
+
+
+def write_corrected(described: Robot, robot: Robot, folder: Path) -> tuple[Note, ...]:
+    """Write them; the notes say what they cannot hold.  described: the robot before."""
+    names = corrected_files(described)
+    notes = (*taken_notes(robot), *write_robot(robot, folder / OWN))
+    if URDF in names:
+        notes += tuple(write_robot(robot, folder / URDF, template=_template(described)))
+    if DRIVER in names:
+        write_file(folder / DRIVER, universal_kinematics((folder / URDF).read_text("utf-8")))
+    return tuple(note for note in notes if note.level != "info")
+
+
+def _template(robot: Robot) -> str | None:
+    source = robot.source or ""
+    return source if source.lower().endswith(".urdf") and Path(source).is_file() else None
+
+
+def universal_kinematics(urdf: str) -> str:
+    """The placements of a Universal Robot's six joints as its driver reads them, from the text of a URDF."""
+    tree = parse_xml(urdf, "robot.urdf")
+    joints = {element.attributes.get("name", ""): element for element in tree.all("joint")}
+    lines = []
+    for joint, name in UNIVERSAL.items():
+        R, xyz = written_origin(joints[joint], joint)
+        angles = exact_rpy(_matrix(R))
+        keys = zip(("x", "y", "z", "roll", "pitch", "yaw"), (*xyz, *angles), strict=True)
+        lines += [f"  {name}:", *(f"    {key}: {float(value)!r}" for key, value in keys)]
+    number = int(hashlib.sha256("\n".join(lines).encode()).hexdigest(), 16) % 10**DIGITS
+    return "\n".join(["kinematics:", *lines, f"  hash: calib_{number}", ""])
+
+
+def _matrix(R: object) -> Mat:
+    return tuple(tuple(float(s) for s in row) for row in R)  # type: ignore[attr-defined, return-value]

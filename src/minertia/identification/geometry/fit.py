@@ -1,0 +1,237 @@
+"""The fit: Gauss-Newton steps on corrections, with the sizes of noise and of corrections estimated beside them.
+
+Corrections of a group (zeros, lengths, angles, sag ...) are taken from a normal distribution around zero whose size
+is found with them by restricted maximum likelihood: a group that the readings do not ask for shrinks to nothing.
+Base and tool are free.  Rows count alike, whatever the joints' part in their errors: a model that lacks something
+leaves errors that look like those of joints, and weights made of them would trade places for rotations.  That part is
+in the covariance of the values instead (`spread.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, LinearisedReadings
+from minertia.identification.geometry.measures import UNITS
+
+FREE = ("base", "tool")
+PRIOR = {"zeros": 0.03, "lengths": 2e-3, "angles": 1e-2}  # m, rad: sizes of corrections to begin with
+JOINT_PRIOR = 3e-4  # rad: the same for corrections of joint positions
+LARGEST = 5.0  # times the usual size: of what a robot file can be off
+LEAST_NOISE = 1e-12  # of rows, so that exact readings can be fitted
+HUBER = 3.0  # deviations of a posture beyond which it counts less
+STEPS = 40  # Gauss-Newton steps at most
+ENOUGH = 1e-8  # relative fall of the cost at which steps end
+ROUGHLY = 1e-4  # the same before weights and sizes are settled
+ROUNDS = 200  # of sizes at most
+SETTLED = 1e-3  # relative change of sizes at which their rounds end
+SHOWN = 3e-7  # of a scaled column: the part that others must leave, so that a factorisation is exact enough
+FACTORS = (1.0, 0.3, 0.1, 0.01)  # of a step, until the cost falls
+
+
+@dataclass(frozen=True)
+class GeometrySizes:
+    """Deviations: of rows by unit (index in `UNITS`), and of the corrections of each group [m, rad]."""
+
+    rows: Mapping[int, float]
+    groups: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """Normal equations of rows of one unit: A'A, A'r, r'r and number of rows, rows weighted by their postures."""
+
+    G: Array
+    b: Array
+    rr: float
+    count: float
+
+
+@dataclass(frozen=True)
+class GeometryFit:
+    """A fitted state.
+
+    active: columns that were fitted.  S: inverse of the curvature of their cost.  weights: of postures, 1 where they
+    are as good as the others.  sizes: of rows and of corrections.
+    """
+
+    layout: GeometryLayout
+    state: GeometryState
+    active: NDArray[np.intp]
+    S: Array
+    sizes: GeometrySizes
+    weights: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the active columns."""
+        return tuple(self.layout.columns[c] for c in self.active)
+
+    @property
+    def groups(self) -> NDArray[np.str_]:
+        """Of the active columns."""
+        return self.layout.groups[self.active]
+
+    @property
+    def values(self) -> Array:
+        """Of the active columns."""
+        return self.layout.values(self.state)[self.active]
+
+    @property
+    def prior(self) -> Array:
+        """1 / variance of the prior of each active column."""
+        return prior_of(self.groups, self.sizes)
+
+
+def fit(
+    layout: GeometryLayout, state: GeometryState, groups: Sequence[str], *, finds_sizes: bool = True
+) -> GeometryFit:
+    """The corrections of some groups, besides base and tool, from a state near the readings.
+
+    finds_sizes: whether sizes of groups are found; else they stay those of `PRIOR`.
+    """
+    return _Fitter(layout, groups).fit(state, finds_sizes=finds_sizes)
+
+
+def fitted_in_levels(layout: GeometryLayout, state: GeometryState, groups: Sequence[str]) -> GeometryFit:
+    """Base and tool first, then zeros, then all groups: each level starts from the last."""
+    found = fit(layout, state, (), finds_sizes=False)
+    if "zeros" in groups:
+        found = fit(layout, found.state, ("zeros",), finds_sizes=set(groups) == {"zeros"})
+    return fit(layout, found.state, groups) if set(groups) - {"zeros"} else found
+
+
+def prior_of(groups: NDArray[np.str_], sizes: GeometrySizes) -> Array:
+    """1 / variance of the prior of columns in some groups; base and tool have none."""
+    known = {**dict.fromkeys(FREE, np.inf), **sizes.groups}
+    return np.array([known[g] for g in groups], float) ** -2.0
+
+
+class _Fitter:
+    """Steps of one fit; what it holds between them: sizes and weights."""
+
+    def __init__(self, layout: GeometryLayout, groups: Sequence[str]) -> None:
+        self.layout = layout
+        self.groups = tuple(g for g in dict.fromkeys(layout.groups.tolist()) if g in groups)
+        self.active = np.flatnonzero(np.isin(layout.groups, [*FREE, *self.groups]))
+        self.own_groups = layout.groups[self.active]
+        self.weights = np.ones(layout.postures.count)
+        self.sizes = GeometrySizes({}, {g: PRIOR.get(g, JOINT_PRIOR) for g in self.groups})
+
+    def fit(self, state: GeometryState, *, finds_sizes: bool) -> GeometryFit:
+        rows = self.layout.linearised(state)
+        sizes = {int(u): max(rms(rows.residual[rows.unit == u]), LEAST_NOISE) for u in np.unique(rows.unit)}
+        self.sizes = GeometrySizes(sizes, self.sizes.groups)
+        state, rows = self._converged(state, rows, ROUGHLY)
+        for enough in (ROUGHLY, ENOUGH):
+            self._reweigh(rows)
+            self._resize(self._normal(rows), self._values(state), finds_sizes=finds_sizes)
+            state, rows = self._converged(state, rows, enough)
+        return GeometryFit(self.layout, state, self.active, self._inverse(self._normal(rows)), self.sizes, self.weights)
+
+    def _values(self, state: GeometryState) -> Array:
+        return self.layout.values(state)[self.active]
+
+    def _cost(self, rows: LinearisedReadings, values: Array) -> float:
+        size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
+        weighted = self.weights[rows.posture] * (rows.residual / size) ** 2
+        return float(weighted.sum() + values @ (prior_of(self.own_groups, self.sizes) * values))
+
+    def _normal(self, rows: LinearisedReadings) -> dict[int, NormalEquations]:
+        found = {}
+        for unit in self.sizes.rows:
+            of = rows.unit == unit
+            root = np.sqrt(self.weights[rows.posture[of]])
+            A, r = rows.A[of][:, self.active] * root[:, None], rows.residual[of] * root
+            found[unit] = NormalEquations(A.T @ A, A.T @ r, float(r @ r), float(of.sum()))
+        return found
+
+    def _inverse(self, normal: Mapping[int, NormalEquations]) -> Array:
+        """(sum of A'A / sigma^2 + prior)^-1; directions that nothing shows get none."""
+        H = sum((part.G / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros((len(self.active),) * 2))
+        return inverse(H + np.diag(prior_of(self.own_groups, self.sizes)))
+
+    def _step(self, normal: Mapping[int, NormalEquations], values: Array) -> Array:
+        b = sum((part.b / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros(len(self.active)))
+        return self._inverse(normal) @ (b - prior_of(self.own_groups, self.sizes) * values)
+
+    def _converged(
+        self, state: GeometryState, rows: LinearisedReadings, enough: float
+    ) -> tuple[GeometryState, LinearisedReadings]:
+        values = self._values(state)
+        cost = self._cost(rows, values)
+        for _ in range(STEPS):
+            step = np.zeros(len(self.layout.columns))
+            step[self.active] = self._step(self._normal(rows), values)
+            for factor in FACTORS:
+                new = self.layout.stepped(state, factor * step)
+                there, moved = self.layout.linearised(new), self._values(new)
+                fallen = self._cost(there, moved)
+                if fallen <= cost:
+                    break
+            else:
+                break
+            is_done = cost - fallen <= enough * cost
+            state, rows, cost, values = new, there, fallen, moved
+            if is_done:
+                break
+        return state, rows
+
+    def _reweigh(self, rows: LinearisedReadings) -> None:
+        """Huber's weights by posture: a target not seated or exchanged spoils a posture as a whole."""
+        size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
+        N = len(self.weights)
+        count = np.bincount(rows.posture, minlength=N)
+        mean = np.bincount(rows.posture, (rows.residual / size) ** 2, N) / np.maximum(count, 1)
+        root = np.sqrt(mean)
+        typical = max(float(np.sqrt(np.median(mean[count > 0]))), LEAST_NOISE)
+        self.weights = np.minimum(1.0, HUBER * typical / np.maximum(root, LEAST_NOISE))
+
+    def _resize(self, normal: Mapping[int, NormalEquations], values: Array, *, finds_sizes: bool) -> None:
+        """Sizes of rows and groups where the restricted likelihood is largest, by MacKay's rounds."""
+        for _ in range(ROUNDS):
+            S, step = self._inverse(normal), self._step(normal, values)
+            rows = {u: self._row_size(part, step, S, u) for u, part in normal.items()}
+            groups = dict(self.sizes.groups)
+            if finds_sizes:
+                groups = {g: self._group_size(g, values + step, S) for g in self.groups}
+            old: list[float] = [*self.sizes.rows.values(), *self.sizes.groups.values()]
+            new: list[float] = [*rows.values(), *groups.values()]
+            self.sizes = GeometrySizes(rows, groups)
+            if np.abs(np.log(np.array(new) / np.array(old))).max() < SETTLED:
+                return
+
+    def _row_size(self, part: NormalEquations, step: Array, S: Array, unit: int) -> float:
+        left = float(part.rr - 2 * part.b @ step + step @ part.G @ step)
+        used = float(np.sum(S * part.G)) / self.sizes.rows[unit] ** 2
+        return max(float(np.sqrt(max(left, 0.0) / max(part.count - used, 1.0))), LEAST_NOISE)
+
+    def _group_size(self, group: str, values: Array, S: Array) -> float:
+        """As if one more correction of the usual size had been seen, so that few readings give no wild sizes."""
+        of = self.own_groups == group
+        now, usual = self.sizes.groups[group], PRIOR.get(group, JOINT_PRIOR)
+        found = max(float(of.sum() - np.diag(S)[of].sum() / now**2), 0.0)
+        size = float(np.sqrt((values[of] @ values[of] + usual**2) / (found + 1)))
+        return min(size, LARGEST * usual)
+
+
+def inverse(H: Array) -> Array:
+    """Inverse of a symmetric matrix with entries of very different size; directions without any length get none."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    scaled = H * scale * scale[:, None]
+    L, failed = dpotrf(scaled, lower=1)
+    if failed or np.diag(L).min() < SHOWN:
+        return np.asarray(scale[:, None] * np.linalg.pinv(scaled, rcond=1e-13, hermitian=True) * scale)
+    lower = np.tril(dpotri(L, lower=1)[0])
+    return np.asarray(scale[:, None] * (lower + np.tril(lower, -1).T) * scale)
+
+
+def rms(x: Array) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(np.square(x)))) if len(x) else 0.0

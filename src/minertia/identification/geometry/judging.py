@@ -1,0 +1,169 @@
+"""What is known of a calibration: errors at postures never fitted, beside those without any correction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.intervals import NORMAL
+from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
+from minertia.identification.evidence.measure import GEOMETRY
+from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
+from minertia.identification.geometry.chain import moved
+from minertia.identification.geometry.choice import thinned
+from minertia.identification.geometry.errors import ReadingResiduals, reading_residuals
+from minertia.identification.geometry.fit import FREE
+from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, left_out, regions
+from minertia.identification.geometry.measures import told
+from minertia.identification.geometry.setups import other_readings
+from minertia.identification.geometry.solve import GeometryEstimate
+
+ZEROS = "zeros alone"
+
+
+def geometry_evidence(
+    rows: GeometryRows, unseen: Sequence[tuple[str, GeometryRows]], estimate: GeometryEstimate
+) -> Evidence:
+    """Errors of fitted and unseen readings, of regions left out, of zeros alone, and what else speaks against it."""
+    training = residuals_at("training", rows, estimate)
+    judged = tuple(residuals_at(name, own, estimate) for name, own in unseen)
+    folds = None if judged and not estimate.choice.tried else _folds(rows, estimate)
+    reach = _reach(rows)
+    values = geometric_values(estimate)
+    left = judged or (() if folds is None else (_left_residuals(rows, *folds),))
+    return Evidence(
+        training,
+        (training,),
+        values,
+        NOTHING_LEFT_OUT if folds is None else _left(*folds),
+        judged,
+        {ZEROS: tuple(zeros_at(name, own, estimate) for name, own in unseen)} if estimate.choice.levels else {},
+        suspicions=other_readings(rows, reach),
+        faults=_faults(estimate, values, training, left, reach, is_unseen=bool(judged)),
+        remarks=_remarks(estimate, left, is_unseen=bool(judged)),
+        not_judged=() if judged else ("no posture was kept back, so that regions were left out; give --validate",),
+        measure=GEOMETRY,
+    )
+
+
+def residuals_at(name: str, rows: GeometryRows, estimate: GeometryEstimate) -> ReadingResiduals:
+    """Errors of some readings, beside those with base and tool alone, and with zeros alone."""
+    fits = (estimate.geometry, estimate.nominal, estimate.zeros)
+    return reading_residuals(name, rows.postures.measures, *(rows.misses(found) for found in fits))
+
+
+def zeros_at(name: str, rows: GeometryRows, estimate: GeometryEstimate) -> ReadingResiduals:
+    """Errors of some readings with zeros alone."""
+    left, nominal = (rows.misses(found) for found in (estimate.zeros, estimate.nominal))
+    return reading_residuals(name, rows.postures.measures, left, nominal)
+
+
+def geometric_values(estimate: GeometryEstimate) -> tuple[ParameterEvidence, ...]:
+    """All fitted values but those of base and tool.
+
+    Relative deviations are those over the larger of a value and the usual size of its group: a correction of zero is
+    a value like any other.
+    """
+    fit, found = estimate.geometry, []
+    shares = np.diag(fit.S) * fit.prior
+    for k, (name, group) in enumerate(zip(fit.names, fit.groups, strict=True)):
+        if group in FREE:
+            continue
+        value, deviation = float(estimate.beta[k]), float(estimate.deviation[k])
+        relative = deviation / max(abs(value), fit.sizes.groups[str(group)])
+        half = NORMAL * deviation
+        kind = PRIOR if shares[k] > at.BY_PRIOR else estimate.classes[k]
+        found.append(ParameterEvidence(name, value, deviation, relative, (value - half, value + half), kind))
+    return tuple(found)
+
+
+def value_unit(name: str, group: str) -> str:
+    """Unit of a correction; those of joint positions are in rad (m where a joint slides)."""
+    return "m" if group == "lengths" or (group == "zeros" and name.startswith("D")) else "rad"
+
+
+def _reach(rows: GeometryRows) -> float:
+    """Largest extent of the places that the tool comes to [m]."""
+    chain = rows.chain
+    tool = moved(chain.nominal, chain.is_hinge, chain.positions(rows.postures.q)).tool
+    return max(float(np.ptp(tool[:, :3, 3], axis=0).max()), 0.1)
+
+
+# ------------------------------------------------------------------ regions left out
+
+
+def _folds(rows: GeometryRows, estimate: GeometryEstimate) -> tuple[RegionsLeftOut, RegionsLeftOut] | None:
+    """Errors on regions left out, with the corrections and without; None where there is one region."""
+    choice, some = estimate.choice, thinned(rows)
+    tried = dict(choice.tried)
+    if choice.levels not in tried:
+        region = regions(some)
+        if len(np.unique(region)) < 2:
+            return None
+        nothing = left_out(some, (), region, estimate.nominal)
+        tried = {(): nothing, choice.levels: left_out(some, choice.groups, region, nothing)}
+    return tried[choice.levels], tried[()]
+
+
+def _left(best: RegionsLeftOut, nothing: RegionsLeftOut) -> LeftOut:
+    rest, whole = (np.sqrt(np.nansum(one.misses**2, axis=0)) for one in (best, nothing))
+    return LeftOut(rest, whole, len(best.misses))
+
+
+def _left_residuals(rows: GeometryRows, best: RegionsLeftOut, nothing: RegionsLeftOut) -> ReadingResiduals:
+    return reading_residuals("regions left out", rows.postures.measures, best.misses, nothing.misses)
+
+
+# ------------------------------------------------------------------ what speaks against it
+
+
+def _where(is_unseen: bool) -> str:
+    return "postures never fitted" if is_unseen else "regions left out in turn"
+
+
+def _remarks(estimate: GeometryEstimate, left: Sequence[ReadingResiduals], *, is_unseen: bool) -> tuple[str, ...]:
+    found = []
+    if left:
+        size, nominal = (told(max(getattr(e, key) for e in left), left[0].unit) for key in ("rms", "nominal_rms"))
+        found.append(f"{size} are left at {_where(is_unseen)}; base and tool alone leave {nominal}")
+    if estimate.shown.weak:
+        found.append(f"hardly shown by these postures: {'; '.join(estimate.shown.weak[:5])}")
+    return tuple(found)
+
+
+def _faults(
+    estimate: GeometryEstimate,
+    values: Sequence[ParameterEvidence],
+    training: ReadingResiduals,
+    left: Sequence[ReadingResiduals],
+    reach: float,
+    *,
+    is_unseen: bool,
+) -> tuple[str, ...]:
+    """Sentences of what alone makes a calibration not good; left: errors where nothing was fitted."""
+    found, levels, unit = [], estimate.choice.levels, training.unit
+    size, where = max((e.rms for e in left), default=training.rms), _where(is_unseen)
+    if not levels:
+        found.append("no correction is supported: each made regions that were left out worse, or hardly better")
+    worse = at.WORSE_POSTURES if is_unseen else at.WORSE_REGIONS
+    if levels and size > worse * training.rms:
+        found.append(f"at {where} {size / training.rms:.1f} times as much is left as where it was fitted")
+    if unit == "m" and size > at.COARSE * reach:
+        found.append(
+            f"{told(size, unit)} are more than {100 * at.COARSE:g} % of the reach: another robot, or columns misread"
+        )
+    groups = dict(zip(estimate.geometry.names, estimate.geometry.groups.tolist(), strict=True))
+    return (
+        *found,
+        *(_large(v, groups[v.name]) for v in values if abs(v.value) > at.LIKELY.get(groups[v.name], np.inf)),
+    )
+
+
+def _large(value: ParameterEvidence, group: str) -> str:
+    size = f"{value.value:.3g} {value_unit(value.name, group)}"
+    if group == "zeros":
+        return f"the zero {value.name} is off by {size}: another convention for that joint's zero?"
+    return f"{value.name} = {size} is more than a file is off: another robot?"

@@ -1,0 +1,490 @@
+"""Kinds of measurements: what each predicts from the pose of the tool, and how that changes with it.
+
+Every kind turns tool poses (N, 4, 4) and its own unknowns (places of targets on the tool, of fixed points, of planes)
+into `Rows`: what was measured less what is predicted, with derivatives.  A twist of the tool is the velocity of its
+origin, then its angular velocity, in the axes of the frame of measurement.  One class a kind, one entry in `KINDS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.geometry.chain import Array, rotation_vector, skew
+from minertia.identification.geometry.hidden import ROTATIONS, TRANSLATIONS, Twist
+from minertia.io.errors import InputError
+
+Indices = NDArray[np.intp]
+UNITS = ("m", "rad", "px", "1")
+SHOWN = {"m": ("mm", 1e3), "rad": ("mrad", 1e3), "px": ("pixels", 1.0), "1": ("mrad", 1e3)}  # as sizes are told
+
+
+def told(size: float, unit: str) -> str:
+    """A size in the unit that people use for it."""
+    name, factor = SHOWN[unit]
+    return f"{factor * size:.3g} {name}"
+
+
+class MeasureRows(NamedTuple):
+    """M scalar measurements at some postures.
+
+    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6): prediction
+    over a twist of the tool there.  by_own (M, K): prediction over the kind's own unknowns.  other, by_other: the
+    same for a second posture that a row depends on; None where there is none.
+    """
+
+    residual: Array
+    posture: Indices
+    unit: Indices
+    by_tool: Array
+    by_own: Array
+    other: Indices | None = None
+    by_other: Array | None = None
+
+
+@dataclass(frozen=True)
+class ToolReadings(ABC):
+    """Readings of one kind: `posture` (M,) says at which posture each was taken, `values` (M, width) what it was.
+
+    tip: place of the measured point in tip axes [m], where it is known.
+    """
+
+    posture: Indices
+    values: Array
+    name: str = "1"
+
+    width: ClassVar[int] = 3
+    has_point: ClassVar[bool] = True  # the place of a point on the tool is unknown
+    tool: ClassVar[tuple[Twist, ...]] = ()  # motions of the tool that change nothing, at the nominal point
+    world: ClassVar[tuple[Twist, ...]] = ()  # the same of the frame of measurement
+    has_base: ClassVar[bool] = True  # where the root is in the frame of measurement can be seen
+    loses_scale: ClassVar[bool] = False  # all lengths times one factor change nothing, where no joint slides
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names of the unknowns of this measurement."""
+        return tuple(f"{axis}_{self.name}" for axis in "XYZ") if self.has_point else ()
+
+    @property
+    def unit(self) -> str:
+        """Unit of the rows."""
+        return "m"
+
+    @abstractmethod
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Rows at the poses of the tool (N, 4, 4) with the kind's own unknowns."""
+
+    def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
+        """(posture (M,), measured less predicted (M, components)) of each reading, in its main unit."""
+        found = self.rows(tool, own)
+        main = found.unit == UNITS.index(self.unit)
+        return self.posture, found.residual[main].reshape(len(self.posture), self.components)
+
+    @property
+    def components(self) -> int:
+        """Numbers of an error."""
+        return min(self.width, 3)
+
+    def unknown(self, known: str) -> InputError:
+        """The error of a target that a model knows nothing of."""
+        return InputError(
+            f"the model has no target '{self.name}'; it has {known}: name the targets as its campaign did"
+        )
+
+    def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
+        """The readings at some postures, which are renumbered: number_of[posture] is the new number."""
+        inside = np.isin(self.posture, chosen)
+        return replace(self, posture=number_of[self.posture[inside]], values=self.values[inside], **self._taken(inside))  # type: ignore[arg-type]
+
+    def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
+        return {}
+
+
+def _units(count: int, unit: str) -> Indices:
+    return np.full(count, UNITS.index(unit), np.intp)
+
+
+def _place(tool: Array, p: Array) -> tuple[Array, Array]:
+    """A point of the tool in the frame of measurement (N, 3), and its derivative over a twist of the tool (N, 3, 6)."""
+    arm = tool[:, :3, :3] @ p
+    by_tool = np.concatenate([np.broadcast_to(np.eye(3), (len(tool), 3, 3)), -skew(arm)], axis=2)
+    return tool[:, :3, 3] + arm, by_tool
+
+
+def _flat(residual: Array, posture: Indices, unit: str, by_tool: Array, by_own: Array) -> MeasureRows:
+    """Rows of (M, k) residuals, k scalars for each reading."""
+    M, k = residual.shape
+    return MeasureRows(
+        residual.ravel(),
+        np.repeat(posture, k),
+        _units(M * k, unit),
+        by_tool.reshape(M * k, 6),
+        by_own.reshape(M * k, -1),
+    )
+
+
+def _joined(a: MeasureRows, b: MeasureRows) -> MeasureRows:
+    """Two sets of rows, neither with a second posture, one after the other."""
+    return MeasureRows(*(np.concatenate([x, y]) for x, y in zip(a[:5], b[:5], strict=True)))
+
+
+@dataclass(frozen=True)
+class PointMeasure(ToolReadings):
+    """Where a point of the tool is (tracker, motion capture): values (M, 3) [m]."""
+
+    tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted places."""
+        at = tool[self.posture]
+        x, by_tool = _place(at, own)
+        return _flat(self.values - x, self.posture, "m", by_tool, at[:, :3, :3])
+
+
+@dataclass(frozen=True)
+class PoseMeasure(ToolReadings):
+    """Where the tool is and how it is turned: values (M, 12), place [m] and the rotation matrix by rows."""
+
+    width: ClassVar[int] = 12
+    has_point: ClassVar[bool] = False
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Places, then rotation vectors from predicted to measured."""
+        at = tool[self.posture]
+        R = self.values[:, 3:].reshape(-1, 3, 3)
+        turned = rotation_vector(R @ np.swapaxes(at[:, :3, :3], 1, 2))
+        M = len(at)
+        residual = np.concatenate([self.values[:, :3] - at[:, :3, 3], turned], axis=1)
+        found = _flat(residual, self.posture, "m", np.broadcast_to(np.eye(6), (M, 6, 6)), np.zeros((M, 6, 0)))
+        unit = np.tile(np.repeat([UNITS.index("m"), UNITS.index("rad")], 3), M)
+        return found._replace(unit=unit)
+
+
+@dataclass(frozen=True)
+class OrientationMeasure(ToolReadings):
+    """How the tool is turned: values (M, 9), the rotation matrix by rows."""
+
+    width: ClassVar[int] = 9
+    has_point: ClassVar[bool] = False
+    tool: ClassVar[tuple[Twist, ...]] = TRANSLATIONS
+
+    @property
+    def unit(self) -> str:
+        """Radians."""
+        return "rad"
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Rotation vectors from predicted to measured."""
+        at = tool[self.posture]
+        turned = rotation_vector(self.values.reshape(-1, 3, 3) @ np.swapaxes(at[:, :3, :3], 1, 2))
+        by_tool = np.concatenate([np.zeros((3, 3)), np.eye(3)], axis=1)
+        M = len(at)
+        return _flat(turned, self.posture, "rad", np.broadcast_to(by_tool, (M, 3, 6)), np.zeros((M, 3, 0)))
+
+
+@dataclass(frozen=True)
+class DirectionMeasure(ToolReadings):
+    """The direction of gravity in the tool (inclinometer): values (M, 3), unit vectors; down is -z of the root."""
+
+    has_point: ClassVar[bool] = False
+    tool: ClassVar[tuple[Twist, ...]] = TRANSLATIONS
+    world: ClassVar[tuple[Twist, ...]] = (*TRANSLATIONS, ROTATIONS[2])
+
+    @property
+    def unit(self) -> str:
+        """Of unit vectors."""
+        return "1"
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted directions."""
+        at = tool[self.posture]
+        down = np.array([0.0, 0.0, -1.0])
+        back = np.swapaxes(at[:, :3, :3], 1, 2)
+        by_tool = np.concatenate([np.zeros((len(at), 3, 3)), back @ skew(down)], axis=2)
+        return _flat(self.values - back @ down, self.posture, "1", by_tool, np.zeros((len(at), 3, 0)))
+
+
+@dataclass(frozen=True)
+class _OfPoint(ToolReadings):
+    """Kinds that depend on where a point of the tool is: derivatives by the chain rule."""
+
+    tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
+    has_base: ClassVar[bool] = False
+
+    def _points(self, tool: Array, own: Array) -> tuple[Array, Array, Array]:
+        """Place, its derivative over the tool's twist, and over the place on the tool."""
+        x, by_tool = _place(tool, own[:3])
+        return x, by_tool, tool[:, :3, :3]
+
+
+def _through(slope: Array, by: Array) -> Array:
+    """Rows (M, K) of a scalar whose slope over a place is (M, 3)."""
+    return np.asarray(np.einsum("mi,mik->mk", slope, by))
+
+
+@dataclass(frozen=True)
+class DistanceMeasure(_OfPoint):
+    """Distance from a point of the tool to one of L fixed points of unknown place: values (M, 1) [m]; anchor (M,)."""
+
+    anchor: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+    width: ClassVar[int] = 1
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The point on the tool, then the fixed points."""
+        fixed = tuple(
+            f"{axis}_{self.name}.{k + 1}" for k in range(int(self.anchor.max(initial=-1)) + 1) for axis in "XYZ"
+        )
+        return (*super().own, *fixed)
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted distances."""
+        x, by_tool, by_place = self._points(tool[self.posture], own)
+        fixed = own[3:].reshape(-1, 3)
+        way = x - fixed[self.anchor]
+        d = np.linalg.norm(way, axis=1)
+        slope = way / d[:, None]
+        by_own = np.zeros((len(d), len(own)))
+        by_own[:, :3] = _through(slope, by_place)
+        for axis in range(3):
+            by_own[np.arange(len(d)), 3 + 3 * self.anchor + axis] = -slope[:, axis]
+        return MeasureRows(self.values[:, 0] - d, self.posture, _units(len(d), "m"), _through(slope, by_tool), by_own)
+
+    def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
+        return {"anchor": self.anchor[inside]}
+
+
+@dataclass(frozen=True)
+class PlaneMeasure(_OfPoint):
+    """Height of a point of the tool over a plane of unknown place: values (M, 1) [m], zero where it touches.
+
+    Unknowns besides the point: the normal of the plane (three numbers; its length is 1, kept by a row of its own) and
+    its distance from the root [m].
+    """
+
+    plane: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+    width: ClassVar[int] = 1
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The point on the tool, then normal and distance of each plane."""
+        count = int(self.plane.max(initial=-1)) + 1
+        return (
+            *super().own,
+            *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in ("NX", "NY", "NZ", "D")),
+        )
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted heights."""
+        x, by_tool, by_place = self._points(tool[self.posture], own)
+        planes = own[3:].reshape(-1, 4)[self.plane]
+        length = np.linalg.norm(planes[:, :3], axis=1)
+        normal = planes[:, :3] / length[:, None]
+        height = np.einsum("mi,mi->m", normal, x) - planes[:, 3]
+        by_own = np.zeros((len(height), len(own)))
+        by_own[:, :3] = _through(normal, by_place)
+        by_normal = (x - np.einsum("mi,mi->m", normal, x)[:, None] * normal) / length[:, None]
+        rows = np.arange(len(height))
+        for axis in range(3):
+            by_own[rows, 3 + 4 * self.plane + axis] = by_normal[:, axis]
+        by_own[rows, 3 + 4 * self.plane + 3] = -1
+        return MeasureRows(
+            self.values[:, 0] - height, self.posture, _units(len(rows), "m"), _through(normal, by_tool), by_own
+        )
+
+    def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
+        return {"plane": self.plane[inside]}
+
+
+@dataclass(frozen=True)
+class SamePointMeasure(_OfPoint):
+    """A point of the tool is at one place in all postures of a group (sockets, touched corners): group (M,).
+
+    The places of the groups are unknown; values are zero and of no meaning.  pairs (K, 2): groups whose places are
+    known to be `apart` (K,) [m] from one another, by which the scale is known.
+    """
+
+    group: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+    pairs: Indices = field(default_factory=lambda: np.zeros((0, 2), np.intp))
+    apart: Array = field(default_factory=lambda: np.zeros(0))
+    loses_scale: ClassVar[bool] = True
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The point on the tool, then the place of each group."""
+        count = int(self.group.max(initial=-1)) + 1
+        return (*super().own, *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in "XYZ"))
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Place of the group less that of the point."""
+        x, by_tool, by_place = self._points(tool[self.posture], own)
+        places = own[3:].reshape(-1, 3)
+        M = len(x)
+        by_own = np.zeros((M, 3, len(own)))
+        by_own[:, :, :3] = by_place
+        for axis in range(3):
+            by_own[np.arange(M), axis, 3 + 3 * self.group + axis] = -1
+        return _joined(_flat(places[self.group] - x, self.posture, "m", by_tool, by_own), self._distances(places))
+
+    def _distances(self, places: Array) -> MeasureRows:
+        """Known less predicted distances between groups; rows of the first posture of the first group."""
+        way = places[self.pairs[:, 0]] - places[self.pairs[:, 1]]
+        d = np.linalg.norm(way, axis=1)
+        slope = way / np.maximum(d, 1e-12)[:, None]
+        K = len(d)
+        by_own = np.zeros((K, 3 + places.size))
+        for axis in range(3):
+            by_own[np.arange(K), 3 + 3 * self.pairs[:, 0] + axis] = slope[:, axis]
+            by_own[np.arange(K), 3 + 3 * self.pairs[:, 1] + axis] = -slope[:, axis]
+        first = np.array([int(self.posture[np.argmax(self.group == g)]) for g in self.pairs[:, 0]], np.intp)
+        return MeasureRows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
+
+    def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
+        """(posture, way from the point to the mean of its group), for groups that were never fitted, too."""
+        x, _, _ = self._points(tool[self.posture], own)
+        count = np.bincount(self.group)
+        mean = np.stack([np.bincount(self.group, x[:, k]) for k in range(3)], axis=1) / np.maximum(count, 1)[:, None]
+        return self.posture, mean[self.group] - x
+
+    def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
+        """Groups are renumbered, and known distances kept where both groups are left."""
+        inside = np.isin(self.posture, chosen)
+        left, group = np.unique(self.group[inside], return_inverse=True)
+        both = np.isin(self.pairs, left).all(axis=1)
+        return SamePointMeasure(
+            number_of[self.posture[inside]],
+            self.values[inside],
+            self.name,
+            group.astype(np.intp),
+            np.searchsorted(left, self.pairs[both]),
+            self.apart[both],
+        )
+
+
+@dataclass(frozen=True)
+class DistanceBetweenMeasure(_OfPoint):
+    """Distance between the places of one point of the tool at two postures: values (M, 1) [m]; second (M,)."""
+
+    second: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+    width: ClassVar[int] = 1
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted distances."""
+        x, by_x, place_x = self._points(tool[self.posture], own)
+        y, by_y, place_y = self._points(tool[self.second], own)
+        way = x - y
+        d = np.linalg.norm(way, axis=1)
+        slope = way / d[:, None]
+        by_own = _through(slope, place_x - place_y)
+        return MeasureRows(
+            self.values[:, 0] - d,
+            self.posture,
+            _units(len(d), "m"),
+            _through(slope, by_x),
+            by_own,
+            self.second,
+            -_through(slope, by_y),
+        )
+
+    def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
+        """Pairs of which both postures are chosen."""
+        inside = np.isin(self.posture, chosen) & np.isin(self.second, chosen)
+        return DistanceBetweenMeasure(
+            number_of[self.posture[inside]], self.values[inside], self.name, number_of[self.second[inside]]
+        )
+
+
+@dataclass(frozen=True)
+class PixelMeasure(ToolReadings):
+    """A fixed camera sees a point of the tool: values (M, 2) [pixels]; camera (fx, fy, cx, cy) [pixels].
+
+    The frame of measurement is the camera's: x right, y down, z ahead.
+    """
+
+    camera: tuple[float, float, float, float] = (1.0, 1.0, 0.0, 0.0)
+    width: ClassVar[int] = 2
+    tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
+    loses_scale: ClassVar[bool] = True
+
+    @property
+    def unit(self) -> str:
+        """Pixels."""
+        return "px"
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted pixels."""
+        at = tool[self.posture]
+        x, by_tool = _place(at, own)
+        seen, slope = projected(self.camera, x)
+        return _flat(self.values - seen, self.posture, "px", slope @ by_tool, slope @ at[:, :3, :3])
+
+
+@dataclass(frozen=True)
+class PixelToolMeasure(ToolReadings):
+    """A camera on the tool sees L fixed points of unknown place: values (M, 2) [pixels]; mark (M,): which point.
+
+    The tool's axes are the camera's: x right, y down, z ahead.
+    """
+
+    camera: tuple[float, float, float, float] = (1.0, 1.0, 0.0, 0.0)
+    mark: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
+    width: ClassVar[int] = 2
+    has_point: ClassVar[bool] = False
+    has_base: ClassVar[bool] = False
+    loses_scale: ClassVar[bool] = True
+
+    @property
+    def unit(self) -> str:
+        """Pixels."""
+        return "px"
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Places of the marks."""
+        return tuple(f"{axis}_{self.name}.{k + 1}" for k in range(int(self.mark.max(initial=-1)) + 1) for axis in "XYZ")
+
+    def rows(self, tool: Array, own: Array) -> MeasureRows:
+        """Measured less predicted pixels."""
+        at = tool[self.posture]
+        back = np.swapaxes(at[:, :3, :3], 1, 2)
+        way = own.reshape(-1, 3)[self.mark] - at[:, :3, 3]
+        seen, slope = projected(self.camera, np.einsum("mij,mj->mi", back, way))
+        through = slope @ back
+        by_tool = np.concatenate([-through, through @ skew(way)], axis=2)
+        M = len(at)
+        by_own = np.zeros((M, 2, len(own)))
+        for axis in range(3):
+            by_own[np.arange(M), :, 3 * self.mark + axis] = through[:, :, axis]
+        return _flat(self.values - seen, self.posture, "px", by_tool, by_own)
+
+    def _taken(self, inside: NDArray[np.bool_]) -> dict[str, object]:
+        return {"mark": self.mark[inside]}
+
+
+def projected(camera: tuple[float, float, float, float], x: Array) -> tuple[Array, Array]:
+    """Pixels (M, 2) of places in camera axes (M, 3), and their slopes (M, 2, 3)."""
+    fx, fy, cx, cy = camera
+    depth = x[:, 2]
+    seen = np.stack([fx * x[:, 0] / depth + cx, fy * x[:, 1] / depth + cy], axis=1)
+    slope = np.zeros((len(x), 2, 3))
+    slope[:, 0, 0], slope[:, 1, 1] = fx / depth, fy / depth
+    slope[:, 0, 2], slope[:, 1, 2] = -fx * x[:, 0] / depth**2, -fy * x[:, 1] / depth**2
+    return seen, slope
+
+
+KINDS: dict[str, type[ToolReadings]] = {
+    "point": PointMeasure,
+    "pose": PoseMeasure,
+    "orientation": OrientationMeasure,
+    "direction": DirectionMeasure,
+    "pixel": PixelMeasure,
+    "pixel_tool": PixelToolMeasure,
+    "distance": DistanceMeasure,
+    "distance_between": DistanceBetweenMeasure,
+    "same_point": SamePointMeasure,
+    "plane": PlaneMeasure,
+}

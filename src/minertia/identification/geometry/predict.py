@@ -1,0 +1,83 @@
+"""Readings as corrections predict them: what is left, and curves over the postures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from minertia.identification.audits.findings import Finding
+from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
+from minertia.identification.campaigns.prepared import PreparedLog
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.errors import judged_measures, misses_of, output_names, reading_residuals
+from minertia.identification.geometry.measures import SHOWN
+from minertia.identification.geometry.model import CalibratedModel, recorded_states
+from minertia.identification.geometry.readings import Measurements, read_measurements
+from minertia.identification.kind import Curves, LogReading, PredictedLog
+from minertia.identification.remembered import campaign_like, fitted_before
+from minertia.io.errors import InputError
+
+
+@dataclass(frozen=True)
+class MeasuredLog(PreparedLog):
+    """Readings of one or more files, as a recording of no motion; findings: what was left out of them."""
+
+    measurements: Measurements
+
+
+def read_logs(campaign: Campaign, logs: Sequence[Log], chain: Chain) -> MeasuredLog:
+    """The readings of some files together."""
+    for log in logs:
+        if log.file is None:
+            raise InputError(
+                f"{log.name} is no file: a calibration reads files of measurements, a row for each posture"
+            )
+        if log.start is not None or log.stop is not None or log.load is not None:
+            raise InputError(f"{log.name}: a file of measurements has neither times nor loads; name the whole file")
+    found = read_measurements([log.file for log in logs if log.file], chain, campaign.map, campaign.measures)
+    findings = tuple(Finding("warning", "missing readings", note) for note in found.notes)
+    return MeasuredLog(", ".join(log.name for log in logs), None, found, findings=findings)
+
+
+@dataclass(frozen=True)
+class PredictedReadings(PredictedLog):
+    """Readings with their errors: left, and with base and tool alone (N, outputs)."""
+
+    log: MeasuredLog
+    residuals: Residuals
+    left: Array
+    uncorrected: Array
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the components of the errors of each target."""
+        return output_names(self.log.measurements.postures.measures)
+
+    def curves(self) -> Curves:
+        """Errors with base and tool alone, and what of them the corrections predict, posture by posture."""
+        measures = judged_measures(self.log.measurements.postures.measures)
+        name, factor = SHOWN[measures[0].unit]
+        predicted = self.uncorrected - self.left
+        t = np.arange(1.0, len(self.left) + 1)
+        return Curves(
+            t, factor * self.uncorrected, factor * predicted, (name,) * len(self.outputs), over="number of the posture"
+        )
+
+
+def predict_readings(
+    model: CalibratedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
+) -> tuple[PredictedReadings, ...]:
+    """Readings of other files as a model predicts them, read as its own were."""
+    campaign, chain, found = campaign_like(model, logs, reading.columns), model.chain(), []
+    for log in campaign.validate:
+        reading.tell(f"reading {log.name}")
+        own = read_logs(campaign, [log], chain)
+        layout, fitted, uncorrected = recorded_states(model, own.measurements)
+        left, nominal = misses_of(layout, fitted), misses_of(layout, uncorrected)
+        residuals = reading_residuals(own.name, own.measurements.postures.measures, left, nominal)
+        told = replace(residuals, remarks=fitted_before(model, log.name))
+        found.append(PredictedReadings(own, told, left, nominal))
+    return tuple(found)

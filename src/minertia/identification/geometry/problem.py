@@ -1,0 +1,327 @@
+"""`GeometryProblem`: measurements of the tool at postures, and corrections of frames and joints that explain them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minertia.algebra.show import text
+from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
+from minertia.identification.campaigns.options import LEVELS, CalibrationOptions
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.measure import GEOMETRY, Measure
+from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.geometry.chain import Array, Chain, chain_of
+from minertia.identification.geometry.choice import groups_of
+from minertia.identification.geometry.errors import ReadingResiduals, output_names
+from minertia.identification.geometry.files import corrected_files, write_corrected
+from minertia.identification.geometry.fit import FREE
+from minertia.identification.geometry.folds import GeometryRows
+from minertia.identification.geometry.joints import SHAPES, joint_columns
+from minertia.identification.geometry.judging import geometry_evidence, residuals_at, value_unit
+from minertia.identification.geometry.layout import GeometryLayout
+from minertia.identification.geometry.measures import SHOWN, told
+from minertia.identification.geometry.model import CalibratedModel, geometry_record, like, pose_matrix
+from minertia.identification.geometry.predict import MeasuredLog, PredictedReadings, predict_readings, read_logs
+from minertia.identification.geometry.solve import GeometryEstimate, refuse_estimators, solve_geometry
+from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
+from minertia.identification.logs.recording import Recording
+from minertia.identification.model import Model
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.io.errors import InputError, expected
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
+from minertia.io.schema import option_of
+from minertia.robot.robot import Note
+
+FEWEST = 4  # postures
+NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a calibration has no use for
+
+
+@dataclass(frozen=True, repr=False)
+class GeometryProblem(Problem):
+    """Readings of the tool at postures, and the corrections that may be fitted to them.
+
+    rows: the readings with all corrections of joint positions.  levels: of corrections, those asked for, or those
+    that a fit has chosen.
+    """
+
+    kind: ClassVar[str] = "geometry"
+    measure: ClassVar[Measure] = GEOMETRY
+    has_efforts: ClassVar[bool] = False
+    ladder = None
+    campaign: Campaign
+    logs: tuple[MeasuredLog, ...]
+    unseen: tuple[MeasuredLog, ...]
+    rows_of_tool: GeometryRows = field(repr=False)
+    levels: tuple[str, ...]
+
+    @classmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """Whether the campaign says what was measured of the tool, or what is to be calibrated."""
+        return isinstance(campaign, Campaign) and (campaign.calibration is not None or bool(campaign.measures))
+
+    @classmethod
+    def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> GeometryProblem:
+        """Read the measurements, and find the corrections that they can show."""
+        assert isinstance(campaign, Campaign)  # `takes` no other
+        _refuse_others(campaign)
+        options = campaign.calibration or CalibrationOptions()
+        chain = chain_of(campaign.robot, options.tip, options.root)
+        tell("reading measurements")
+        fitted = read_logs(campaign, campaign.train, chain)
+        unseen = tuple(read_logs(campaign, [log], chain) for log in campaign.validate)
+        _refuse_postures(fitted)
+        levels = tuple(LEVELS) if options.levels is None else tuple(options.levels)
+        return cls(replace(campaign, calibration=options), (fitted,), unseen, _rows(chain, fitted, levels), levels)
+
+    @property
+    def chain(self) -> Chain:
+        """The chain from root to tip."""
+        return self.rows_of_tool.chain
+
+    @property
+    def options(self) -> CalibrationOptions:
+        """What is corrected, and how that is written."""
+        assert self.campaign.calibration is not None  # `build` states it
+        return self.campaign.calibration
+
+    @cached_property
+    def layout(self) -> GeometryLayout:
+        """All unknowns at the fitted postures."""
+        return self.rows_of_tool.layout(groups_of(self.levels))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns: corrections, base and tool."""
+        of = np.isin(self.layout.groups, [*FREE, *groups_of(self.levels)])
+        return tuple(name for name, inside in zip(self.layout.columns, of, strict=True) if inside)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the components of the errors of each target."""
+        return output_names(self.rows_of_tool.postures.measures)
+
+    @classmethod
+    def recording(cls, campaign: Campaign, log: Log) -> Recording:
+        """Refused: postures are not a motion."""
+        raise cls.refused(
+            "recordings over time to check",
+            "identify, which counts readings that are missing and tries other readings of the columns",
+        )
+
+    def file_values(self) -> dict[str, float]:
+        """None: a file has no corrections."""
+        return {}
+
+    def entry(self, value: ParameterEvidence) -> dict[str, Any]:
+        """A correction with what it stands for."""
+        group = self._groups[value.name]
+        return {
+            "name": value.name,
+            "value": value.value,
+            "deviation": value.deviation,
+            "interval": list(value.interval),
+            "class": value.kind,
+            "relation": self._relations[value.name],
+            "unit": value_unit(value.name, group),
+            "group": group,
+        }
+
+    @cached_property
+    def _groups(self) -> dict[str, str]:
+        return dict(zip(self.layout.columns, self.layout.groups.tolist(), strict=True))
+
+    @cached_property
+    def _relations(self) -> dict[str, str]:
+        """What each correction stands for: in letters, or in words for those of joint positions."""
+        kept = self.layout.kept
+        return dict(zip(kept.columns, (text(form) for form in kept.forms), strict=True)) | {
+            c.name: c.words for c in self.layout.joint_columns
+        }
+
+    # ------------------------------------------------------------------ what the verbs ask
+
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> GeometryEstimate:
+        """Levels of corrections that are stated, or chosen by regions left out, and their values."""
+        refuse_estimators(self.campaign.estimator if estimator is None else estimator)
+        with one_thread():
+            return solve_geometry(self.rows_of_tool, self.options, tell)
+
+    def settled(self, estimate: Estimate) -> GeometryProblem:
+        """The problem with the levels that were taken."""
+        expected(estimate, GeometryEstimate, "the estimate of a fit of geometry", "solve")
+        return replace(self, levels=_of(estimate).choice.levels)
+
+    def evidence(self, estimate: Estimate) -> Evidence:
+        """Errors of readings, of regions left out and of zeros alone."""
+        unseen = [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
+        return geometry_evidence(self.rows_of_tool, unseen, _of(estimate))
+
+    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
+        """What the postures show at the values."""
+        count = len(estimate.names)
+        return ExcitationDiagnosis(
+            count, estimate.rank, estimate.condition, estimate.scaled_condition, tuple(range(count)), {}
+        )
+
+    def predicted(self, estimate: Estimate, log: MeasuredLog, residuals: Residuals) -> PredictedReadings:
+        """Readings with their errors."""
+        rows, found = like(self.rows_of_tool, log.measurements), _of(estimate)
+        return PredictedReadings(log, residuals, rows.misses(found.geometry), rows.misses(found.nominal))
+
+    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
+        """With the noise of readings and of joints."""
+        return estimate.covariance
+
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> CalibratedModel:
+        """The corrected robot, with corrections of joint positions beside it."""
+        found = _of(estimate)
+        own = [estimate.names.index(value.name) for value in evidence.parameters]
+        record = geometry_record(
+            self.chain, found.geometry, found.nominal, self.options.root, zeros_in_file=self.options.zeros == "file"
+        )
+        return CalibratedModel(
+            self.campaign.robot,
+            tuple(estimate.names[k] for k in own),
+            estimate.beta[own],
+            estimate.covariance[np.ix_(own, own)],
+            facts.parameters,
+            record,
+            facts.evidence,
+            facts.campaign,
+        )
+
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """The corrections with what they stand for, base, tool, noise, levels and certificate."""
+        found = _of(estimate)
+        made = geometry_record(
+            self.chain, found.geometry, found.nominal, self.options.root, zeros_in_file=self.options.zeros == "file"
+        )
+        return {
+            "tip": self.chain.tip,
+            "joints": list(self.chain.names),
+            "levels": list(found.choice.levels),
+            "count": found.shown.count,
+            "shown_here": found.shown.here,
+            "parameters": [self._told(value) for value in evidence.parameters],
+            "base": pose_matrix(made["base"]).tolist(),
+            "points": made["points"],
+            "zeros": made["zeros"],
+            "noise": {"readings": found.spread.rows, "joints": found.spread.joints},
+            "prior": dict(found.geometry.sizes.groups),
+            "levels_tried": [
+                {"levels": list(levels), "rms": left.rms, "by_region": left.by_region.tolist()}
+                for levels, left in found.choice.tried
+            ],
+            "certificate": found.shown.to_dict(),
+            "notes": [note for log in (*self.logs, *self.unseen) for note in log.measurements.notes],
+        }
+
+    def _told(self, value: ParameterEvidence) -> dict[str, Any]:
+        entry = self.entry(value)
+        more = {"stands_for": entry.pop("relation"), "decided_by_prior": value.kind == PRIOR}
+        return {**value.to_dict(), **entry, **more}
+
+    def sections(self, estimate: Estimate) -> tuple[Section, ...]:
+        """Sizes of errors, noise, and what these postures show."""
+        found, shown = _of(estimate), _of(estimate).shown
+        noise = ", ".join(told(size, unit) for unit, size in found.spread.rows.items())
+        levels = ", ".join(found.choice.levels) or "none"
+        sentences = (
+            f"corrections: {levels}; {shown.count} values can be seen, these postures show {shown.here}",
+            f"noise: readings {noise}, joints {told(found.spread.joints, 'rad')}",
+        )
+        logs = [("fitted", self.rows_of_tool)]
+        logs += [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
+        rows = tuple(_error_row(residuals_at(name, own, found)) for name, own in logs)
+        unit = SHOWN[self.rows_of_tool.postures.measures[0].unit][0]
+        headers = ("readings", "number", "rms", "median", "95 %", "largest", "base and tool", "zeros")
+        return (Section(f"Errors of readings [{unit}]", sentences, headers, rows),)
+
+    # ------------------------------------------------------------------ models that were saved, and files
+
+    def losses(self, model: Model) -> tuple[str, ...]:
+        """Corrections of joint positions, which no robot file holds."""
+        lost = [c.name for c in self.layout.joint_columns]
+        if not lost:
+            return ()
+        return (
+            f"{plural(len(lost), 'correction')} of joint positions are in model.toml alone: no robot file holds them",
+        )
+
+    @classmethod
+    def remembers(cls, model: Model) -> bool:
+        """Whether a model has corrected geometry."""
+        return isinstance(model, CalibratedModel)
+
+    @classmethod
+    def predict_logs(
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> tuple[PredictedReadings, ...]:
+        """Readings of other files."""
+        assert isinstance(model, CalibratedModel)  # `remembers` no other
+        return predict_readings(model, logs, reading)
+
+    @classmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """The corrected robot."""
+        return corrected_files(campaign.robot)
+
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
+        """The corrected robot as TOML, and as the robot's own file."""
+        return write_corrected(model.nominal, model.robot, draft)
+
+    def __repr__(self) -> str:
+        return (
+            f"<GeometryProblem of '{clipped(self.campaign.robot.name, 40)}': "
+            f"{plural(self.rows_of_tool.postures.count, 'posture')}, {plural(len(self.names), 'unknown')}>"
+        )
+
+
+def _of(estimate: Estimate) -> GeometryEstimate:
+    assert isinstance(estimate, GeometryEstimate)  # `settled` refuses others
+    return estimate
+
+
+def _rows(chain: Chain, log: MeasuredLog, levels: Sequence[str]) -> GeometryRows:
+    """Readings with the joint corrections of some levels."""
+    m, gravity = log.measurements, np.array(chain.robot.gravity, float)
+    columns = joint_columns(chain, [g for g in groups_of(levels) if g in SHAPES], m.postures.q, gravity)
+    return GeometryRows(chain, m.postures, tuple(columns), m.places)
+
+
+def _refuse_others(campaign: Campaign) -> None:
+    """Refuse what a campaign states and a calibration would not heed."""
+    refuse_estimators(campaign.estimator)
+    for name in NO_PART:
+        if getattr(campaign, name) != option_of(Campaign, name).default:
+            raise InputError(
+                f"{name} of a campaign has no part in a calibration: leave it out, or state levels instead"
+            )
+
+
+def _refuse_postures(log: MeasuredLog) -> None:
+    postures = log.measurements.postures
+    if postures.count < FEWEST:
+        raise InputError(f"{postures.count} postures are too few; a calibration needs at least {FEWEST}")
+    if any(measure.unit == "px" for measure in postures.measures):
+        raise InputError(
+            "pixels are not calibrated from yet: where a camera stands cannot be found from nothing; measure poses "
+            "with a board, or places with two cameras, and give those"
+        )
+
+
+def _error_row(e: ReadingResiduals) -> tuple[str | float, ...]:
+    factor = SHOWN[e.unit][1]
+    figures = (e.rms, e.median, e.p95, e.max, e.nominal_rms, e.zeros_rms)
+    return (e.log, str(e.count), *("" if f is None else f"{factor * f:.3g}" for f in figures))

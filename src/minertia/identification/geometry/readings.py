@@ -1,0 +1,395 @@
+"""Files of measurements: what their columns mean, and the readings in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.campaigns.options import ROTATIONS, MeasureColumns
+from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.layout import Postures
+from minertia.identification.geometry.measures import (
+    DirectionMeasure,
+    DistanceBetweenMeasure,
+    DistanceMeasure,
+    OrientationMeasure,
+    PixelMeasure,
+    PixelToolMeasure,
+    PlaneMeasure,
+    PointMeasure,
+    PoseMeasure,
+    SamePointMeasure,
+    ToolReadings,
+)
+from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
+from minertia.identification.logs.readers import open_log
+from minertia.io.errors import RecordingError
+from minertia.io.files import is_file, reading, why_no_file
+from minertia.robot.robot import Robot
+
+TEXT = (".csv", ".txt", ".tsv", ".dat")
+MOST_BYTES = 200_000_000
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Readings of one or more files, as a calibration takes them.
+
+    places: a region of each posture, where the measurement names some.  notes: sentences on what was left out.
+    """
+
+    postures: Postures
+    places: NDArray[np.intp] | None
+    notes: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
+    """Measurements with names; known distances between places of groups belong to the measurement of these groups."""
+    named = [m if m.name else replace(m, name=str(k)) for k, m in enumerate(measures, 1)]
+    known = [m for m in named if m.kind == "distance_between" and m.of is not None]
+    rest = [m for m in named if m not in known]
+    for distance in known:
+        rest = [
+            replace(m, of=distance.of, within=distance.within, apart=distance.apart) if m.kind == "same_point" else m
+            for m in rest
+        ]
+    return tuple(rest)
+
+
+# ------------------------------------------------------------------ tables of a file
+
+
+class MeasurementTable:
+    """One file: numbers by column (empty cells are NaN), and labels for columns that group rows."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not is_file(self.path):
+            raise RecordingError(why_no_file(self.path), file=self.path)
+        reading(self.path)
+        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT else None
+        self._log = None if self._cells is not None else open_log(self.path, ColumnMap())
+        self.names: tuple[str, ...] = tuple(self._cells) if self._cells is not None else self._log.names()  # type: ignore[union-attr]
+
+    def _text_cells(self) -> dict[str, list[str]]:
+        if self.path.stat().st_size > MOST_BYTES:
+            raise RecordingError(f"a file of measurements has at most {MOST_BYTES // 1_000_000} MB", file=self.path)
+        text = self.path.read_text("utf-8-sig", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if not lines:
+            raise RecordingError("the file is empty", file=self.path)
+        delimiter = max(";\t,", key=lambda d: (lines[0].count(d), d != ","))
+        rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+        header = [cell.strip() for cell in rows[0]]
+        for k, row in enumerate(rows[1:], 2):
+            if len(row) != len(header):
+                raise RecordingError(
+                    f"the row has {len(row)} cells where the header has {len(header)}", file=self.path, row=k
+                )
+        if len(rows) < 2:
+            raise RecordingError("the file has a header and no rows", file=self.path)
+        self._decimal = "," if delimiter == ";" and any("," in c for row in rows[1:3] for c in row) else "."
+        return {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+
+    def __len__(self) -> int:
+        if self._cells is not None:
+            return len(next(iter(self._cells.values())))
+        return len(self.numbers([self.names[0]])[:, 0])
+
+    def require(self, names: Sequence[str], what: str) -> None:
+        """Refuse columns that are not there."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            some = ", ".join(self.names[:20])
+            raise RecordingError(f"there is no column '{missing[0]}' for {what}; the file has {some}", file=self.path)
+
+    def numbers(self, names: Sequence[str]) -> Array:
+        """Columns as numbers (N, len(names)); NaN where a cell is empty."""
+        if self._cells is None:
+            assert self._log is not None
+            blocks = list(self._log.blocks(frozenset(names), 1_000_000))
+            return np.column_stack([np.concatenate([b.columns[name] for b in blocks]) for name in names])
+        return np.column_stack(
+            [[self._number(cell, name, k) for k, cell in enumerate(self._cells[name], 1)] for name in names]
+        )
+
+    def _number(self, cell: str, name: str, row: int) -> float:
+        if not cell or cell.lower() in ("nan", "na", "-"):
+            return math.nan
+        try:
+            return float(cell.replace(",", ".") if self._decimal == "," else cell)
+        except ValueError:
+            raise RecordingError(f"'{cell[:40]}' is not a number", file=self.path, column=name, row=row) from None
+
+    def labels(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """The entries of some columns as they stand, row by row."""
+        if self._cells is not None:
+            return list(zip(*(self._cells[name] for name in names), strict=True))
+        return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
+
+
+# ------------------------------------------------------------------ readings
+
+
+def read_measurements(
+    paths: Sequence[str | Path], chain: Chain, columns: ColumnMap, given: Sequence[MeasureColumns] = ()
+) -> Measurements:
+    """The readings of some files for a chain; what is not said of their columns is looked for in the header.
+
+    given: what was measured.
+    """
+    tables = [MeasurementTable(path) for path in paths]
+    q = np.concatenate([_positions(table, chain, columns) for table in tables])
+    notes: list[str] = []
+    measures, places = [], None
+    for m in _named(given) or _found_measures(tables[0]):
+        measure, region, note = _measure(m, tables, columns, str(tables[0].path))
+        measures.append(measure)
+        notes += note
+        places = region if region is not None else places
+    used = np.zeros(len(q), bool)
+    for measure in measures:
+        used[measure.posture] = True
+    is_known = np.isfinite(q).all(axis=1)
+    if not is_known.all():
+        notes.append(f"{int((~is_known).sum())} postures without joint positions are left out")
+    kept = np.flatnonzero(used & is_known)
+    if not len(kept):
+        raise RecordingError("no posture has a reading", file=tables[0].path)
+    postures = Postures(q, tuple(measures)).take(kept)
+    found = None if places is None else np.unique(places[kept], return_inverse=True)[1].astype(np.intp)
+    return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables))
+
+
+def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
+    """Columns of the chain's coordinates: by the names of the joints, else q1, q2, ..."""
+    robot = chain.robot
+    wanted = [robot.coordinate_names[c] for c in chain.coordinates]
+    if all(name in table.names for name in wanted):
+        return tuple(wanted)
+    counted = [f"q{k + 1}" for k in range(len(wanted))]
+    if all(name in table.names for name in counted):
+        return tuple(counted)
+    some = ", ".join(table.names[:20])
+    raise RecordingError(
+        f"the header names neither the joints ({', '.join(wanted[:8])}) nor q1 to q{len(wanted)}; it has {some}; say "
+        'which columns they are with q = "..." in [columns] of a file given by --columns',
+        file=table.path,
+    )
+
+
+def _found_measures(table: MeasurementTable) -> tuple[MeasureColumns, ...]:
+    """Poses (x y z qx qy qz qw) or points (x1 y1 z1, x2 ...) that a header names."""
+    names = set(table.names)
+    if {"x", "y", "z", "qx", "qy", "qz", "qw"} <= names:
+        return (MeasureColumns("pose", "1", ("x", "y", "z"), ("qx", "qy", "qz", "qw")),)
+    if {"x", "y", "z"} <= names:
+        return (MeasureColumns("point", "1", ("x", "y", "z")),)
+    numbers = sorted({int(m[1]) for name in names if (m := re.fullmatch(r"x_?(\d+)", name))})
+    found = []
+    for k in numbers:
+        for pattern in (("x{}", "y{}", "z{}"), ("x_{}", "y_{}", "z_{}")):
+            at = tuple(p.format(k) for p in pattern)
+            if set(at) <= names:
+                found.append(MeasureColumns("point", str(k), at))
+                break
+    if not found:
+        raise RecordingError(
+            "the header names no measured places (x y z, or x1 y1 z1 ...); say what was measured with [[measure]] in a "
+            "file given by --columns",
+            file=table.path,
+        )
+    return tuple(found)
+
+
+def _positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -> Array:
+    """Coordinates of the robot (N, robot.n) [rad, m]; those that do not move the chain stay at zero."""
+    robot, wanted = chain.robot, chain.coordinates
+    names = _expanded(columns.q or _found_joints(table, chain), robot, wanted)
+    table.require(names, "the joints")
+    scale = ANGLES[_unit(columns.angle, "angle", "of the joints", ANGLES, table.path)]
+    q = np.zeros((len(table), robot.n))
+    for name, c in zip(names, wanted, strict=True):
+        turns = robot.joints[robot.independent[c]].kind == "revolute"
+        factor = scale if turns else LENGTHS[_unit(columns.length, "length", "of slides", LENGTHS, table.path)]
+        q[:, c] = factor * table.numbers([name])[:, 0]
+    return q
+
+
+def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]) -> list[str]:
+    if not isinstance(template, str):
+        names = list(template)
+        if len(names) == robot.n and len(names) != len(wanted):
+            return [names[c] for c in wanted]
+        if len(names) != len(wanted):
+            joints = ", ".join(robot.coordinate_names[c] for c in wanted)
+            raise RecordingError(f"q names {len(names)} columns for {len(wanted)} joints ({joints})")
+        return names
+    return [
+        template.replace("{joint}", robot.coordinate_names[c]).replace("{j}", str(k + 1)).replace("{j0}", str(k))
+        for k, c in enumerate(wanted)
+    ]
+
+
+def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], path: Path) -> str:
+    if given is None:
+        raise RecordingError(
+            f'the unit {what} is not known; give {key} = "{next(iter(known))}" in [columns], or --{key} '
+            f"({', '.join(known)})",
+            file=path,
+        )
+    return given
+
+
+Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
+
+
+def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: ColumnMap, source: str) -> Read:
+    """The readings of one [[measure]], the region of each row where it names some, and what was left out."""
+    for table in tables:
+        table.require((*m.at, *m.rotation, *m.groups), f"the measurement '{m.name}' ({m.kind})")
+    total = sum(len(table) for table in tables)
+    if m.kind == "same_point":
+        return _same_point(m, tables, total)
+    values = np.concatenate([_values(m, table, columns) for table in tables])
+    is_there = np.isfinite(values).all(axis=1) & ~_is_blank(m, tables)
+    left = int((~is_there).sum())
+    notes = [f"measurement '{m.name}': {left} of {total} readings are missing"] if left else []
+    posture = np.flatnonzero(is_there)
+    return _made(m, posture, values[is_there], tables, is_there, source), None, notes
+
+
+def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[np.bool_]:
+    """Readings that are all zero: trackers write 0 0 0 where they found no target."""
+    if m.kind in ("plane", "direction") or not m.at:
+        return np.zeros(sum(len(t) for t in tables), bool)
+    raw = np.concatenate([table.numbers(m.at) for table in tables])
+    return np.asarray((raw == 0).all(axis=1))
+
+
+def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> Array:
+    wants_length = m.kind in ("point", "pose", "distance", "distance_between", "plane")
+    scale = (
+        LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)] if wants_length else 1.0
+    )
+    expected = {"point": 3, "pose": 3, "direction": 3, "pixel": 2, "pixel_tool": 2, "distance": 1, "plane": 1}
+    if m.kind in expected and len(m.at) != expected[m.kind] and not (m.kind == "plane" and not m.at):
+        raise RecordingError(
+            f"a measurement of kind '{m.kind}' needs {expected[m.kind]} columns in 'at'", file=table.path
+        )
+    if m.kind == "plane" and not m.at:
+        return np.zeros((len(table), 1))
+    parts = [scale * table.numbers(m.at)] if m.at else []
+    if m.kind in ("pose", "orientation"):
+        parts.append(_matrices(m, table))
+    return np.concatenate(parts, axis=1)
+
+
+def _matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
+    """Rotations as nine numbers, by rows."""
+    from scipy.spatial.transform import Rotation
+
+    if len(m.rotation) != ROTATIONS[m.rotation_as]:
+        raise RecordingError(
+            f"rotation_as = \"{m.rotation_as}\" needs {ROTATIONS[m.rotation_as]} columns in 'rotation', "
+            f"not {len(m.rotation)}",
+            file=table.path,
+        )
+    raw = table.numbers(m.rotation)
+    out = np.full((len(raw), 9), np.nan)
+    ok = np.isfinite(raw).all(axis=1) & (np.abs(raw).sum(axis=1) > 0 if m.rotation_as in ("xyzw", "wxyz") else True)
+    x = raw[ok]
+    if m.rotation_as == "wxyz":
+        x = x[:, [1, 2, 3, 0]]
+    if m.rotation_as in ("xyzw", "wxyz"):
+        made = Rotation.from_quat(x).as_matrix()
+    elif m.rotation_as == "matrix":
+        made = Rotation.from_matrix(x.reshape(-1, 3, 3)).as_matrix()
+    else:
+        made = (Rotation.from_euler("xyz", x) if m.rotation_as == "rpy" else Rotation.from_rotvec(x)).as_matrix()
+    out[ok] = made.reshape(-1, 9)
+    return out
+
+
+def _numbered(labels: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], list[tuple[str, ...]]]:
+    """A number for each label, in their order."""
+    known = sorted(set(labels))
+    where = {label: k for k, label in enumerate(known)}
+    return np.array([where[label] for label in labels], np.intp), known
+
+
+def _made(
+    m: MeasureColumns,
+    posture: NDArray[np.intp],
+    values: Array,
+    tables: Sequence[MeasurementTable],
+    inside: NDArray[np.bool_],
+    source: str,
+) -> ToolReadings:
+    labels = [label for table in tables for label in (table.labels(m.groups) if m.groups else [()] * len(table))]
+    number = _numbered([label for label, ok in zip(labels, inside, strict=True) if ok])[0]
+    if m.kind in ("pixel", "pixel_tool"):
+        if m.camera is None:
+            raise RecordingError(
+                f"a measurement of kind '{m.kind}' needs camera = [fx, fy, cx, cy] in pixels", file=source
+            )
+        camera = (m.camera[0], m.camera[1], m.camera[2], m.camera[3])
+        if m.kind == "pixel":
+            return PixelMeasure(posture, values, m.name, camera)
+        return PixelToolMeasure(posture, values, m.name, camera, number)
+    if m.kind == "direction":
+        return DirectionMeasure(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
+    if m.kind == "distance":
+        return DistanceMeasure(posture, values, m.name, number)
+    if m.kind == "plane":
+        return PlaneMeasure(posture, values, m.name, number)
+    if m.kind == "distance_between":
+        first, second = posture[:-1:2], posture[1::2]
+        return DistanceBetweenMeasure(first, values[:-1:2], m.name, second)
+    plain: dict[str, Callable[..., ToolReadings]] = {
+        "point": PointMeasure,
+        "pose": PoseMeasure,
+        "orientation": OrientationMeasure,
+    }
+    return plain[m.kind](posture, values, m.name)
+
+
+def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: int) -> Read:
+    if not m.groups:
+        raise RecordingError(
+            "a measurement of kind 'same_point' needs 'groups', the columns that tell the places apart",
+            file=tables[0].path,
+        )
+    labels = [(str(k), *label) for k, table in enumerate(tables) for label in table.labels(m.groups)]
+    group, known = _numbered(labels)
+    single = [" ".join(known[g][1:]) for g, count in enumerate(np.bincount(group)) if count < 2]
+    notes = [f"{len(single)} places were touched once, which tells nothing: {', '.join(single[:5])}"] if single else []
+    pairs, apart = _pairs(m, known)
+    region = None
+    if len(m.groups) > 1:
+        region = _numbered([label[:2] for label in labels])[0]
+    measure = SamePointMeasure(np.arange(total), np.zeros((total, 3)), m.name, group, pairs, apart)
+    return measure, region, notes
+
+
+def _pairs(m: MeasureColumns, known: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], Array]:
+    """Groups that differ in `of` and agree in `within`, and their known distance."""
+    if m.of is None or m.apart is None:
+        return np.zeros((0, 2), np.intp), np.zeros(0)
+    at = [1 + m.groups.index(name) for name in m.within]
+    pairs = [
+        (a, b)
+        for a in range(len(known))
+        for b in range(a + 1, len(known))
+        if known[a][0] == known[b][0] and all(known[a][k] == known[b][k] for k in at)
+    ]
+    return np.array(pairs, np.intp).reshape(-1, 2), np.full(len(pairs), m.apart)

@@ -1,0 +1,280 @@
+"""Other ways to read the same files, named where they explain the readings far better than the stated one.
+
+Each is fitted at the level of base, tool and zeros on some postures, from nothing known.  A wrong scale, sign or
+order leaves so much there that the right reading leaves less than half; where the stated reading leaves next to
+nothing, none is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minertia.identification.geometry.chain import Array, Chain
+from minertia.identification.geometry.errors import misses_of, sizes_of
+from minertia.identification.geometry.fit import rms
+from minertia.identification.geometry.folds import GeometryRows, capped
+from minertia.identification.geometry.layout import Postures
+from minertia.identification.geometry.measures import PointMeasure, PoseMeasure, ToolReadings, told
+from minertia.identification.geometry.starts import started
+
+MOST_POSTURES = 80
+SMALL = 4e-3  # of the reach: what a right reading leaves at the level of zeros
+SMALL_ANGLE = 0.03  # rad: the same of rotations and directions; pixels are not looked at
+HALF = 0.5
+PROMISING = 0.9  # of what base and tool alone leave of the stated reading, at which a first look goes on
+FIRST_STARTS = 4  # of a first look
+ROUND_SCALES = {1000.0: "millimetres for metres", 0.001: "metres for millimetres", 10.0: "centimetres", 39.37: "inches"}
+
+
+@dataclass(frozen=True)
+class OtherReading:
+    """A set-up that leaves far less than the stated one [m or rad]."""
+
+    check: str
+    what: str
+    change: str
+    before: float
+    after: float
+    unit: str
+
+    @property
+    def sentence(self) -> str:
+        """With its figures, and what to change."""
+        figures = f"so read, {told(self.after, self.unit)} are left instead of {told(self.before, self.unit)}"
+        return f"{self.what}: {figures}; {self.change}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {name: getattr(self, name) for name in ("check", "what", "change", "before", "after", "unit")}
+
+
+@dataclass(frozen=True)
+class _ReadingTrial:
+    check: str
+    what: str
+    change: str
+    made: Callable[[Postures], Postures | None]
+
+
+def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, ...]:
+    """Set-ups that explain the readings far better than the stated one, the best first; reach [m] of the chain."""
+    count = problem.postures.count
+    some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
+    before = left_by(some)
+    unit = problem.postures.measures[0].unit
+    if before < (SMALL * reach if unit == "m" else SMALL_ANGLE if unit != "px" else np.inf):
+        return ()
+    plain = _first_look(some)
+    found = []
+    for trial in _trials(problem.chain, problem.postures.measures):
+        other = trial.made(some.postures)
+        if other is None:
+            continue
+        made = replace(some, postures=other, columns=())
+        if _first_look(made) > PROMISING * plain:
+            continue
+        after = left_by(made)
+        if after < HALF * before:
+            found.append(OtherReading(trial.check, trial.what, trial.change, before, after, unit))
+    return tuple(sorted(found, key=lambda s: s.after))
+
+
+def _first_look(problem: GeometryRows) -> float:
+    """What base and tool alone leave, as they are first found, few large errors capped."""
+    layout = problem.layout(())
+    return capped(sizes_of(layout.postures.measures, misses_of(layout, started(layout, starts=FIRST_STARTS))))
+
+
+def left_by(problem: GeometryRows) -> float:
+    """What base, tool and zeros leave, few large errors capped."""
+    try:
+        found = problem.fit(("zeros",))
+    except np.linalg.LinAlgError:
+        return np.inf
+    return capped(problem.errors(found))
+
+
+def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_ReadingTrial]:
+    robot, used = chain.robot, chain.coordinates
+    names = [robot.coordinate_names[c] for c in used]
+    yield _ReadingTrial(
+        "angle", "joint positions seem to be in degrees", 'set angle = "deg"', _positions(lambda q: np.deg2rad(q))
+    )
+    yield _ReadingTrial(
+        "angle", "joint positions seem to be in radians", 'set angle = "rad"', _positions(lambda q: np.rad2deg(q))
+    )
+    for c, name in zip(used, names, strict=True):
+        yield _ReadingTrial(
+            "sign", f"the sign of joint {name} seems to be the other", f"turn the sign of {name}", _scaled(c, -1.0)
+        )
+    for a, b in zip(used, used[1:], strict=False):
+        first, second = robot.coordinate_names[a], robot.coordinate_names[b]
+        yield _ReadingTrial(
+            "order", f"joints {first} and {second} seem to be exchanged", "exchange their columns", _exchanged(a, b)
+        )
+        for factor in (1.0, -1.0):
+            yield _ReadingTrial(
+                "coupling",
+                f"joint {second} seems to be counted from joint {first}",
+                f"give {second} {'plus' if factor > 0 else 'less'} {first}",
+                _added(b, a, factor),
+            )
+    yield _ReadingTrial(
+        "order", "the joints seem to be in the opposite order", "turn the order of the columns", _reversed(used)
+    )
+    for shift in (1, -1):
+        yield _ReadingTrial(
+            "rows",
+            f"readings seem to be {abs(shift)} row {'late' if shift > 0 else 'early'}",
+            "shift the columns of one side by a row",
+            _shifted(shift),
+        )
+    if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
+        yield _ReadingTrial(
+            "mirror",
+            "the frame of measurement seems to be left-handed",
+            "turn the sign of one axis",
+            _points(_mirrored),
+        )
+        yield _ReadingTrial(
+            "scale", "the unit of lengths seems to be another", "look at length in [columns]", _rescaled(chain)
+        )
+    if any(isinstance(m, PoseMeasure) for m in measures):
+        for what, turned in ROTATION_READINGS.items():
+            yield _ReadingTrial(
+                "rotation", f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned))
+            )
+
+
+def _positions(change: Callable[[Array], Array]) -> Callable[[Postures], Postures]:
+    return lambda p: Postures(np.asarray(change(p.q)), p.measures)
+
+
+def _scaled(c: int, factor: float) -> Callable[[Postures], Postures]:
+    def change(q: Array) -> Array:
+        q = q.copy()
+        q[:, c] *= factor
+        return q
+
+    return _positions(change)
+
+
+def _exchanged(a: int, b: int) -> Callable[[Postures], Postures]:
+    def change(q: Array) -> Array:
+        q = q.copy()
+        q[:, [a, b]] = q[:, [b, a]]
+        return q
+
+    return _positions(change)
+
+
+def _reversed(used: Sequence[int]) -> Callable[[Postures], Postures]:
+    def change(q: Array) -> Array:
+        q = q.copy()
+        q[:, list(used)] = q[:, list(used)[::-1]]
+        return q
+
+    return _positions(change)
+
+
+def _added(c: int, other: int, factor: float) -> Callable[[Postures], Postures]:
+    def change(q: Array) -> Array:
+        q = q.copy()
+        q[:, c] += factor * q[:, other]
+        return q
+
+    return _positions(change)
+
+
+def _shifted(rows: int) -> Callable[[Postures], Postures]:
+    return _positions(lambda q: np.roll(q, rows, axis=0))
+
+
+def _points(change: Callable[[ToolReadings], ToolReadings]) -> Callable[[Postures], Postures]:
+    return lambda p: Postures(p.q, tuple(change(m) for m in p.measures))
+
+
+def _mirrored(measure: ToolReadings) -> ToolReadings:
+    if not isinstance(measure, (PointMeasure, PoseMeasure)):
+        return measure
+    values = measure.values.copy()
+    values[:, 0] *= -1
+    return replace(measure, values=values)
+
+
+def _rescaled(chain: Chain) -> Callable[[Postures], Postures | None]:
+    """Readings times the factor by which the spread of places fits that of the file's robot."""
+
+    def change(p: Postures) -> Postures | None:
+        from minertia.identification.geometry.layout import GeometryLayout
+
+        tool = GeometryLayout(chain, p).moved(GeometryLayout(chain, p).start()).tool
+        ratios = [
+            rms(_centred(tool[m.posture, :3, 3])) / max(rms(_centred(m.values[:, :3])), 1e-12)
+            for m in p.measures
+            if isinstance(m, (PointMeasure, PoseMeasure))
+        ]
+        factor = float(np.median(ratios))
+        if 0.9 < factor < 1.1:
+            return None
+        near = min(ROUND_SCALES, key=lambda s: abs(np.log(factor / s)))
+        factor = near if abs(np.log(factor / near)) < 0.7 else factor
+        return _points(lambda m: _times(m, factor))(p)
+
+    return change
+
+
+def _centred(x: Array) -> Array:
+    return np.asarray((x - x.mean(axis=0)).ravel())
+
+
+def _times(measure: ToolReadings, factor: float) -> ToolReadings:
+    if not isinstance(measure, (PointMeasure, PoseMeasure)):
+        return measure
+    values = measure.values.copy()
+    values[:, :3] *= factor
+    return replace(measure, values=values)
+
+
+def _rotated(turned: Callable[[Array], Array]) -> Callable[[ToolReadings], ToolReadings]:
+    def change(measure: ToolReadings) -> ToolReadings:
+        if not isinstance(measure, PoseMeasure):
+            return measure
+        R = turned(measure.values[:, 3:].reshape(-1, 3, 3))
+        return replace(measure, values=np.concatenate([measure.values[:, :3], R.reshape(-1, 9)], axis=1))
+
+    return change
+
+
+def _as_quaternion(order: Sequence[int]) -> Callable[[Array], Array]:
+    def turned(R: Array) -> Array:
+        from scipy.spatial.transform import Rotation
+
+        return np.asarray(Rotation.from_quat(Rotation.from_matrix(R).as_quat()[:, list(order)]).as_matrix())
+
+    return turned
+
+
+def _vector_as_angles(R: Array) -> Array:
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(Rotation.from_euler("xyz", Rotation.from_matrix(R).as_rotvec()).as_matrix())
+
+
+def _angles_as_vector(R: Array) -> Array:
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(Rotation.from_rotvec(Rotation.from_matrix(R).as_euler("xyz")).as_matrix())
+
+
+ROTATION_READINGS: dict[str, Callable[[Array], Array]] = {
+    "given from the tool to the frame of measurement": lambda R: np.swapaxes(R, 1, 2),
+    "quaternions with w first, read as w last": _as_quaternion((1, 2, 3, 0)),
+    "quaternions with w last, read as w first": _as_quaternion((3, 0, 1, 2)),
+    "roll, pitch, yaw, read as a rotation vector": _vector_as_angles,
+    "a rotation vector, read as roll, pitch, yaw": _angles_as_vector,
+}

@@ -1,0 +1,215 @@
+"""Base and tool from nothing known: two sets of points fitted to one another by turns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState
+from minertia.identification.geometry.measures import (
+    DistanceMeasure,
+    Indices,
+    OrientationMeasure,
+    PlaneMeasure,
+    PointMeasure,
+    PoseMeasure,
+    SamePointMeasure,
+    ToolReadings,
+)
+
+STARTS, ROUNDS = 12, 60
+CLOSE = 0.01  # of the reach: what a right reading leaves is less, so that no further start is tried
+FALLS = 1e-6  # of the error, in a round that is one of the last: steps of the fit follow
+MOST_READINGS = 100  # of a target, which a start is made from
+ARM = 0.1  # m: of the points that stand for a rotation
+
+
+def near(layout: GeometryLayout, state: GeometryState) -> GeometryState:
+    """A state of other postures as a start: places of groups are found anew."""
+    measures = layout.postures.measures
+    tool = layout.moved(GeometryState(state.placements, np.zeros(len(layout.joint_columns)), state.own)).tool
+    own = tuple(
+        _group_places(m, tool, values[:3]) if isinstance(m, SamePointMeasure) else values
+        for m, values in zip(measures, state.own, strict=True)
+    )
+    return GeometryState(state.placements, np.zeros(len(layout.joint_columns)), own)
+
+
+def _group_places(measure: SamePointMeasure, tool: Array, point: Array) -> Array:
+    """The point on the tool, then the mean place of each group."""
+    x = _at(tool[measure.posture], point)
+    groups = range(int(measure.group.max(initial=-1)) + 1)
+    return np.concatenate([point, *(x[measure.group == g].mean(axis=0) for g in groups)])
+
+
+def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> GeometryState:
+    """A state with base, tool and own unknowns near the measurements, the robot's geometry as in its file."""
+    state = layout.start()
+    measures = layout.postures.measures
+    if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
+        return _placed(layout, state, seed, starts)
+    if any(isinstance(m, OrientationMeasure) for m in measures):
+        return _turned(layout, state)
+    own = tuple(_own_start(layout, state, m, values) for m, values in zip(measures, state.own, strict=True))
+    return GeometryState(state.placements, state.joints, own)
+
+
+def _own_start(layout: GeometryLayout, state: GeometryState, measure: ToolReadings, values: Array) -> Array:
+    """Places of groups, fixed points and planes for the tool of the file."""
+    tool = layout.moved(state).tool
+    x = tool[measure.posture, :3, 3]
+    values = values.copy()
+    if isinstance(measure, SamePointMeasure):
+        return _group_places(measure, tool, values[:3])
+    if isinstance(measure, DistanceMeasure):
+        for k in range((len(values) - 3) // 3):
+            of = measure.anchor == k
+            values[3 + 3 * k : 6 + 3 * k] = _trilaterated(x[of], measure.values[of, 0])
+    elif isinstance(measure, PlaneMeasure):
+        for k in range((len(values) - 3) // 4):
+            of = measure.plane == k
+            values[3 + 4 * k : 7 + 4 * k] = _plane(x[of], measure.values[of, 0])
+    return values
+
+
+def _trilaterated(x: Array, d: Array) -> Array:
+    """The point at distances d (M,) from places x (M, 3): differences of squared distances are linear."""
+    A = np.column_stack([-2 * x, np.ones(len(x))])
+    found: Array = np.linalg.lstsq(A, d**2 - (x**2).sum(axis=1), rcond=None)[0]
+    return found[:3]
+
+
+def _plane(x: Array, height: Array) -> Array:
+    """Normal and distance of the plane over which places x (M, 3) have some heights."""
+    if np.ptp(height) > 0:
+        found = np.linalg.lstsq(np.column_stack([x, -np.ones(len(x))]), height, rcond=None)[0]
+        length = float(np.linalg.norm(found[:3]))
+        return np.asarray(found / max(length, 1e-12))
+    mean = x.mean(axis=0)
+    normal = np.linalg.svd(x - mean)[2][-1]
+    return np.array([*normal, normal @ mean - height.mean()])
+
+
+def _placed(layout: GeometryLayout, state: GeometryState, seed: int, starts: int) -> GeometryState:
+    """Kabsch's rotation and the mean place on the tool by turns, from a linear solution, else from several places."""
+    rng = np.random.default_rng(seed)
+    tool = layout.moved(state).tool
+    targets = [_some(t) for m in layout.postures.measures for t in _targets(m)]
+    best: tuple[float, Array, list[Array]] | None = None
+    reach = max(float(np.ptp(tool[:, :3, 3], axis=0).max()), 0.1)
+    for k in range(starts + 1):
+        if best is not None and best[0] < CLOSE * reach:
+            break
+        places = [_linear_place(tool, t) if k == 0 else k // 2 * rng.normal(scale=0.3 * reach, size=3) for t in targets]
+        found = _by_turns(tool, targets, places)
+        if best is None or found[0] < best[0] * (1 - 1e-9):
+            best = found
+    assert best is not None
+    _, base, places = best
+    return _with(layout, state, base, places)
+
+
+Target = tuple[Indices, Array]  # postures, places in the frame of measurement
+
+
+def _linear_place(tool: Array, target: Target) -> Array:
+    """Place on the tool by least squares, as if rotation and place of the base were free numbers.
+
+    A reading y = R (R_k c + p_k) + t is linear in R c', R and t.
+    """
+    posture, y = target
+    T = tool[posture]
+    A = np.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3], np.ones((len(T), 1))], axis=1)
+    found = np.linalg.lstsq(A, y, rcond=1e-6)[0]
+    R = _rotation(found[9:12].T)
+    return np.asarray(np.einsum("ia,abi->b", R, found[:9].reshape(3, 3, 3)) / 3)
+
+
+def _targets(measure: ToolReadings) -> list[Target]:
+    """Places that a measurement gives; a pose gives its origin and points on its axes."""
+    if isinstance(measure, PointMeasure):
+        return [(measure.posture, measure.values)]
+    if isinstance(measure, PoseMeasure):
+        R = measure.values[:, 3:].reshape(-1, 3, 3)
+        origin = measure.values[:, :3]
+        return [(measure.posture, origin), *((measure.posture, origin + ARM * R[:, :, k]) for k in range(3))]
+    return []
+
+
+def _some(target: Target) -> Target:
+    """At most so many readings as a start needs."""
+    posture, values = target
+    step = -(-len(posture) // MOST_READINGS)
+    return posture[::step], values[::step]
+
+
+def _by_turns(tool: Array, targets: list[Target], places: list[Array]) -> tuple[float, Array, list[Array]]:
+    B = np.eye(4)
+    last = np.inf
+    for _ in range(ROUNDS):
+        x = np.concatenate([_at(tool[p], c) for (p, _), c in zip(targets, places, strict=True)])
+        y = np.concatenate([values for _, values in targets])
+        B = kabsch(x, y)
+        back = np.linalg.inv(B @ tool)
+        places = [(np.einsum("mij,mj->mi", back[p, :3, :3], v) + back[p, :3, 3]).mean(axis=0) for p, v in targets]
+        x = np.concatenate([_at(tool[p], c) for (p, _), c in zip(targets, places, strict=True)])
+        error = float(np.sqrt(np.mean((x @ B[:3, :3].T + B[:3, 3] - y) ** 2)))
+        if last - error < FALLS * error:
+            break
+        last = error
+    return error, B, places
+
+
+def _at(tool: Array, place: Array) -> Array:
+    return np.asarray(tool[:, :3, :3] @ place + tool[:, :3, 3])
+
+
+def kabsch(x: Array, y: Array) -> Array:
+    """The pose that takes places x (M, 3) nearest to y."""
+    a, b = x.mean(axis=0), y.mean(axis=0)
+    R = _rotation((y - b).T @ (x - a))
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = R, b - R @ a
+    return T
+
+
+def _rotation(C: Array) -> Array:
+    """The rotation nearest to a matrix."""
+    U, _, Vt = np.linalg.svd(C)
+    return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
+
+
+def _with(layout: GeometryLayout, state: GeometryState, base: Array, places: list[Array]) -> GeometryState:
+    placements = state.placements.copy()
+    placements[0] = base @ placements[0]
+    own, at = [], 0
+    for measure, values in zip(layout.postures.measures, state.own, strict=True):
+        if isinstance(measure, PointMeasure):
+            values, at = places[at], at + 1
+        elif isinstance(measure, PoseMeasure):
+            origin, axes = places[at], np.stack([(p - places[at]) / ARM for p in places[at + 1 : at + 4]], axis=1)
+            placements[-1] = placements[-1] @ _pose(_rotation(axes), origin)
+            at += 4
+        own.append(values)
+    return GeometryState(placements, state.joints, tuple(own))
+
+
+def _pose(R: Array, p: Array) -> Array:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = R, p
+    return T
+
+
+def _turned(layout: GeometryLayout, state: GeometryState) -> GeometryState:
+    """Rotations of base and tool by turns."""
+    measure = next(m for m in layout.postures.measures if isinstance(m, OrientationMeasure))
+    R = layout.moved(state).tool[measure.posture, :3, :3]
+    M = measure.values.reshape(-1, 3, 3)
+    tool, base = np.eye(3), np.eye(3)
+    for _ in range(ROUNDS):
+        base = _rotation(np.einsum("mij,mkj->ik", M, R @ tool))
+        tool = _rotation(np.einsum("mji,mjk->ik", base @ R, M))
+    placements = state.placements.copy()
+    placements[0] = _pose(base, np.zeros(3)) @ placements[0]
+    placements[-1] = placements[-1] @ _pose(tool, np.zeros(3))
+    return GeometryState(placements, state.joints, state.own)

@@ -1,0 +1,35 @@
+"""How samples are watched while a robot works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from minertia.io.schema import Declared, option
+
+LARGEST = 1e6
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WatchOptions(Declared):
+    """How samples are watched."""
+
+    cutoff_hz: float = option(
+        10.0, "Cut-off of the low-pass on positions and efforts.", unit="Hz", above=0, range=(0, LARGEST)
+    )
+    gain: float = option(
+        30.0, "Gain of the momentum filter, which needs no accelerations.", unit="1/s", above=0, range=(0, LARGEST)
+    )
+    block: float = option(0.2, "Time over which residuals are averaged.", unit="s", above=0, range=(0, LARGEST))
+    per_hour: float = option(
+        0.1,
+        "False alarms an hour of all joints together, on average at most.",
+        above=0,
+        range=(0, LARGEST),
+        command="per-hour",
+    )
+    heaviest: float = option(20.0, "Heaviest payload that may be met.", unit="kg", above=0, range=(0, LARGEST))
+    velocities: bool = option(False, "Take logged velocities; else they come from positions.", command="velocities")
+
+    def for_rate(self, rate: float) -> WatchOptions:
+        """The same with a cut-off and a gain that samples of this rate [Hz] allow."""
+        return replace(self, cutoff_hz=min(self.cutoff_hz, 0.2 * rate), gain=min(self.gain, 0.5 * rate))

@@ -1,0 +1,1 @@
+"""Description formats: what readers and writers share, and a folder for each format."""

@@ -1,0 +1,315 @@
+"""`write_urdf`: parameters into the user's own URDF, of which every other character is kept, or a new URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from minertia.algebra.vec3 import HERE, Pose, compose, invert
+from minertia.io.errors import DescriptionError
+from minertia.io.files import write_file
+from minertia.robot.description import BodySpec
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.urdf.new import exact_mark, inertial, new_urdf, origin
+from minertia.robot.formats.urdf.pose import written_origin
+from minertia.robot.formats.urdf.read import EFFECTS, is_exact, parse_urdf, read_bodies, read_effects
+from minertia.robot.formats.writing import load_original, unheld_effects
+from minertia.robot.formats.xml import (
+    INDENT,
+    Element,
+    edited,
+    element_lines,
+    new_element,
+    parse_xml,
+    shown,
+    start_tag,
+    start_tag_end,
+    written,
+)
+from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
+from minertia.robot.joint import numeric_pose
+from minertia.robot.robot import EARTH, Note, Robot
+
+UNCHANGED = 1e-13  # relative difference of parameters that counts as none
+PLACED = 1e-12  # m, rad: difference of poses that counts as none
+
+
+def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
+    """The text with the robot's parameters, and what was moved; source: the template's name, for messages."""
+    return _UrdfEdit(robot, text, source).result()
+
+
+class _UrdfEdit:
+    """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
+
+    def __init__(self, robot: Robot, text: str, source: str) -> None:
+        self.robot, self.text, self.source = robot, text, source
+        self.tree = parse_xml(text, source)
+        self.reference = parse_urdf(text, source, ReadOptions(letters=False))
+        self.held = self._held(self.reference)
+        self.links = {e.attributes["name"]: e for e in self.tree.all("link")}
+        self.joints = {e.attributes["name"]: e for e in self.tree.all("joint")}
+        self.newline = next((nl for nl in ("\r\n", "\n", "\r") if nl in text), "\n")
+        self.edits: list[tuple[int, int, str]] = []
+        self.notes: list[Note] = []
+
+    def result(self) -> tuple[str, list[Note]]:
+        robot = self.robot
+        bodies = self._bodies_by_carrier()
+        for j, now in ((None, robot.base_link), *enumerate(robot.links)):
+            self._link(j, now, bodies.get(j, []))
+        for joint, effects in zip(robot.joints, robot.effects, strict=True):
+            self._effects(self.joints[joint.name], effects)
+        if self._is_moved():
+            self._geometry()
+        return edited(self.text, self.edits), self.notes
+
+    def _held(self, reference: Robot) -> frozenset[str]:
+        """Links that joints of this file carry which the robot holds still; all other joints must be the same."""
+        ours, theirs = ({(j.name, j.link, j.kind) for j in r.joints} for r in (self.robot, reference))
+        moved = {link for _, link, _ in theirs - ours}
+        odd = sorted(name for name, link, _ in ours ^ theirs if link not in self.robot.frames or link not in moved)
+        odd += sorted(name for name, _, _ in ours - theirs)
+        if odd:
+            self._fail(f"joint '{shown(odd[0])}' is not the same in the robot and in this file")
+        carriers = {k for k, j in enumerate(reference.joints) if j.link in moved}
+        return frozenset(name for name, frame in reference.frames.items() if frame.joint in carriers)
+
+    def _bodies_by_carrier(self) -> dict[int | None, list[BodySpec]]:
+        groups: dict[int | None, list[BodySpec]] = {}
+        for body in read_bodies(self.tree):
+            if body.name in self.robot.frames:
+                groups.setdefault(self.robot.frames[body.name].joint, []).append(body)
+            elif body.ten is not None:
+                self._fail(f"the robot knows no link '{shown(body.name)}'")
+        return groups
+
+    # ------------------------------------------------------------------ links
+
+    def _link(self, carrier: int | None, now: Ten | None, bodies: list[BodySpec]) -> None:
+        """Leave the bodies that move together as they are if their sum is right, else write it on one of them.
+
+        What is held still keeps its own parameters where what is left of the sum is a body that can exist.
+        """
+        before = self._sum(bodies)
+        if np.allclose(before, now or (0.0,) * 10, rtol=UNCHANGED, atol=0):
+            return
+        held = [body for body in bodies if body.name in self.held]
+        rest = add_ten(now or (0.0,) * 10, tuple(-v for v in self._sum(held)))
+        if held and impossible(rest) is None:
+            now, bodies = rest, [body for body in bodies if body.name not in self.held]
+        owner = self._owner(carrier)
+        pose = numeric_pose(self.robot.frames[owner].pose, self.robot.symbol_values)
+        found, notes = inertial(None if now is None else transport_ten(now, invert(pose)), owner)
+        self.notes += notes
+        self._write_inertial(self.links[owner], found)
+        for body in bodies:
+            if body.ten is not None and body.name != owner:
+                self._write_inertial(self.links[body.name], [])
+                text = f"its <inertial> is removed: it is part of link '{owner}' now, to which it is fixed"
+                self.notes.append(Note("info", f"link '{body.name}'", text))
+
+    def _sum(self, bodies: list[BodySpec]) -> Ten:
+        """Parameters of bodies that move together, in the frame of the joint that carries them."""
+        total: Ten = (0.0,) * 10
+        for body in bodies:
+            if body.ten is not None:
+                pose = numeric_pose(self.robot.frames[body.name].pose, self.robot.symbol_values)
+                total = add_ten(total, transport_ten(body.ten, pose))
+        return total
+
+    def _owner(self, carrier: int | None) -> str:
+        if carrier is not None:
+            return self.robot.joints[carrier].link
+        frames = self.robot.frames.items()
+        return next(name for name, f in frames if f.joint is None and f.pose == HERE and name in self.links)
+
+    def _write_inertial(self, link: Element, new: list[Element]) -> None:
+        """Put in what `inertial` gave: one element or none."""
+        old = link.first("inertial")
+        if old is not None and new:
+            self.edits.append((old.start, old.end, self._block(new[0], self._indent(old))))
+        elif old is not None:
+            self._remove(old)
+        elif new:
+            self._insert(link, new[0])
+
+    # ------------------------------------------------------------------ joints
+
+    def _effects(self, joint: Element, now: Mapping[str, float]) -> None:
+        before = read_effects(joint, f"joint '{shown(joint.attributes['name'])}'")
+        for tag, table in EFFECTS.items():
+            changed = [a for a, s in table.items() if now.get(s, 0.0) != before.get(s, 0.0)]
+            if not changed:
+                continue
+            old = joint.first(tag)
+            new = {a: written(now.get(s, 0.0)) for a, s in table.items() if old is None or a in changed}
+            if old is None:
+                self._insert(joint, new_element(tag, new), last=True)
+            else:
+                self._new_start_tag(old, old.attributes | new)
+
+    def _new_start_tag(self, old: Element, attributes: Mapping[str, str]) -> None:
+        end = start_tag_end(self.text, old)
+        self.edits.append((old.start, end, start_tag(old.tag, attributes, empty=self.text[end - 2] == "/")))
+
+    # ------------------------------------------------------------------ geometry
+
+    def _is_moved(self) -> bool:
+        """Whether joints stand elsewhere than the file says."""
+        before = {joint.name: joint for joint in self.reference.joints}
+        values = self.robot.symbol_values
+        pairs = ((joint, before.get(joint.name)) for joint in self.robot.joints)
+        return any(
+            old is not None and _apart(numeric_pose((now.R, now.p), values), (old.R, old.p)) > PLACED
+            for now, old in pairs
+        )
+
+    def _geometry(self) -> None:
+        """Every <origin> that does not place its link where the robot has it, links for new frames, and the mark."""
+        for element in self.joints.values():
+            if element.attributes.get("type") != "floating":
+                self._origin(element)
+        for name in self.robot.frames:
+            if name not in self.links:
+                self._frame(name)
+        mark = exact_mark(self.robot)
+        if mark and not is_exact(self.tree):
+            self._insert(self.tree, mark[0])
+
+    def _origin(self, element: Element) -> None:
+        ends = [element.first(end) for end in ("parent", "child")]
+        names = [end.attributes.get("link", "") for end in ends if end is not None]
+        if any(name not in self.robot.frames for name in names):
+            return
+        meant = self._placed(names[0], names[1])
+        if meant is None or _apart(meant, written_origin(element, "joint")) <= PLACED:
+            return
+        (new,) = origin(meant) or [new_element("origin", {"xyz": "0 0 0", "rpy": "0 0 0"})]
+        old = element.first("origin")
+        if old is None:
+            self._insert(element, new)
+        else:
+            self._new_start_tag(old, new.attributes)
+
+    def _placed(self, parent: str, child: str) -> Pose | None:
+        """Pose of a link in the one before it, at position 0 of the joint between; None for joints held still."""
+        robot, values = self.robot, self.robot.symbol_values
+        a, b = robot.frames[parent], robot.frames[child]
+        before, after = (numeric_pose(frame.pose, values) for frame in (a, b))
+        if a.joint == b.joint:
+            return compose(invert(before), after) if child not in self.held else None
+        if b.joint is None or robot.joints[b.joint].parent != a.joint:
+            return None
+        joint = robot.joints[b.joint]
+        return compose(invert(before), numeric_pose((joint.R, joint.p), values), after)
+
+    def _frame(self, name: str) -> None:
+        """A link without mass, fixed to the link that carries the frame."""
+        frame = self.robot.frames[name]
+        owner = self._owner(frame.joint)
+        values = self.robot.symbol_values
+        pose = compose(invert(numeric_pose(self.robot.frames[owner].pose, values)), numeric_pose(frame.pose, values))
+        inside = [*origin(pose), new_element("parent", {"link": owner}), new_element("child", {"link": name})]
+        self._insert(self.tree, new_element("link", {"name": name}), last=True)
+        self._insert(self.tree, new_element("joint", {"name": f"{name}_fixed", "type": "fixed"}, inside), last=True)
+
+    # ------------------------------------------------------------------ text
+
+    def _insert(self, parent: Element, child: Element, last: bool = False) -> None:
+        """A new child in an element: first, or before its end tag."""
+        outer = self._indent(parent)
+        inner = None if outer is None else outer + INDENT
+        if parent.children:
+            inner = self._indent(parent.children[0])
+        lead = "" if inner is None else self.newline + inner
+        new = lead + self._block(child, inner)
+        stop = start_tag_end(self.text, parent)
+        if self.text[stop - 2] == "/":  # <link name="x"/> has to be opened
+            tail = "" if outer is None else self.newline + outer
+            self.edits.append((stop - 2, stop, f">{new}{tail}</{parent.tag}>"))
+            return
+        place = parent.children[-1].end if last else stop
+        self.edits.append((place, place, new))
+
+    def _remove(self, old: Element) -> None:
+        """Take an element out, with its line when it stands alone there."""
+        start, end = old.start, old.end
+        indent = self._indent(old)
+        if indent is not None:
+            rest = self.text[end:].lstrip(" \t")[:1]
+            start -= len(indent)
+            if rest in ("\r", "\n"):
+                start -= 2 if self.text[start - 2 : start] == "\r\n" else 1
+        self.edits.append((start, end, ""))
+
+    def _indent(self, element: Element) -> str | None:
+        """White space before an element that begins its line; None in the middle of a line."""
+        before = self.text[: element.start]
+        line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
+        return line if not line.strip(" \t") and len(line) < len(before) else None
+
+    def _block(self, element: Element, indent: str | None) -> str:
+        lines = element_lines(element)
+        if indent is None:
+            return "".join(line.strip() for line in lines)
+        return (self.newline + indent).join(lines)
+
+    def _fail(self, what: str) -> None:
+        raise DescriptionError(f"{what}; the template must be the file the robot was read from", file=self.source)
+
+
+def _apart(a: Pose, b: tuple[object, object]) -> float:
+    """Largest difference of the numbers of two poses."""
+    pairs = ((a[0], b[0]), (a[1], b[1]))
+    return max(float(np.abs(np.array(x, float) - np.array(y, float)).max()) for x, y in pairs)
+
+
+# --------------------------------------------------------------------------------------------------------- write_urdf
+
+
+def write_urdf(
+    robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
+) -> tuple[Note, ...]:
+    """Write a URDF and say what it cannot hold.
+
+    template: the URDF the robot was read from, as a path or as its text; only <inertial> and <dynamics> elements whose
+    values changed are replaced in it and every other byte is kept.  Without one, a complete URDF 1.0 is written whose
+    link frames are the joint frames.  force: as in `write_robot`.
+    """
+    if template is None:
+        text, notes = new_urdf(robot)
+        write_file(path, text, force=force)
+    else:
+        original = load_original(template)
+        text, notes = edited_urdf(robot, original.text, original.source or "template")
+        write_file(path, original.encoded(text), force=force, inputs=original.files, seal=False)
+    return (*notes, *_not_carried(robot, whole=template is None))
+
+
+def _not_carried(robot: Robot, whole: bool) -> list[Note]:
+    """Notes on what URDF has no place for; whole: the geometry is written too."""
+    notes = []
+    for joint, effects in zip(robot.joints, robot.effects, strict=True):
+        own = [what for symbol, what in (("IA", "rotor inertia"), ("OFF", "offset")) if effects.get(symbol)]
+        if own:
+            lost = " and ".join(own)
+            text = f"in our own element <minertia>: its {lost}, which other programs ignore; an MJCF holds them"
+            notes.append(Note("warning", f"joint '{joint.name}'", text))
+    notes += unheld_effects(robot, [s for table in EFFECTS.values() for s in table.values()], "URDF")
+    if robot.coupling is not None or any(any(e.values()) for e in robot.motor_effects):
+        text = "coupled drives and motor-side friction and inertia cannot be written in a URDF and are left out"
+        notes.append(Note("warning", "robot", text))
+    if whole and robot.cuts:
+        text = "its loops are in elements <loop> of URDF+, which most other programs ignore, so that they see a tree"
+        notes.append(Note("warning", "robot", text))
+    if tuple(robot.gravity) != EARTH:
+        notes.append(Note("info", "robot", "a URDF holds no gravity; give it again when you read the file"))
+    if whole and robot.has_letters:
+        unknown = sorted(name for name, value in robot.symbols.items() if value is None)
+        text = "lengths and angles that are letters are written as numbers"
+        drawn = f"; {', '.join(unknown)} had no value, so one was drawn for each" if unknown else ""
+        notes.append(Note("warning" if unknown else "info", "robot", text + drawn))
+    return notes

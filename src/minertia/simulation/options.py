@@ -1,0 +1,84 @@
+"""What is rehearsed: motions, sensors, friction and load of the simulated robot, and controllers that are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minertia.excitation.options import MotionSearch, MotionShape
+from minertia.io.errors import Infeasible
+from minertia.io.schema import Declared, check, like, option
+
+if TYPE_CHECKING:
+    from minertia.robot.robot import Robot
+
+TURN_STEP, SLIDE_STEP = 1e-5, 1e-6  # rad and m: encoders
+LOAD = 0.05  # part of the moving mass
+FEWEST = 500  # samples of a motion
+MOST_CUTOFF = 0.4  # part of the rate
+
+
+def _shows() -> Iterable[str]:
+    from minertia.simulation.shows import SHOWS
+
+    return SHOWS
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RehearsalOptions(Declared):
+    """What is rehearsed."""
+
+    noise: float = option(
+        0.01, "Deviation of the measured efforts, a part of each joint's rms effort.", above=0, command="noise"
+    )
+    rate: float = option(1000.0, "Rate of the controller and the log.", unit="Hz", above=0, command="rate")
+    duration: float = like(MotionShape, "duration", help="Length of each motion.")
+    harmonics: int = like(MotionShape, "harmonics", help="Harmonics of the motions.")
+    starts: int = like(MotionSearch, "starts", 1, command="")
+    resolution: float | None = option(
+        None,
+        "Resolution of the encoders; 0 for perfect ones.",
+        unit="rad or m",
+        range=(0, 1),
+        command="resolution",
+        otherwise=f"{TURN_STEP:g} rad, and {SLIDE_STEP:g} m where a joint slides",
+    )
+    cutoff: float = option(20.0, "Cut-off of the low-pass on positions.", unit="Hz", above=0, command="cutoff")
+    seed: int = like(MotionSearch, "seed", help="Seed of the motions and the noise.")
+    delay: float = option(0.0, "Delay from a command to its effort.", unit="s", range=(0, 10), command="delay")
+    stribeck: float = option(
+        0.0,
+        "Friction at standstill beyond Coulomb friction, a part of it (Stribeck effect).",
+        range=(0, 100),
+        command="stribeck",
+    )
+    load: float | None = option(
+        None,
+        "Payload that is picked up while its mass is estimated.",
+        unit="kg",
+        above=0,
+        command="payload",
+        otherwise=f"{100 * LOAD:g} % of the moving mass",
+    )
+    show: tuple[str, ...] = option((), "Generated controllers to try, or all.", choices=_shows, command="show")
+    watch: float = option(
+        60.0, "Free motion in which false alarms of collisions are counted.", unit="s", above=0, command="watch"
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        object.__setattr__(self, "show", tuple(dict.fromkeys(self.show)))
+        if self.rate * self.duration < FEWEST:
+            count = round(self.rate * self.duration)
+            raise Infeasible(f"{self.rate:g} Hz over {self.duration:g} s are {count} samples; take at least {FEWEST}")
+        if self.cutoff >= MOST_CUTOFF * self.rate:
+            raise Infeasible(
+                f"a filter at {self.cutoff:g} Hz needs a rate above {self.cutoff / MOST_CUTOFF:g} Hz, not {self.rate:g}"
+            )
+
+    def resolutions(self, robot: Robot) -> tuple[float, ...]:
+        """Steps of the encoders of every joint."""
+        kinds = [robot.joints[j].kind for j in robot.independent]
+        usual = [SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds]
+        return tuple(usual if self.resolution is None else [self.resolution] * len(kinds))
