@@ -112,19 +112,27 @@ class Physical(Estimator):
     def _limited(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool
     ) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
-        """The fit with masses within their limits, unless the data contradict these."""
+        """The fit with masses within their limits; those that the data contradict go, the one that helps most first."""
+
+        def fitted(within: PhysicalSpace) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
+            return self._placed(within, R, rows, weight, settle)
+
         try:
-            within = self._placed(space, R, rows, weight, settle)
+            found = fitted(space)
+            if not space.at_heaviest(found[1].x):
+                return found
+            free = fitted(space.of_any_mass())
+            while 1 + found[1].excess > CONTRADICTED * (1 + free[1].excess):
+                tried = [fitted(space.of_any_mass(link)) for link in space.at_heaviest(found[1].x)]
+                if not tried:
+                    return free
+                found = min(tried, key=lambda one: one[1].excess)
+                space = replace(space, heaviest=found[0].heaviest)
+            return found
         except SolverFailed:
             if not space.heaviest:
                 raise
-            within = None
-        if within is not None and not space.at_heaviest(within[1].x):
-            return within
-        free = self._placed(space.no_heavier(math.inf, ()), R, rows, weight, settle)
-        if within is not None and 1 + within[1].excess <= CONTRADICTED * (1 + free[1].excess):
-            return within
-        return free
+            return fitted(space.of_any_mass())
 
     def _placed(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool

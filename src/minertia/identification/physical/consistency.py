@@ -172,6 +172,10 @@ class PhysicalSpace:
         limited = [link for link in self.links if link in links and full_name("M", link) not in self.fixed]
         return replace(self, heaviest={link: factor * float(self.x0[self.links[link][9]]) for link in limited})
 
+    def of_any_mass(self, *links: int) -> PhysicalSpace:
+        """The same without limits for the masses of some links; of all where none is named."""
+        return replace(self, heaviest={k: mass for k, mass in self.heaviest.items() if links and k not in links})
+
     def at_heaviest(self, x: Array) -> tuple[int, ...]:
         """Links that are as heavy as they may be."""
         return tuple(k for k, mass in self.heaviest.items() if x[self.links[k][9]] > (1 - AT_WALL) * mass)
