@@ -1,4 +1,4 @@
-"""Planted corrections come back through every kind of measurement but pixels, base and tool not known.
+"""Planted corrections come back through every kind of measurement, base and tool not known.
 
 Places touched several times are in the sockets of a Panda (test_command.py).
 """
@@ -13,7 +13,7 @@ from minertia.identification.geometry.chain import exponential, moved
 from minertia.identification.geometry.fit import rms
 from minertia.identification.geometry.folds import GeometryRows
 from minertia.identification.geometry.layout import Postures
-from minertia.identification.geometry.measures import KINDS
+from minertia.identification.geometry.measures import KINDS, PixelMeasure, PixelToolMeasure, projected
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from tests.calibration.planted import arm
@@ -47,8 +47,41 @@ def test_readings_never_fitted_are_predicted(kind):
     assert rms(sizes) < 1e-2 * rms(problem.errors(nominal, kept)), rms(sizes)
 
 
-def test_pixels_are_refused(tmp_path):
-    (tmp_path / "m.csv").write_text("q1,q2,q3,q4,q5,q6,u,v\n" + "0,0,0,0,0,0,1,1\n" * 5)
+CAMERA = (900.0, 900.0, 640.0, 512.0)
+
+
+@pytest.mark.parametrize("kind", ["pixel", "pixel_tool"])
+def test_a_camera_is_found_from_nothing(kind):
+    """Pixels with a tenth of noise, at postures where the target is before the camera."""
+    chain, rng = arm("ur10e"), np.random.default_rng(5)
+    errors = np.zeros((7, 6))
+    errors[1:6] = rng.normal(size=(5, 6)) * ([5e-4] * 3 + [2e-3] * 3)
+    placements = chain.nominal @ exponential(errors)
+    q = rng.uniform(-1.5, 1.5, (4000, 6))
+    if kind == "pixel":
+        placements[0] = exponential(np.array([0.2, -0.3, 3.0, 0.8, -0.5, 0.4])) @ placements[0]
+        tool = moved(placements, chain.is_hinge, chain.positions(q)).tool
+        x, mark = tool[:, :3, :3] @ [0.05, 0.1, 0.08] + tool[:, :3, 3], None
+    else:
+        placements[6] = placements[6] @ exponential(np.array([0.05, 0.1, 0.02, 0.3, -0.2, 0.4]))
+        tool = moved(placements, chain.is_hinge, chain.positions(q)).tool
+        marks, mark = rng.normal(size=(3, 3)) + [2.0, 0.0, 0.5], rng.integers(0, 3, len(q))
+        x = np.einsum("nji,nj->ni", tool[:, :3, :3], marks[mark] - tool[:, :3, 3])
+    ahead = np.flatnonzero((x[:, 2] > 0.4) & (np.abs(x[:, :2]).max(axis=1) < x[:, 2]))[:200]
+    pixels = projected(CAMERA, x[ahead])[0] + 0.1 * rng.normal(size=(len(ahead), 2))
+    numbers = np.arange(len(ahead))
+    made = PixelMeasure(numbers, pixels, "1", CAMERA)
+    if mark is not None:
+        made = PixelToolMeasure(numbers, pixels, "1", CAMERA, mark[ahead])
+    problem = GeometryRows(chain, Postures(q[ahead], (made,)), ())
+    fitted, unseen = numbers[:140], numbers[140:]
+    nominal, found = problem.fit((), fitted), problem.fit(GEOMETRY, fitted)
+    assert rms(problem.errors(found, unseen)) < 0.2 < 3 * 0.2 < rms(problem.errors(nominal, unseen))
+
+
+def test_too_few_pixels_are_refused(tmp_path):
+    rows = [",".join(f"{v:g}" for v in row) for row in np.random.default_rng(0).uniform(-1, 1, (9, 8))]
+    (tmp_path / "m.csv").write_text("\n".join(["q1,q2,q3,q4,q5,q6,u,v", *rows]))
     measures = (MeasureColumns("pixel", "1", ("u", "v"), camera=(600, 600, 320, 240)),)
-    with pytest.raises(InputError, match="pixels are not calibrated from yet"):
+    with pytest.raises(InputError, match="too few to find a camera"):
         calibrate("ur10e", tmp_path / "m.csv", columns=ColumnMap(angle="rad"), measures=measures)

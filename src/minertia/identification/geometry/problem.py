@@ -321,11 +321,6 @@ def _refuse_postures(chain: Chain, log: MeasuredLog) -> None:
         )
     if postures.count < FEWEST:
         raise InputError(f"{postures.count} postures are too few; a calibration needs at least {FEWEST}")
-    if any(measure.unit == "px" for measure in postures.measures):
-        raise InputError(
-            "pixels are not calibrated from yet: where a camera stands cannot be found from nothing; measure poses "
-            "with a board, or places with two cameras, and give those"
-        )
 
 
 def _error_row(e: ReadingResiduals) -> tuple[str | float, ...]:
