@@ -6,8 +6,9 @@ Places touched several times are in the sockets of a Panda (test_command.py).
 import numpy as np
 import pytest
 
+import minertia as mi
 from minertia.calibration.calibrate import calibrate
-from minertia.identification.campaigns.options import MEASURED, MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, CalibrationOptions, MeasureColumns
 from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import exponential, moved
 from minertia.identification.geometry.fit import rms
@@ -85,3 +86,33 @@ def test_too_few_pixels_are_refused(tmp_path):
     measures = (MeasureColumns("pixel", "1", ("u", "v"), camera=(600, 600, 320, 240)),)
     with pytest.raises(InputError, match="too few to find a camera"):
         calibrate("ur10e", tmp_path / "m.csv", columns=ColumnMap(angle="rad"), measures=measures)
+
+
+def test_fixed_points_keep_their_names_in_other_files(tmp_path):
+    """Distances to points A, B, C, D fitted; a file that has C alone is read as C, and E is refused."""
+    chain, rng = arm("ur10e"), np.random.default_rng(6)
+    fixed = {"A": [2, 0, 0], "B": [0, 2, 1], "C": [-2, 0, 1], "D": [0.5, -2, 0.3]}
+    q = rng.uniform(-1.5, 1.5, (160, 6))
+    errors = np.zeros((7, 6))
+    errors[1:6, 5] = 3e-3 * rng.normal(size=5)
+    errors[6, :3] = 0.05, 0.08, 0.1
+    tool = moved(chain.nominal @ exponential(errors), chain.is_hinge, chain.positions(q)).tool[:, :3, 3]
+
+    def write(name, postures, labels):
+        rows = ["q1,q2,q3,q4,q5,q6,d,point"]
+        for k, label in zip(postures, labels, strict=True):
+            d = np.linalg.norm(tool[k] - fixed.get(label, [1, 1, 1])) + 1e-5 * rng.normal()
+            rows.append(",".join([*(f"{v:.9g}" for v in q[k]), f"{d:.9g}", label]))
+        (tmp_path / name).write_text("\n".join(rows))
+        return tmp_path / name
+
+    fitted = write("f.csv", range(130), ["ABCD"[k % 4] for k in range(130)])
+    unseen, strange = (write(f"{name}.csv", range(130, 160), name * 30) for name in "CE")
+    measures = (MeasureColumns("distance", "wire", ("d",), groups=("point",)),)
+    given = {"columns": ColumnMap(angle="rad", length="m"), "measures": measures}
+    found = calibrate("ur10e", fitted, unseen, options=CalibrationOptions(("zeros",)), **given)
+    assert found.verdict.is_good and found.validation[0].rms < 5e-5, found.verdict.reasons
+    (again,) = mi.validate(found.model(), unseen)
+    assert again.rms == pytest.approx(found.validation[0].rms, rel=1e-6)
+    with pytest.raises(mi.MinertiaError, match="'E' of the measurement 'wire' was not among the fitted ones"):
+        mi.validate(found.model(), strange)
