@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minertia.identification.campaigns.options import CampaignOptions, MeasureColumns
+from minertia.identification.campaigns.write import write_campaign
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns_file import CampaignTable, columns_beside, read_columns
@@ -213,8 +214,6 @@ class Campaign(CampaignOptions):
 
     def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
         """Write the campaign as a file that can be run again; returns what was written."""
-        from minertia.identification.campaigns.write import write_campaign  # which reads campaigns back
-
         return write_campaign(self, path, force=force)
 
     def __repr__(self) -> str:
