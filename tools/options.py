@@ -14,12 +14,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from minertia.codegen.generate import TARGETS, Target
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.options import MeasureColumns
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
 from minertia.io.schema import REQUIRED, Option, options, plain
+from minertia.studio.options import JOBS, job_options
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("campaign.md", "output-error.md", "elastic.md", "howto/calibrate.md")
@@ -98,37 +100,91 @@ def typescript() -> str:
         parts.append(f"export interface {name.capitalize()}Table {{\n{rows}  [key: string]: unknown;\n}}\n")
     rows = "".join(f"  {name}: {name.capitalize()}Table;\n" for name in found)
     parts.append(f"export interface CampaignTables {{\n{rows}}}\n")
-    data = {name: {one.key: option_data(one) for one in own.values()} for name, own in found.items()}
-    parts.append(f"export const OPTIONS = {json.dumps(data, indent=2, ensure_ascii=False)} as const;\n")
+    data = {name: {one.key: option_data(one, one.default) for one in own.values()} for name, own in found.items()}
+    parts.append(constant("OPTIONS", data))
+    parts.append(jobs())
+    about = {name: titled(name) for name in ("auto", *ESTIMATORS)}
+    parts.append(constant("ESTIMATORS", about))
+    parts.append(constant("TARGETS", {name: target_data(row) for name, row in TARGETS.items()}))
     return "\n".join(parts)
 
 
-def type_of(one: Option) -> str:
-    """The type of an option in TypeScript; "?" stands for what is not known yet."""
+def constant(name: str, data: Any) -> str:
+    """Data as a constant."""
+    return f"export const {name} = {json.dumps(data, indent=2, ensure_ascii=False)} as const;\n"
+
+
+def titled(name: str) -> str:
+    """An estimator in a form: its name, and the beginning of the sentence about it."""
+    about = "chosen by prediction" if name == "auto" else (estimator_class(name).__doc__ or "").split("\n\n")[0]
+    return f"{name}: {re.split(r'[.,:;] | [(]', ' '.join(about.split()))[0].removesuffix('.')}"
+
+
+def target_data(row: Target) -> dict[str, Any]:
+    """What a form needs to know of a target: its name, its programs, and whether others can be asked for."""
+    return {"title": row.title, "programs": list(row.programs), "others": not (row.needs or row.is_block)}
+
+
+def jobs() -> str:
+    """Types and options of the settings of jobs."""
+    parts, data = [], {}
+    for kind in JOBS:
+        own = job_options(kind)
+        rows = "".join(f"  {key}?: {setting_type(one)} | null;\n" for key, (one, _) in own.items())
+        parts.append(f"export interface {kind.capitalize()}Settings {{\n{rows}}}\n")
+        data[kind] = {key: option_data(one, default, lone=True) for key, (one, default) in own.items()}
+    rows = "".join(f"  {kind}: {kind.capitalize()}Settings;\n" for kind in JOBS)
+    parts.append(f"export interface JobSettings {{\n{rows}}}\n")
+    return "\n".join([*parts, constant("JOBS", data)])
+
+
+def setting_type(one: Option) -> str:
+    """The type of a setting; of a table that of its options."""
+    if one.kind.record is None:
+        return type_of(one, unknown=False)
+    inner = "; ".join(f"{own.key}?: {setting_type(own)} | null" for own in options(one.kind.record))
+    return f"{{ {inner} }}" + "[]" * bool(one.kind.depths)
+
+
+def type_of(one: Option, *, unknown: bool = True) -> str:
+    """The type of an option in TypeScript; unknown: "?" stands for what is not known yet."""
     kind = one.kind
     if kind.is_free:
         return "unknown"
     names = [json.dumps(name, ensure_ascii=False) for name in one.names] if one.choices else []
     plain_types = [TYPES[scalar] for scalar in sorted(kind.scalars) if not (scalar == "text" and one.choices)]
-    scalar = " | ".join(dict.fromkeys([*names, *plain_types, '"?"']))
+    words = [json.dumps(word) for word in one.words] + ['"?"'] * unknown
+    scalar = " | ".join(dict.fromkeys([*names, *plain_types, *words]))
     if kind.is_mapping:
         return f"Record<string, {scalar}>"
     shapes = {0: scalar, 1: f"({scalar})[]", 2: f"({scalar})[][]"}
     return " | ".join(shapes[depth] for depth in sorted(kind.depths))
 
 
-def option_data(one: Option) -> dict[str, Any]:
-    """What a form needs to know of an option."""
-    found: dict[str, Any] = {"help": one.sentence, "unit": one.unit, "type": form_of(one)}
+def option_data(one: Option, default: Any, *, lone: bool = False) -> dict[str, Any]:
+    """What a form needs to know of an option; lone: one number may stand for a list of them."""
+    found: dict[str, Any] = {"help": one.sentence, "unit": one.unit, "type": form_of(one, lone)}
     found |= {"choices": list(one.names)} if one.choices else {}
+    titles = one.titles() if callable(one.titles) else one.titles
+    found |= {"titles": dict(titles)} if titles else {}
     found |= {name: value for name, value in (("low", one.low), ("high", one.high)) if math.isfinite(value)}
-    if one.default is not REQUIRED and not one.kind.record and not one.kind.is_mapping:
-        found["default"] = plain(one.default)
+    found |= {"otherwise": one.otherwise.replace("`", "")} if one.otherwise and lone else {}
+    found |= {"example": plain(one.example)} if one.example is not None else {}
+    if lone and one.kind.record is not None:
+        found["options"] = {
+            inner.key: option_data(inner, inner.default, lone=True) for inner in options(one.kind.record)
+        }
+    elif default is not REQUIRED and not one.kind.record and not one.kind.is_mapping:
+        found["default"] = plain(default)
     return found
 
 
-def form_of(one: Option) -> str:
+def form_of(one: Option, lone: bool = False) -> str:
     """How a form asks for an option; "file" for what only the file can state."""
+    if lone and 0 in one.kind.depths and one.kind.scalars == {"number"} and not one.words:
+        return "number"
+    if lone and one.choices and one.kind.depths == {1}:
+        return "choices"
     if one.kind.is_free or one.kind.is_mapping or one.kind.depths != {0}:
         return "file"
     return "choice" if one.choices else "-".join(sorted(one.kind.scalars))

@@ -99,9 +99,9 @@ export interface EvaluationTable {
 
 export interface CommandTable {
   law?: "p" | "pd" | "pid" | "voltage" | "?" | null;
-  kp?: number | "?" | (number | "?")[] | null;
-  kd?: number | "?" | (number | "?")[] | null;
-  ki?: number | "?" | (number | "?")[] | null;
+  kp?: number | "?" | "same" | (number | "?" | "same")[] | null;
+  kd?: number | "?" | "same" | (number | "?" | "same")[] | null;
+  ki?: number | "?" | "same" | (number | "?" | "same")[] | null;
   velocity_reference?: boolean | "?" | null;
   hold?: "zero" | "linear" | "?" | null;
   delay?: number | "?" | null;
@@ -960,5 +960,841 @@ export const OPTIONS = {
       ],
       "default": "file"
     }
+  }
+} as const;
+
+export interface RobotSettings {
+  rotors?: boolean | null;
+  friction?: boolean | null;
+  robot?: string | null;
+}
+
+export interface ProposeSettings {
+  logs?: (string)[] | null;
+}
+
+export interface CheckSettings {
+}
+
+export interface IdentifySettings {
+}
+
+export interface ValidateSettings {
+  model?: string | null;
+  logs?: (string)[] | null;
+}
+
+export interface ExciteSettings {
+  family?: "fourier" | "spline" | null;
+  duration?: number | null;
+  harmonics?: number | null;
+  pieces?: number | null;
+  start?: number | "any" | (number | "any")[] | null;
+  criterion?: "condition" | "scaled-condition" | "logdet" | "deviation" | null;
+  rotors?: boolean | null;
+  friction?: boolean | null;
+  noise?: number | (number)[] | null;
+  starts?: number | null;
+  seed?: number | null;
+  samples?: number | null;
+  patience?: number | null;
+  from?: (number)[] | null;
+  limits?: { position?: number | (number)[] | (number)[][] | null; velocity?: number | (number)[] | null; acceleration?: number | (number)[] | null; jerk?: number | (number)[] | null; effort?: boolean | number | (boolean | number)[] | null; effort_margin?: number | null; floor?: boolean | number | "base" | null; table?: { height?: number | null } | null; self_collision?: boolean | null; margin?: number | null; radius?: number | null; transmission_deg?: number | null; box?: { frame?: (string)[] | null; lower?: (number)[] | null; upper?: (number)[] | null }[] | null; obstacle?: { centre?: (number)[] | null; size?: (number)[] | null; name?: string | null }[] | null; format?: number | null; made_for?: unknown | null } | null;
+}
+
+export interface GenerateSettings {
+  model?: string | null;
+  programs?: ("inverse_dynamics" | "background" | "background_parts" | "synchronous" | "coefficients" | "gravity" | "mass_matrix" | "velocity_torque" | "friction" | "base_regressor" | "base_regressor_entries" | "forward_dynamics" | "recursive_update" | "inverse_dynamics_wrench" | "forward_dynamics_wrench" | "jacobian" | "forward_kinematics" | "coriolis_matrix" | "slotine_li" | "slotine_li_regressor" | "inverse_dynamics_derivatives" | "forward_dynamics_derivatives" | "momentum_observer" | "momentum_regressor" | "power_regressor" | "differentiator" | "parabola_differentiator" | "low_pass" | "watch_terms" | "adaptive_start" | "adaptive_law" | "elastic_forward_dynamics" | "elastic_inverse_dynamics")[] | null;
+  target?: "c" | "cortex-m" | "cuda" | "numpy" | "jax" | "torch" | "matlab" | "fmu" | "ros2" | null;
+  precision?: "double" | "float" | null;
+  sincos?: "libm" | "own" | null;
+}
+
+export interface RehearseSettings {
+  noise?: number | null;
+  rate?: number | null;
+  duration?: number | null;
+  harmonics?: number | null;
+  starts?: number | null;
+  resolution?: number | null;
+  cutoff?: number | null;
+  seed?: number | null;
+  delay?: number | null;
+  stribeck?: number | null;
+  load?: number | null;
+  show?: ("adaptive" | "collision" | "guiding")[] | null;
+  watch?: number | null;
+}
+
+export interface ControlSettings {
+  arm?: string | null;
+  known?: string | null;
+  seconds?: number | null;
+  seed?: number | null;
+  shows?: ("adaptive" | "guiding")[] | null;
+}
+
+export interface FleetSettings {
+  store?: string | null;
+  q?: number | null;
+  horizon?: number | null;
+  learning?: number | null;
+  today?: number | null;
+}
+
+export interface JobSettings {
+  robot: RobotSettings;
+  propose: ProposeSettings;
+  check: CheckSettings;
+  identify: IdentifySettings;
+  validate: ValidateSettings;
+  excite: ExciteSettings;
+  generate: GenerateSettings;
+  rehearse: RehearseSettings;
+  control: ControlSettings;
+  fleet: FleetSettings;
+}
+
+export const JOBS = {
+  "robot": {
+    "rotors": {
+      "help": "Rotor inertias.",
+      "unit": "",
+      "type": "flag",
+      "default": true
+    },
+    "friction": {
+      "help": "Friction and offsets.",
+      "unit": "",
+      "type": "flag",
+      "default": false
+    },
+    "robot": {
+      "help": "Version of the robot's file that was read.",
+      "unit": "",
+      "type": "text",
+      "default": ""
+    }
+  },
+  "propose": {
+    "logs": {
+      "help": "Logs to read, by key.",
+      "unit": "",
+      "type": "file",
+      "otherwise": "all",
+      "default": []
+    }
+  },
+  "check": {},
+  "identify": {},
+  "validate": {
+    "model": {
+      "help": "Model, by key.",
+      "unit": "",
+      "type": "text"
+    },
+    "logs": {
+      "help": "Logs to predict, by key.",
+      "unit": "",
+      "type": "file"
+    }
+  },
+  "excite": {
+    "family": {
+      "help": "Fourier series, or splines of degree 5.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "fourier",
+        "spline"
+      ],
+      "default": "fourier"
+    },
+    "duration": {
+      "help": "Length of the motion.",
+      "unit": "s",
+      "type": "number",
+      "low": 0.01,
+      "high": 100000.0,
+      "default": 10.0
+    },
+    "harmonics": {
+      "help": "Harmonics of the Fourier series.",
+      "unit": "",
+      "type": "whole",
+      "low": 1,
+      "high": 1000000,
+      "default": 5
+    },
+    "pieces": {
+      "help": "Polynomial pieces of the spline.",
+      "unit": "",
+      "type": "whole",
+      "low": 1,
+      "high": 1000000,
+      "default": 10
+    },
+    "start": {
+      "help": "Posture at both ends, or any.",
+      "unit": "rad or m",
+      "type": "file",
+      "otherwise": "near the middle of the joints",
+      "default": null
+    },
+    "criterion": {
+      "help": "Optimality criterion: condition number of the regressor, the same with columns of length one, volume of the confidence region (D-optimality), or largest predicted relative deviation.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "condition",
+        "scaled-condition",
+        "logdet",
+        "deviation"
+      ],
+      "titles": {
+        "condition": "condition number",
+        "scaled-condition": "condition number, columns scaled",
+        "logdet": "log det (D-optimal)",
+        "deviation": "largest predicted deviation"
+      },
+      "default": "condition"
+    },
+    "rotors": {
+      "help": "Identify rotor inertias.",
+      "unit": "",
+      "type": "flag",
+      "default": true
+    },
+    "friction": {
+      "help": "Identify friction and offsets.",
+      "unit": "",
+      "type": "flag",
+      "default": true
+    },
+    "noise": {
+      "help": "Deviation of the measured efforts, one number or one per joint.",
+      "unit": "N m or N",
+      "type": "number",
+      "low": 0,
+      "high": 1000000000000.0,
+      "otherwise": "a part of the largest nominal efforts",
+      "default": null
+    },
+    "starts": {
+      "help": "Searches from random motions, the best of which counts.",
+      "unit": "",
+      "type": "whole",
+      "low": 1,
+      "high": 1000000,
+      "default": 1
+    },
+    "seed": {
+      "help": "Seed of the first search.",
+      "unit": "",
+      "type": "whole",
+      "low": 0,
+      "high": 9223372036854775808,
+      "default": 0
+    },
+    "samples": {
+      "help": "Samples at which a motion is evaluated.",
+      "unit": "",
+      "type": "whole",
+      "low": 1,
+      "high": 1000000,
+      "default": 200
+    },
+    "patience": {
+      "help": "Factor on the iterations of a search.",
+      "unit": "",
+      "type": "number",
+      "low": 0,
+      "high": 1000000.0,
+      "default": 1.0
+    },
+    "from": {
+      "help": "Posture in which the robot stands: ways from it to the motion, and back, are found, too.",
+      "unit": "rad or m",
+      "type": "file",
+      "default": null
+    },
+    "limits": {
+      "help": "Limits of the motion, as a file of limits states them.",
+      "unit": "",
+      "type": "file",
+      "options": {
+        "position": {
+          "help": "Positions: plus and minus one number or one per joint, or pairs of a lower and an upper one.",
+          "unit": "rad or m",
+          "type": "number",
+          "low": -1000000000000.0,
+          "high": 1000000000000.0,
+          "otherwise": "the robot's file",
+          "default": null
+        },
+        "velocity": {
+          "help": "Largest velocity, one number or one per joint.",
+          "unit": "rad/s or m/s",
+          "type": "number",
+          "low": 0,
+          "high": 1000000000000.0,
+          "otherwise": "the robot's file",
+          "default": null
+        },
+        "acceleration": {
+          "help": "Largest acceleration, one number or one per joint.",
+          "unit": "rad/s2 or m/s2",
+          "type": "number",
+          "low": 0,
+          "high": 1000000000000.0,
+          "otherwise": "the robot's file",
+          "default": null
+        },
+        "jerk": {
+          "help": "Largest jerk, one number or one per joint.",
+          "unit": "rad/s3 or m/s3",
+          "type": "number",
+          "low": 0,
+          "high": 1000000000000.0,
+          "otherwise": "not limited",
+          "default": null
+        },
+        "effort": {
+          "help": "Largest effort, one number or one per joint; true for those of the robot's file, false for no limit.",
+          "unit": "N m or N",
+          "type": "file",
+          "low": 0,
+          "high": 1000000000000.0,
+          "otherwise": "the robot's file, where it has masses, too",
+          "default": null
+        },
+        "effort_margin": {
+          "help": "Part of every limit of effort kept free for what the nominal model does not know.",
+          "unit": "",
+          "type": "number",
+          "low": 0,
+          "high": 0.999,
+          "default": 0.1
+        },
+        "floor": {
+          "help": "Height in the base frame that every link stays above, or none; false in files.",
+          "unit": "m",
+          "type": "flag-number",
+          "low": -1000000000000.0,
+          "high": 1000000000000.0,
+          "otherwise": "the base plane, where the robot stands on it",
+          "default": "base"
+        },
+        "table": {
+          "help": "Another word for the floor: a table with its `height`.",
+          "unit": "",
+          "type": "file",
+          "otherwise": "none",
+          "options": {
+            "height": {
+              "help": "Height of its top in the base frame.",
+              "unit": "m",
+              "type": "number",
+              "low": -1000000000000.0,
+              "high": 1000000000000.0
+            }
+          }
+        },
+        "self_collision": {
+          "help": "Whether links keep apart.",
+          "unit": "",
+          "type": "flag",
+          "default": true
+        },
+        "margin": {
+          "help": "Distance to keep from floor, links and obstacles.",
+          "unit": "m",
+          "type": "number",
+          "low": 0,
+          "high": 1000000000000.0,
+          "otherwise": "20 mm, or 2 % of the robot's length if that is less",
+          "default": null
+        },
+        "radius": {
+          "help": "Radius of links that the robot's file shows nothing of.",
+          "unit": "m",
+          "type": "number",
+          "low": 0,
+          "high": 1000000000000.0,
+          "otherwise": "3.5 % of the robot's length",
+          "default": null
+        },
+        "transmission_deg": {
+          "help": "What angles between links of closed loops keep from 0 and 180 degrees, where branches meet.",
+          "unit": "degrees",
+          "type": "number",
+          "low": 0,
+          "high": 89.9,
+          "default": 20.0
+        },
+        "box": {
+          "help": "Boxes that origins of named frames must not leave.",
+          "unit": "",
+          "type": "file",
+          "otherwise": "none",
+          "options": {
+            "frame": {
+              "help": "Frame whose origin stays in the box; in files also a list of frames.",
+              "unit": "",
+              "type": "file"
+            },
+            "lower": {
+              "help": "Lower corner.",
+              "unit": "m",
+              "type": "file",
+              "low": -1000000000000.0,
+              "high": 1000000000000.0
+            },
+            "upper": {
+              "help": "Upper corner.",
+              "unit": "m",
+              "type": "file",
+              "low": -1000000000000.0,
+              "high": 1000000000000.0
+            }
+          }
+        },
+        "obstacle": {
+          "help": "Boxes that links keep from.",
+          "unit": "",
+          "type": "file",
+          "otherwise": "none",
+          "options": {
+            "centre": {
+              "help": "Centre.",
+              "unit": "m",
+              "type": "file",
+              "low": -1000000000000.0,
+              "high": 1000000000000.0,
+              "example": [
+                0.6,
+                0.0,
+                0.2
+              ]
+            },
+            "size": {
+              "help": "Whole sides.",
+              "unit": "m",
+              "type": "file",
+              "low": 0,
+              "high": 1000000000000.0,
+              "example": [
+                0.2,
+                0.2,
+                0.4
+              ]
+            },
+            "name": {
+              "help": "Name of the obstacle, in results.",
+              "unit": "",
+              "type": "text",
+              "otherwise": "its number",
+              "default": ""
+            }
+          }
+        },
+        "format": {
+          "help": "Format of a file that was written.",
+          "unit": "",
+          "type": "whole",
+          "low": 1,
+          "high": 1,
+          "default": 1
+        },
+        "made_for": {
+          "help": "Robot, joints and gravity of a file that was written.",
+          "unit": "",
+          "type": "file",
+          "otherwise": "any robot"
+        }
+      }
+    }
+  },
+  "generate": {
+    "model": {
+      "help": "Model, by key.",
+      "unit": "",
+      "type": "text",
+      "otherwise": "the robot of the file",
+      "default": null
+    },
+    "programs": {
+      "help": "Programs to generate (docs/programs.md).",
+      "unit": "",
+      "type": "choices",
+      "choices": [
+        "inverse_dynamics",
+        "background",
+        "background_parts",
+        "synchronous",
+        "coefficients",
+        "gravity",
+        "mass_matrix",
+        "velocity_torque",
+        "friction",
+        "base_regressor",
+        "base_regressor_entries",
+        "forward_dynamics",
+        "recursive_update",
+        "inverse_dynamics_wrench",
+        "forward_dynamics_wrench",
+        "jacobian",
+        "forward_kinematics",
+        "coriolis_matrix",
+        "slotine_li",
+        "slotine_li_regressor",
+        "inverse_dynamics_derivatives",
+        "forward_dynamics_derivatives",
+        "momentum_observer",
+        "momentum_regressor",
+        "power_regressor",
+        "differentiator",
+        "parabola_differentiator",
+        "low_pass",
+        "watch_terms",
+        "adaptive_start",
+        "adaptive_law",
+        "elastic_forward_dynamics",
+        "elastic_inverse_dynamics"
+      ],
+      "otherwise": "those of the target",
+      "default": null
+    },
+    "target": {
+      "help": "Target of the code.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "c",
+        "cortex-m",
+        "cuda",
+        "numpy",
+        "jax",
+        "torch",
+        "matlab",
+        "fmu",
+        "ros2"
+      ],
+      "titles": {
+        "c": "C",
+        "cortex-m": "C for Cortex-M",
+        "cuda": "CUDA",
+        "numpy": "NumPy",
+        "jax": "JAX",
+        "torch": "PyTorch",
+        "matlab": "MATLAB",
+        "fmu": "FMU",
+        "ros2": "ROS 2 plugin"
+      },
+      "default": "c"
+    },
+    "precision": {
+      "help": "Single precision.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "double",
+        "float"
+      ],
+      "default": "double"
+    },
+    "sincos": {
+      "help": "Sines and cosines without a library.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "libm",
+        "own"
+      ],
+      "default": "libm"
+    }
+  },
+  "rehearse": {
+    "noise": {
+      "help": "Deviation of the measured efforts, a part of each joint's rms effort.",
+      "unit": "",
+      "type": "number",
+      "default": 0.01
+    },
+    "rate": {
+      "help": "Rate of the controller and the log.",
+      "unit": "Hz",
+      "type": "number",
+      "default": 500.0
+    },
+    "duration": {
+      "help": "Length of each motion.",
+      "unit": "s",
+      "type": "number",
+      "low": 0.01,
+      "high": 100000.0,
+      "default": 8.0
+    },
+    "harmonics": {
+      "help": "Harmonics of the motions.",
+      "unit": "",
+      "type": "whole",
+      "low": 1,
+      "high": 1000000,
+      "default": 5
+    },
+    "starts": {
+      "help": "Searches from random motions, the best of which counts.",
+      "unit": "",
+      "type": "whole",
+      "low": 1,
+      "high": 1000000,
+      "default": 1
+    },
+    "resolution": {
+      "help": "Resolution of the encoders; 0 for perfect ones.",
+      "unit": "rad or m",
+      "type": "number",
+      "low": 0,
+      "high": 1,
+      "otherwise": "1e-05 rad, and 1e-06 m where a joint slides",
+      "default": null
+    },
+    "cutoff": {
+      "help": "Cut-off of the low-pass on positions.",
+      "unit": "Hz",
+      "type": "number",
+      "default": 20.0
+    },
+    "seed": {
+      "help": "Seed of the motions and the noise.",
+      "unit": "",
+      "type": "whole",
+      "low": 0,
+      "high": 9223372036854775808,
+      "default": 0
+    },
+    "delay": {
+      "help": "Delay from a command to its effort.",
+      "unit": "s",
+      "type": "number",
+      "low": 0,
+      "high": 10,
+      "default": 0.0
+    },
+    "stribeck": {
+      "help": "Friction at standstill beyond Coulomb friction, a part of it (Stribeck effect).",
+      "unit": "",
+      "type": "number",
+      "low": 0,
+      "high": 100,
+      "default": 0.0
+    },
+    "load": {
+      "help": "Payload that is picked up while its mass is estimated.",
+      "unit": "kg",
+      "type": "number",
+      "otherwise": "5 % of the moving mass",
+      "default": null
+    },
+    "show": {
+      "help": "Generated controllers to try, or all.",
+      "unit": "",
+      "type": "choices",
+      "choices": [
+        "adaptive",
+        "collision",
+        "guiding"
+      ],
+      "default": []
+    },
+    "watch": {
+      "help": "Free motion in which false alarms of collisions are counted.",
+      "unit": "s",
+      "type": "number",
+      "default": 60.0
+    }
+  },
+  "control": {
+    "arm": {
+      "help": "Model of the arm, by key.",
+      "unit": "",
+      "type": "text",
+      "otherwise": "the robot of the file",
+      "default": null
+    },
+    "known": {
+      "help": "Model that its controller has.",
+      "unit": "",
+      "type": "text",
+      "otherwise": "the robot of the file",
+      "default": null
+    },
+    "seconds": {
+      "help": "Length of the motion.",
+      "unit": "s",
+      "type": "number",
+      "low": 0.5,
+      "high": 30,
+      "default": 4.0
+    },
+    "seed": {
+      "help": "Seed of the motion.",
+      "unit": "",
+      "type": "whole",
+      "low": 0,
+      "high": 9223372036854775808,
+      "default": 0
+    },
+    "shows": {
+      "help": "Generated controllers to try.",
+      "unit": "",
+      "type": "choices",
+      "choices": [
+        "adaptive",
+        "guiding"
+      ],
+      "titles": {
+        "adaptive": "adaptive control: a payload is picked up",
+        "guiding": "hand guiding: pulled and released"
+      },
+      "default": []
+    }
+  },
+  "fleet": {
+    "store": {
+      "help": "Store of the folder, by key.",
+      "unit": "",
+      "type": "text"
+    },
+    "q": {
+      "help": "Part of the alarms that may be false.",
+      "unit": "",
+      "type": "number",
+      "low": 0.0001,
+      "high": 0.9,
+      "default": 0.1
+    },
+    "horizon": {
+      "help": "Days with logs over which the beginning of a change is spread.",
+      "unit": "days",
+      "type": "whole",
+      "low": 1,
+      "high": 3650,
+      "default": 90
+    },
+    "learning": {
+      "help": "First days with logs, from which a robot is learnt.",
+      "unit": "days",
+      "type": "whole",
+      "low": 2,
+      "high": 3650,
+      "default": 30
+    },
+    "today": {
+      "help": "Number of the page's day.",
+      "unit": "",
+      "type": "whole",
+      "otherwise": "that of the newest log that is not dated after today",
+      "default": null
+    }
+  }
+} as const;
+
+export const ESTIMATORS = {
+  "auto": "auto: chosen by prediction",
+  "ols": "ols: All efforts count alike",
+  "wls": "wls: Each effort is divided by the deviation of its residual",
+  "robust": "robust: Huber's M-estimator",
+  "tls": "tls: Mixed total least squares on rows weighted by joint",
+  "iv": "iv: Refined instruments",
+  "ridge": "ridge: Each unknown is drawn to its prior value by what it does to the efforts",
+  "sequential": "sequential: One small problem per joint",
+  "offline": "offline: Stages of logs",
+  "recursive": "recursive: The on-line estimator run over the logs in order",
+  "physical": "physical: Semidefinite fit on the triangle"
+} as const;
+
+export const TARGETS = {
+  "c": {
+    "title": "C",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "cortex-m": {
+    "title": "C for Cortex-M",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "cuda": {
+    "title": "CUDA",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "numpy": {
+    "title": "NumPy",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "jax": {
+    "title": "JAX",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "torch": {
+    "title": "PyTorch",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "matlab": {
+    "title": "MATLAB",
+    "programs": [
+      "inverse_dynamics",
+      "background",
+      "synchronous"
+    ],
+    "others": true
+  },
+  "fmu": {
+    "title": "FMU",
+    "programs": [
+      "inverse_dynamics"
+    ],
+    "others": false
+  },
+  "ros2": {
+    "title": "ROS 2 plugin",
+    "programs": [
+      "mass_matrix",
+      "velocity_torque",
+      "gravity",
+      "friction",
+      "inverse_dynamics"
+    ],
+    "others": false
   }
 } as const;

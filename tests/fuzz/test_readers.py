@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from minertia.cli.limits import read_limits
 from minertia.excitation.trajectory import Trajectory
-from minertia.identification.campaigns.read import read_campaign
-from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.campaigns.read import read_campaign, recorded_campaign
 from minertia.identification.logs.columns_file import read_columns
 from minertia.identification.logs.header import read_to_audit
 from minertia.identification.logs.options import ColumnMap

@@ -25,8 +25,8 @@ from minertia.identification.campaigns.options import (
     MeasureColumns,
     Repairs,
 )
-from minertia.identification.campaigns.read import read_campaign
-from minertia.identification.campaigns.record import campaign_record, recorded_campaign
+from minertia.identification.campaigns.read import read_campaign, recorded_campaign
+from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.campaigns.write import campaign_text
 from minertia.identification.identify import identify
 from minertia.identification.loads.load import Load

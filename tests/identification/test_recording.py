@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minertia as mi
-from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.bag_messages import layout_of
 from minertia.identification.logs.columns_file import columns_beside
+from minertia.identification.logs.file import float_column
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import column_names, iter_blocks, read_recording
 from minertia.identification.logs.recording import Recording, joined

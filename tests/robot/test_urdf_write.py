@@ -95,7 +95,7 @@ def test_only_changed_attributes_of_dynamics_change(tmp_path: Path) -> None:
     robot = parse(TOOL).with_parameters({"FC1": 0.25})
     new = written(robot, tmp_path, TOOL)
     old = "<dynamics  damping='0.5'   D=\"7\"/>"
-    assert new == TOOL.replace(old, '<dynamics damping="0.5" D="7" friction="0.25"/>')
+    assert new == TOOL.replace(old, '<dynamics  damping=\'0.5\'   D="7" friction="0.25"/>')
     assert dict(parse(new).effects[0]) == {"FV": 0.5, "FC": 0.25}
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from minertia.robot.formats.writing import XmlEdit
 from minertia.robot.formats.xml import (
     MAX_INDENTS,
     all_written,
-    edited,
     element_lines,
     new_element,
     parse_xml,
@@ -42,4 +42,11 @@ def test_elements_are_indented_but_not_without_end() -> None:
 
 
 def test_edits_are_made_together() -> None:
-    assert edited("0123456789", [(8, 10, "end"), (2, 2, "+"), (2, 4, "")]) == "01+4567end"
+    text = "<a><b/><c x='1'  y=\"2\"/><d/></a>"
+    b, c, d = parse_xml(text, "f").children
+    edit = XmlEdit(text)
+    edit.replace(d, new_element("e"))
+    edit.attributes(c, {"z": "3", "x": None})
+    edit.remove(b)
+    edit.put(b.start, "+")
+    assert edit.result() == '<a>+<c  y="2" z="3"/><e/></a>'

@@ -9,10 +9,15 @@ from minertia.codegen.kernels.build import find_compiler
 from minertia.io.errors import MinertiaError
 from minertia.studio.control_work import control
 from minertia.studio.job_work import JobWork
+from minertia.studio.options import read_job
 from minertia.studio.project import Project
 from tests.arm import ARM
 
 pytest.importorskip("mujoco")
+
+
+def controlled(job: JobWork):
+    return control(job, read_job("control", job.settings))
 
 
 def work(folder, **settings) -> JobWork:
@@ -25,7 +30,7 @@ def work(folder, **settings) -> JobWork:
 
 
 def test_a_controller_that_knows_the_arm_follows_best(tmp_path):
-    view, sentence = control(work(tmp_path, seconds=0.6))
+    view, sentence = controlled(work(tmp_path, seconds=0.6))
     runs = {run["name"]: run for run in view["runs"]}
     assert list(runs) == ["computed torque", "PD with gravity", "PD alone"]
     known, blind = (np.linalg.norm(runs[name]["rms"]) for name in ("computed torque", "PD alone"))
@@ -37,7 +42,7 @@ def test_a_controller_that_knows_the_arm_follows_best(tmp_path):
 
 @pytest.mark.slow  # compiles
 def test_hand_guiding_is_played(tmp_path):
-    view, _ = control(work(tmp_path, seconds=0.5, shows=["guiding"]))
+    view, _ = controlled(work(tmp_path, seconds=0.5, shows=["guiding"]))
     if find_compiler() is None:
         assert view["skipped"] and "compiler" in view["skipped"][0]
         return
@@ -48,4 +53,4 @@ def test_hand_guiding_is_played(tmp_path):
 
 def test_a_robot_without_masses_gets_a_sentence(tmp_path):
     with pytest.raises(MinertiaError, match="no inertial parameters"):
-        control(work(tmp_path, robot="planar2r"))
+        controlled(work(tmp_path, robot="planar2r"))

@@ -168,7 +168,7 @@ def until(page: Any, holds: Callable[[], bool], tries: int = 600) -> None:
 def control_step(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("link", name="Control tracking").click()
-    page.get_by_label("motion").fill("0.5")
+    page.get_by_label("seconds").fill("0.5")
     page.get_by_role("button", name="Follow a motion").click()
     page.get_by_role("heading", name="Tracking errors").wait_for()
     page.get_by_role("slider", name="Time").fill("100")
@@ -230,7 +230,7 @@ def test_a_motion_is_cancelled_and_survives_restarts(chromium, tmp_path):
         assert visit.serious() == []
         page.get_by_role("combobox", name="Robot", exact=True).select_option("b:puma560_physical")
         page.get_by_role("link", name="Excite").click()
-        page.get_by_label("searches").fill("20")
+        page.get_by_label("starts").fill("20")
         page.get_by_role("button", name="Add a box").click()
         page.get_by_label("centre x").fill("5")
         page.get_by_role("button", name="Find a motion").click()
@@ -381,7 +381,7 @@ def test_a_fleet_at_a_glance_and_one_robot_over_its_days(chromium, tmp_path):
         visit = Visit(chromium, at.entrance)
         page = visit.page
         visit.go("fleet")
-        page.get_by_label("days to learn from").fill("10")
+        page.get_by_label("learning").fill("10")
         page.get_by_role("button", name="Judge").click()
         page.get_by_role("heading", name="1 of 7 robots needs a look").wait_for()
         assert page.get_by_role("heading", name="r000 over its days").is_visible()

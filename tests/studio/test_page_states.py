@@ -82,7 +82,7 @@ def test_a_killed_server_is_told_and_forgotten_when_another_comes(chromium, tmp_
         visit.go("robot")
         page.get_by_role("combobox", name="Robot", exact=True).select_option("b:puma560")
         page.get_by_role("link", name="Excite").click()
-        page.get_by_label("searches").fill("20")
+        page.get_by_label("starts").fill("20")
         page.get_by_role("button", name="Find a motion").click()
         page.get_by_role("status", name="Search for a motion").wait_for()
     finally:

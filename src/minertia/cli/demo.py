@@ -51,7 +51,8 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
         say(f"wrote {path}")
     for sentence in skipped:
         diagnose(f"skipped {sentence}")
-    say(f"see it in the browser: {_command()} studio {out}", wrap=False)
+    if str(out / FILES[0]) in written:  # else the studio's page is not built, and `minertia studio` would say so
+        say(f"see it in the browser: {_command()} studio {out}", wrap=False)
 
 
 def _command() -> str:

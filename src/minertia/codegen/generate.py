@@ -371,13 +371,16 @@ def _ros2_files(unit: _Unit) -> Files:
 
 @dataclass(frozen=True)
 class Target:
-    """A row of `TARGETS`: how its files are made, and what may be asked of it.
+    """A row of `TARGETS`: what it is, how its files are made, and what may be asked of it.
 
-    names: files that it writes whatever the programs are, {} for the robot's name.  programs: what is generated where
-    nothing is asked.  needs: programs it cannot do without.  is_block: one program, no more.  is_double: no other
-    precision.  at_joints: efforts at the joints alone.  arithmetic, sincos: those that it always has.
+    title, what: its name, and what is written, in pages.  names: files that it writes whatever the programs are, {} for
+    the robot's name.  programs: what is generated where nothing is asked.  needs: programs it cannot do without.
+    is_block: one program, no more.  is_double: no other precision.  at_joints: efforts at the joints alone.
+    arithmetic, sincos: those that it always has.
     """
 
+    title: str
+    what: str
     render: Callable[[_Unit], Files]
     names: tuple[str, ...] = ()
     programs: tuple[str, ...] = DEFAULT
@@ -403,18 +406,48 @@ class Target:
 
 _C_NAMES = ("{}.h", "{}.c", "selftest.c", "Makefile", "README.md")
 _ROS2_NAMES = ("package.xml", "plugins.xml", "CMakeLists.txt", "README.md", "src/{}.c", "test/selftest.c")
+MODULE = "a module; a function per program"
 TARGETS: dict[str, Target] = {
-    "c": Target(_c_files, _C_NAMES),
+    "c": Target("C", "one .h, one .c, a self-test, a Makefile, a README with a servo loop", _c_files, _C_NAMES),
     # a double, or a library that computes in doubles, costs ten times as much there
-    "cortex-m": Target(_cortex_m_files, _C_NAMES, arithmetic=Arithmetic("float", "own")),
+    "cortex-m": Target(
+        "C for Cortex-M",
+        "the same in single precision with its own sines",
+        _cortex_m_files,
+        _C_NAMES,
+        arithmetic=Arithmetic("float", "own"),
+    ),
     # own sines: those of the CUDA library keep a stack for large angles
-    "cuda": Target(_cuda_files, ("{}.cuh", "selftest.cu", "CMakeLists.txt", "README.md"), sincos="own"),
-    "numpy": Target(_numpy_files, ("{}.py",), is_double=True),
-    "jax": Target(_jax_files, ("{}.py",), is_double=True),
-    "torch": Target(_torch_files, ("{}.py",), is_double=True),
-    "matlab": Target(_matlab_files, is_double=True),
-    "fmu": Target(_fmu_files, ("{}.fmu",), ("inverse_dynamics",), is_block=True, is_double=True),
-    "ros2": Target(_ros2_files, _ROS2_NAMES, ros2.PROGRAMS, ros2.PROGRAMS, is_double=True, at_joints=True),
+    "cuda": Target(
+        "CUDA",
+        "one .cuh with functions and batch kernels, a self-test, a CMake file, a README with a launch",
+        _cuda_files,
+        ("{}.cuh", "selftest.cu", "CMakeLists.txt", "README.md"),
+        sincos="own",
+    ),
+    "numpy": Target("NumPy", MODULE, _numpy_files, ("{}.py",), is_double=True),
+    "jax": Target("JAX", MODULE, _jax_files, ("{}.py",), is_double=True),
+    "torch": Target("PyTorch", MODULE, _torch_files, ("{}.py",), is_double=True),
+    "matlab": Target("MATLAB", MODULE, _matlab_files, is_double=True),
+    "fmu": Target(
+        "FMU",
+        "`<robot>.fmu`, FMI 2.0, co-simulation and model exchange",
+        _fmu_files,
+        ("{}.fmu",),
+        ("inverse_dynamics",),
+        is_block=True,
+        is_double=True,
+    ),
+    "ros2": Target(
+        "ROS 2 plugin",
+        "a package with a plugin for `inverse_dynamics_solver::InverseDynamicsSolver`",
+        _ros2_files,
+        _ROS2_NAMES,
+        ros2.PROGRAMS,
+        ros2.PROGRAMS,
+        is_double=True,
+        at_joints=True,
+    ),
 }
 
 

@@ -50,6 +50,12 @@ class Optimality(Declared):
         "Optimality criterion: condition number of the regressor, the same with columns of length one, volume of the "
         "confidence region (D-optimality), or largest predicted relative deviation.",
         choices=CRITERIA,
+        titles={
+            "condition": "condition number",
+            "scaled-condition": "condition number, columns scaled",
+            "logdet": "log det (D-optimal)",
+            "deviation": "largest predicted deviation",
+        },
         command="criterion",
     )
     rotors: bool = option(True, "Identify rotor inertias.", command="rotors")

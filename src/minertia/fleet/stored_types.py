@@ -11,7 +11,8 @@ from minertia.fleet.fleet_file import FleetRobot
 from minertia.fleet.places import StoreError
 from minertia.fleet.robot_type import RobotType
 from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.record import campaign_record, recorded_campaign
+from minertia.identification.campaigns.read import recorded_campaign
+from minertia.identification.campaigns.record import campaign_record
 from minertia.io.documents import DocumentError, toml_document
 from minertia.robot.files import parse_robot
 from minertia.robot.formats.dh.write import toml_text

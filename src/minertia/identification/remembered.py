@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minertia.identification.campaigns.campaign import Campaign, LogLike
-from minertia.identification.campaigns.record import recorded_campaign
+from minertia.identification.campaigns.read import recorded_campaign
 from minertia.identification.evidence.parameters import ParameterEvidence
 from minertia.identification.logs.options import ColumnMap
 from minertia.identification.model import Model

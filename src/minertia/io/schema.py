@@ -8,6 +8,7 @@ and forms of the studio, its TypeScript and the tables of the documentation are 
 from __future__ import annotations
 
 import math
+import re
 import sys
 import types
 import typing
@@ -88,11 +89,11 @@ class Option:
     """One option.  help: one sentence or more, of which commands and forms show the first.
 
     low, high: smallest and largest number; above: a number that it has to exceed; is_size: these hold for its size
-    without sign; zero: 0 is allowed, too.  choices: texts that it can be; words: texts besides, such as "?".  length:
-    of a list; width: of its rows.  also: other keys of the same value in files, with their unit in its own.  table:
-    where a file has it, None for the table of its class.  command: its name on command lines, "" without one; switch:
-    the value that a flag there stands for.  otherwise: what holds without it, in words.  example: what a form begins
-    with, where a value is required.
+    without sign; zero: 0 is allowed, too.  choices: texts that it can be, titles: what forms call them; words: texts
+    besides, such as "?"; pattern: that texts match.  length, most: of a list; width: of its rows.  also: other keys of
+    the same value in files, with their unit in its own.  table: where a file has it, None for the table of its class.
+    command: its name on command lines, "" without one; switch: the value that a flag there stands for.  otherwise: what
+    holds without it, in words.  example: what a form begins with, where a value is required.
     """
 
     help: str
@@ -106,6 +107,9 @@ class Option:
     words: tuple[str, ...] = ()
     length: int | None = None
     width: int | None = None
+    most: int | None = None
+    pattern: str = ""
+    titles: Mapping[str, str] | Callable[[], Mapping[str, str]] = field(default_factory=dict)
     key: str = ""
     also: Mapping[str, float] = field(default_factory=dict)
     table: str | None = None
@@ -158,7 +162,7 @@ class Option:
         return self._is_one(value) and (0 in self.kind.depths or isinstance(value, str | int))
 
     def _is_list(self, value: Any) -> bool:
-        if self.length is not None and len(value) != self.length:
+        if self.length not in (None, len(value)) or (self.most is not None and len(value) > self.most):
             return False
         if not value and (0 in self.kind.depths or self.default is REQUIRED):
             return False
@@ -171,7 +175,8 @@ class Option:
     def _is_one(self, value: object) -> bool:
         scalars = self.kind.scalars
         if isinstance(value, str):
-            return value in self.words or ("text" in scalars and (not self.choices or value in self.names))
+            is_known = value in self.names if self.choices else not self.pattern or re.fullmatch(self.pattern, value)
+            return value in self.words or ("text" in scalars and bool(is_known))
         if isinstance(value, bool):
             return "flag" in scalars
         if not isinstance(value, Real) or not scalars & {"whole", "number"}:

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minertia.io.arrays import Array, thinned
-from minertia.report.bundle import filled
-from minertia.report.numbers import rounded
+from minertia.report.bundle import filled, rounded
 from minertia.report.tables import Table
 
 POINTS = 800  # of one curve

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from minertia.io.errors import MinertiaError
 from minertia.io.files import write_file
 from minertia.robot.robot import Note
@@ -89,3 +91,20 @@ def _known(value: Any) -> Any:
 
 def _text(text: str) -> str:
     return html.escape("".join(c if c.isprintable() else " " for c in text))
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+def rounded(values: Any, digits: int | None = None, *, figures: int = 6) -> list[float | None]:
+    """Numbers for JSON: to some digits behind the point, else to some figures; null for what is none."""
+    array = np.asarray(values, float)
+    if digits is not None:
+        return [None if not math.isfinite(v) else v for v in np.round(array, digits).tolist()]
+    return [None if not math.isfinite(v) else float(f"{v:.{figures}g}") for v in array.tolist()]
+
+
+def finite(value: Any) -> float | None:
+    """A number, null for what is none."""
+    number = float(value)
+    return number if math.isfinite(number) else None

@@ -19,9 +19,9 @@ from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
 from minertia.io.arrays import POINTS, Array, thinned
+from minertia.report.bundle import finite, rounded
 from minertia.report.export_tables import export_sentences
 from minertia.report.identification_tables import physical_sentence
-from minertia.report.numbers import finite, rounded
 from minertia.report.tables import unit_of
 from minertia.robot.robot import Robot
 from minertia.version import __version__

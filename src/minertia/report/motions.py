@@ -22,7 +22,7 @@ from minertia.excitation.result import FORMAT, Excitation
 from minertia.excitation.sweep import Sweep, Sweeps
 from minertia.io.arrays import Array, thinned
 from minertia.report.blocks import Block, BlockPage, CellTable, Chart, Listed, Part, Words
-from minertia.report.numbers import finite, rounded
+from minertia.report.bundle import finite, rounded
 from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 

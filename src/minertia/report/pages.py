@@ -10,7 +10,7 @@ from minertia.base.grouping import BaseParameters
 from minertia.excitation.result import FORMAT as MOTION_FORMAT
 from minertia.excitation.result import Excitation
 from minertia.identification.evidence.significance import Significance
-from minertia.report.bundle import filled
+from minertia.report.bundle import filled, finite
 from minertia.report.fit_views import (
     FIT_FORMAT,
     SHOWN,
@@ -22,7 +22,6 @@ from minertia.report.fit_views import (
     validation_view,
 )
 from minertia.report.motions import motion_view
-from minertia.report.numbers import finite
 from minertia.report.robot_views import base_facts, base_view, drawn_robot, robot_data
 from minertia.report.tables import unit_of
 

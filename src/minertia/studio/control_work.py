@@ -15,7 +15,7 @@ from minertia.excitation.sampled import SampledMotion
 from minertia.excitation.trajectory import Trajectory
 from minertia.io.arrays import thinned
 from minertia.io.errors import MinertiaError
-from minertia.report.numbers import rounded
+from minertia.report.bundle import rounded
 from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.robot.robot import Robot
 from minertia.simulation.adaptation import Adaptation
@@ -28,6 +28,7 @@ from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.tracking import Gains, TrackingError, computed_torque, pd_alone, pd_gravity
 from minertia.studio.job_work import JobWork
+from minertia.studio.options import ControlJob
 
 Array = NDArray[np.float64]
 PERIOD, SUBSTEPS = 2e-3, 2
@@ -36,19 +37,18 @@ FRAMES = 240  # pictures of a run
 WORDS = {"adaptive": "adaptive control", "guiding": "hand guiding"}
 
 
-def control(work: JobWork) -> tuple[dict[str, Any], str]:
+def control(work: JobWork, asked: ControlJob) -> tuple[dict[str, Any], str]:
     """Let a simulated arm follow a motion under several controllers, each with what the model knows."""
-    s = work.settings
-    arm, known = work.robot(s.get("arm")).numeric, work.robot(s.get("known")).numeric
+    arm, known = work.robot(asked.arm).numeric, work.robot(asked.known).numeric
     arm.parameters(), known.parameters()  # says what is missing
     limits = motion_limits(arm)
     work.tell("preparing the controllers", 0.02)
-    trajectory = random_moves(limits, float(s.get("seconds", 4.0)), PERIOD, int(s.get("seed", 0)))
+    trajectory = random_moves(limits, asked.seconds, PERIOD, asked.seed)
     runs = list(_followed(work, arm, control_model(known), trajectory))
-    shown, skipped = _shows(work, arm, known, limits)
+    shown, skipped = _shows(work, asked.shows, arm, known, limits)
     view = {
-        "arm": work.robot_title(s.get("arm")),
-        "known": work.robot_title(s.get("known")),
+        "arm": work.robot_title(asked.arm),
+        "known": work.robot_title(asked.known),
         "joints": list(arm.coordinate_names),
         "robot": robot_data(arm),
         "drawing": drawn_robot(arm),
@@ -103,9 +103,11 @@ def _curves(t: Array, rows: Array, title: str, unit: str, labels: Sequence[str])
 # ---------------------------------------------------------------------- generated controllers
 
 
-def _shows(work: JobWork, arm: Robot, known: Robot, limits: MotionLimits) -> tuple[list[dict[str, Any]], list[str]]:
+def _shows(
+    work: JobWork, wanted: Sequence[str], arm: Robot, known: Robot, limits: MotionLimits
+) -> tuple[list[dict[str, Any]], list[str]]:
     """What the generated controllers do, and a sentence for each that cannot be shown."""
-    asked = [name for name in WORDS if name in work.settings.get("shows", ())]
+    asked = [name for name in WORDS if name in wanted]
     if not asked:
         return [], []
     work.tell("generating and compiling the controllers", 0.55)

@@ -12,25 +12,23 @@ from minertia.fleet.calendar import day_name
 from minertia.fleet.drift import FleetAlarm, FleetDrift, JudgedStream
 from minertia.fleet.fleet import Fleet
 from minertia.fleet.levels import LOAD
-from minertia.fleet.options import DriftOptions
 from minertia.io.files import folder_at_once, write_file
-from minertia.report.bundle import write_page
+from minertia.report.bundle import rounded, write_page
 from minertia.report.fleet_page import fleet_page, strip_view
 from minertia.report.fleet_tables import chance_text, change_text, not_judged_table, ranked_robots, since_text
-from minertia.report.numbers import rounded
 from minertia.studio.job_work import JobWork
+from minertia.studio.options import FleetJob
 
 Array = NDArray[np.float64]
 MOST_POINTS = 400_000  # of all streams in one view; robots with alarms come first
 
 
-def fleet(work: JobWork) -> tuple[dict[str, Any], str]:
+def fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
     """Judge the records of a store, and write the page that the command writes."""
-    store = work.project.store(str(work.settings["store"]))
+    store = work.project.store(asked.store)
     own = Fleet.open(store.path)
     work.tell("judging every robot and day", 0.1)
-    options = DriftOptions(float(work.settings.get("q", 0.1)), learning=int(work.settings.get("learning", 30)))
-    found = own.drift(options=options)
+    found = own.drift(options=asked.drift)
     work.tell("writing the page", 0.8)
     conflicts = [str(fault) for fault in own.conflicts()]
     faults = [*conflicts, *map(str, (*found.faults, *found.no_longer, *found.left_out))]

@@ -17,7 +17,7 @@ from minertia.identification.signals.options import Filter
 from minertia.io.arrays import POINTS, thinned
 from minertia.io.errors import MinertiaError
 from minertia.io.files import new_file
-from minertia.report.numbers import finite, rounded
+from minertia.report.bundle import finite, rounded
 
 Array = NDArray[np.float64]
 LARGEST = 200_000_000  # bytes of one log that are kept; of a longer one the page has its outline alone

@@ -35,6 +35,7 @@ from minertia.studio.bindings import OF_CAMPAIGN, ProjectNow, reasons
 from minertia.studio.child import JobLimits
 from minertia.studio.jobs import DONE, RECORD, RUNNING, Busy, Job, Jobs, begin_loading
 from minertia.studio.log_curves import part_of
+from minertia.studio.options import without_nulls
 from minertia.studio.project import CAMPAIGN, LOG_ENDINGS, Outdated, Project
 from minertia.studio.safety import PAGE_POLICY, Door, Doorkeeper, TooLarge, too_large
 from minertia.studio.work import VIEW, WEB_CODE
@@ -288,7 +289,7 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.post("/api/jobs", status_code=202)
     def post_job(asked: JobAsked) -> dict[str, Any]:
         """Start a job; the same one that runs already is not started twice."""
-        kind, settings = asked.kind, asked.settings.model_dump(exclude_none=True)
+        kind, settings = asked.kind, without_nulls(asked.settings)
         if kind in CHECKED and Standing(project, jobs).passed_check() is None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
         if kind not in ROBOTLESS:

@@ -12,6 +12,18 @@ from minertia.io.errors import CampaignError, InputError, MinertiaError
 from minertia.io.files import make_folder, write_file
 from minertia.robot.robot import Robot
 from minertia.studio.job_work import JobWork
+from minertia.studio.options import (
+    CampaignJob,
+    ControlJob,
+    ExciteJob,
+    FleetJob,
+    GenerateJob,
+    ProposeJob,
+    RehearseJob,
+    RobotJob,
+    ValidateJob,
+    read_job,
+)
 from minertia.studio.project import CAMPAIGN, ProjectFile
 
 if TYPE_CHECKING:
@@ -27,7 +39,7 @@ def run(kind: str, work: JobWork) -> tuple[str, str]:
 
     Returns one sentence of what came out, and its grade ("good", "usable", "not good"; "" where nothing is judged).
     """
-    view, sentence = KINDS[kind](work)
+    view, sentence = KINDS[kind](work, read_job(kind, work.settings))
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
     write_file(make_folder(work.out) / VIEW, text, force=True)
     return sentence, str(view.get("grade", ""))
@@ -36,7 +48,7 @@ def run(kind: str, work: JobWork) -> tuple[str, str]:
 # ---------------------------------------------------------------------- robot
 
 
-def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
+def _robot(work: JobWork, asked: RobotJob) -> tuple[dict[str, Any], str]:
     from minertia.report.robot_views import robot_view
     from minertia.robot.files import read_robot
     from minertia.robot.shapes import UNREAD, file_pieces
@@ -44,8 +56,7 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
     work.tell("reading the robot", 0.1)
     robot = read_robot(work.robot_name)
     work.tell("deriving base parameters", 0.3)
-    s = work.settings
-    view = robot_view(robot, rotors=bool(s.get("rotors")), friction=bool(s.get("friction")))
+    view = robot_view(robot, rotors=asked.rotors, friction=asked.friction)
     view["unread"] = sorted({piece.link for piece in file_pieces(robot) if piece.kind == UNREAD})
     problems = sum(note["level"] != "info" for note in view["notes"])
     base = f"{view['base']['count']} base parameters" if "count" in view["base"] else "no base parameters"
@@ -55,13 +66,13 @@ def _robot(work: JobWork) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- logs and campaign
 
 
-def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
+def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
     """What the headers of the logs tell: a campaign with "?" where the user must answer, and all columns."""
     from minertia.identification.campaigns.new import new_campaign
     from minertia.robot.files import read_robot
 
-    project, keys = work.project, list(work.settings.get("logs", ()))
-    files = [project.file(key, "log") for key in keys] or [f for f in project.files() if f.kind == "log"]
+    project = work.project
+    files = [project.file(key, "log") for key in asked.logs] or [f for f in project.files() if f.kind == "log"]
     if not files:
         raise InputError("there is no log in the folder yet; drop one first")
     work.tell("reading headers", 0.2)
@@ -80,8 +91,8 @@ def _propose(work: JobWork) -> tuple[dict[str, Any], str]:
     hints = [line.strip() for line in text.splitlines() if '"?"' in line and not line.startswith("#")]
     document["logs"] = logs
     document.pop("robot", None)
-    asked = 0 if "command" in document else sum(line.count('"?"') for line in hints)
-    sentence = f"{asked} question{'s' * (asked != 1)} to answer" if asked else "the headers tell everything"
+    left = 0 if "command" in document else sum(line.count('"?"') for line in hints)
+    sentence = f"{left} question{'s' * (left != 1)} to answer" if left else "the headers tell everything"
     view = {"campaign": document, "text": text, "columns": columns, "questions": hints}
     return {**view, "unread": [f"{file.title}: {unread[file.key]}" for file in files if file.key in unread]}, sentence
 
@@ -115,7 +126,7 @@ def _headers(
     return columns, unread
 
 
-def _check(work: JobWork) -> tuple[dict[str, Any], str]:
+def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
     """Read every log as the campaign says, and audit it."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.audits.findings import checks_off
@@ -151,7 +162,7 @@ def _check(work: JobWork) -> tuple[dict[str, Any], str]:
     return {**view, "joints": list(campaign.robot.coordinate_names)}, counted
 
 
-def _identify(work: JobWork) -> tuple[dict[str, Any], str]:
+def _identify(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.identify import identify
     from minertia.report.fit_views import fit_view, titled
@@ -193,15 +204,15 @@ def _significance(result: Identification) -> dict[str, Any] | None:
         return None
 
 
-def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
+def _validate(work: JobWork, asked: ValidateJob) -> tuple[dict[str, Any], str]:
     """A model on logs that it never saw."""
     from minertia.identification.kinds import kind_of_model
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import validate
 
     project = work.project
-    known = read_model(project.file(str(work.settings["model"]), "model").path)
-    files = [project.file(str(key), "log") for key in work.settings["logs"]]
+    known = read_model(project.file(asked.model, "model").path)
+    files = [project.file(key, "log") for key in asked.logs]
     found = validate(known, [file.path for file in files], tell=lambda step: work.tell(step, None))
     titles = work.titles
     rows = [{**r.to_dict(), "log": titles.get(r.log, r.log)} for r in found]
@@ -212,19 +223,14 @@ def _validate(work: JobWork) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- motion
 
 
-def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
-    from minertia.excitation.excite import excite
-    from minertia.excitation.fourier import Fourier
-    from minertia.excitation.limits_file import LimitsTable, limits_from_tables
-    from minertia.excitation.options import MotionSearch, Optimality
+def _excite(work: JobWork, asked: ExciteJob) -> tuple[dict[str, Any], str]:
+    from minertia.excitation.excite import excite, family_of
+    from minertia.excitation.limits_file import limits_of
     from minertia.report.folders import write_excitation
     from minertia.report.motions import motion_view
     from minertia.robot.files import read_robot
 
-    s = work.settings
     robot = read_robot(work.robot_name, letters=False)
-    limits = limits_from_tables(robot, [LimitsTable(dict(s.get("limits") or {}))])
-    starts = int(s.get("starts", 1))
 
     def progress(p: Any) -> None:
         part = min((p.start - 1 + p.evaluations / (p.evaluations + 60)) / p.starts, 0.95)
@@ -233,10 +239,11 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
     work.tell("looking for a first motion", 0.02)
     found = excite(
         robot,
-        Fourier(float(s.get("duration", 10.0)), int(s.get("harmonics", 5))),
-        limits=limits,
-        optimality=Optimality(str(s.get("criterion", "condition"))),
-        search=MotionSearch(starts, int(s.get("seed", 0)), patience=float(s.get("patience", 1.0))),
+        family_of(asked.shape),
+        limits=limits_of(robot, asked.limits),
+        start=asked.shape.start,
+        optimality=asked.optimality,
+        search=asked.search,
         progress=progress,
     )
     if found.interrupted:
@@ -248,18 +255,15 @@ def _excite(work: JobWork) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- code
 
 
-def _generate(work: JobWork) -> tuple[dict[str, Any], str]:
+def _generate(work: JobWork, asked: GenerateJob) -> tuple[dict[str, Any], str]:
     from minertia.codegen.generate import generate
     from minertia.codegen.kernels.build import CompilerMissing
-    from minertia.codegen.options import Arithmetic
     from minertia.simulation.compiled import tested_code
 
-    s = work.settings
-    robot = work.robot(s.get("model"))
-    target, programs = str(s.get("target", "c")), s.get("programs") or None
+    robot, target = work.robot(asked.model), asked.code.target
     work.tell("generating", 0.2)
-    precision = "float" if s.get("single") else "double"
-    made = generate(robot, work.out / "code", programs=programs, target=target, arithmetic=Arithmetic(precision))
+    precision = asked.arithmetic.precision
+    made = generate(robot, work.out / "code", programs=asked.code.programs, target=target, arithmetic=asked.arithmetic)
     grade, tested, live = (
         "",
         "not compiled: only the target c is",
@@ -302,16 +306,15 @@ def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
 # ---------------------------------------------------------------------- rehearsal
 
 
-def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
+def _rehearse(work: JobWork, asked: RehearseJob) -> tuple[dict[str, Any], str]:
     """Logs of a simulated robot, for a campaign without one."""
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.files import read_robot
-    from minertia.simulation.options import RehearsalOptions
     from minertia.simulation.rehearsal import rehearse
     from minertia.simulation.rehearsed import RehearsalStep
 
-    s, done = work.settings, 0
+    done = 0
 
     def progress(step: RehearsalStep) -> None:
         nonlocal done
@@ -319,9 +322,8 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
         work.tell(f"{step.name}: {step.text}", min(done / 9, 0.95))
 
     robot = read_robot(work.robot_name, letters=False)
-    options = RehearsalOptions(rate=float(s.get("rate", 500.0)), duration=float(s.get("duration", 8.0)))
     work.tell("looking for motions", 0.02)
-    found = rehearse(robot, options, out=work.out, with_control=False, progress=progress)
+    found = rehearse(robot, asked.rehearsal, out=work.out, with_control=False, progress=progress)
     write_page(work.out / "rehearsal.html", rehearsal_page(found, work.out).written)
     logs = {}
     for name in ("training", "unseen"):
@@ -338,19 +340,19 @@ def _rehearse(work: JobWork) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------------- control and fleets
 
 
-def _control(work: JobWork) -> tuple[dict[str, Any], str]:
+def _control(work: JobWork, asked: ControlJob) -> tuple[dict[str, Any], str]:
     from minertia.studio.control_work import control
 
-    return control(work)
+    return control(work, asked)
 
 
-def _fleet(work: JobWork) -> tuple[dict[str, Any], str]:
+def _fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
     from minertia.studio.fleet_work import fleet
 
-    return fleet(work)
+    return fleet(work, asked)
 
 
-KINDS: dict[str, Callable[[JobWork], tuple[dict[str, Any], str]]] = {
+KINDS: dict[str, Callable[[JobWork, Any], tuple[dict[str, Any], str]]] = {
     "robot": _robot,
     "propose": _propose,
     "check": _check,

@@ -1,23 +1,11 @@
 import { useEffect, useState } from "react";
 import { listFiles } from "../api";
-import { Archive, bytes, CheckField, Empty, JobLine, Panel, Scroll, SelectField, shown, Stale } from "../parts/bits";
+import { type GenerateSettings, JOBS, TARGETS } from "../options";
+import { Archive, bytes, Empty, JobLine, Panel, Scroll, SelectField, shown, Stale } from "../parts/bits";
 import { Live } from "../parts/live";
+import { JobFields } from "../parts/options";
 import { latest, modelChoices, newest, useRobotView, useStudio, useView } from "../studio";
 import type { CodeView, Job } from "../types";
-
-const TARGETS: Record<string, string> = { c: "C", "cortex-m": "C for Cortex-M", cuda: "CUDA", numpy: "NumPy", jax: "JAX", torch: "PyTorch", matlab: "MATLAB", fmu: "FMU", ros2: "ROS 2 plugin" };
-const PROGRAMS: Record<string, string> = {
-  inverse_dynamics: "inverse dynamics",
-  background: "background (slow part)",
-  synchronous: "synchronous (fast part)",
-  gravity: "gravity",
-  mass_matrix: "mass matrix",
-  velocity_torque: "Coriolis and centrifugal",
-  forward_dynamics: "forward dynamics",
-  base_regressor: "base regressor",
-  friction: "friction alone",
-};
-const USUAL = ["inverse_dynamics", "background", "synchronous"];
 
 export default function CodeStep() {
   const { project, run } = useStudio();
@@ -26,34 +14,22 @@ export default function CodeStep() {
   const [robot] = useRobotView();
   const view = useView<CodeView>(done);
   const [model, setModel] = useState<string | null>(null);
-  const [target, setTarget] = useState("c");
-  const [single, setSingle] = useState(false);
-  const [programs, setPrograms] = useState(USUAL);
+  const [asked, setAsked] = useState<GenerateSettings>({});
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
   const { options, names, first } = modelChoices(project, robot?.robot.robot);
   const chosen = model ?? first;
-  const ownPrograms = target === "c" || target === "cortex-m" || target === "cuda" || target === "numpy" || target === "jax" || target === "torch" || target === "matlab";
+  const target = TARGETS[asked.target ?? JOBS.generate.target.default];
+  const programs = asked.programs ?? [...target.programs];
   return (
     <div className="split form">
       <div className="pane">
         <Panel title="What is generated">
           <div className="stack">
             <SelectField label="model" value={chosen} options={options} names={names} onChange={setModel} />
-            <SelectField label="for" value={target} options={Object.keys(TARGETS)} names={TARGETS} onChange={setTarget} />
           </div>
-          {ownPrograms && (
-            <fieldset className="plain-set">
-              <legend>programs</legend>
-              {Object.entries(PROGRAMS).map(([name, words]) => (
-                <div key={name}>
-                  <CheckField label={words} value={programs.includes(name)} onChange={(on) => setPrograms(on ? [...programs, name] : programs.filter((p) => p !== name))} />
-                </div>
-              ))}
-            </fieldset>
-          )}
-          <CheckField label="single precision" value={single} onChange={setSingle} />
+          <JobFields job="generate" asked={{ ...asked, programs: target.others ? (programs as GenerateSettings["programs"]) : null }} onChange={setAsked} />
           <div className="actions">
-            <button type="button" className="main" disabled={job?.state === "running" || (ownPrograms && !programs.length)} onClick={() => void run("generate", { model: chosen || null, target, single, programs: ownPrograms ? programs : [] })}>
+            <button type="button" className="main" disabled={job?.state === "running" || !programs.length} onClick={() => void run("generate", { ...asked, model: chosen || null, programs: target.others ? asked.programs : null })}>
               Generate
             </button>
           </div>
@@ -85,7 +61,7 @@ function Made({ view, job }: { view: CodeView; job: Job }) {
     <div className={job.stale.length ? "stack old" : "stack"}>
       <Stale job={job} />
       <Panel
-        title={`${view.robot}: ${TARGETS[view.target] ?? view.target}`}
+        title={`${view.robot}: ${TARGETS[view.target as keyof typeof TARGETS]?.title ?? view.target}`}
         tools={
           <Archive job={job} label="Download zip" />
         }

@@ -1,5 +1,7 @@
 import { useMemo, useState } from "react";
-import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, shown, Stale } from "../parts/bits";
+import type { ControlSettings } from "../options";
+import { Empty, JobLine, Panel, SelectField, shown, Stale } from "../parts/bits";
+import { JobFields } from "../parts/options";
 import { PlayerBar, usePlayer } from "../parts/player";
 import { Plot } from "../parts/plot";
 import { Scene } from "../parts/scene";
@@ -15,13 +17,11 @@ export default function ControlStep() {
   const [robot] = useRobotView();
   const [arm, setArm] = useState<string | null>(null);
   const [known, setKnown] = useState<string | null>(null);
-  const [seconds, setSeconds] = useState<number | null>(4);
-  const [shows, setShows] = useState<string[]>([]);
+  const [asked, setAsked] = useState<ControlSettings>({});
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
   const { options, names, first: newest } = modelChoices(project, robot?.robot.robot);
-  const show = (which: string, on: boolean) => setShows(on ? [...shows, which] : shows.filter((one) => one !== which));
   const start = () => {
-    void run("control", { arm: (arm ?? newest) || null, known: (known ?? newest) || null, seconds: seconds ?? 4, shows });
+    void run("control", { ...asked, arm: (arm ?? newest) || null, known: (known ?? newest) || null });
     if (path[1]) go("/control");
   };
   return (
@@ -32,14 +32,8 @@ export default function ControlStep() {
           <div className="stack">
             <SelectField label="the arm is" value={arm ?? newest} options={options} names={names} onChange={setArm} />
             <SelectField label="the controller's model is" value={known ?? newest} options={options} names={names} onChange={setKnown} />
-            <NumberField label="motion" unit="s" min={0.5} max={30} value={seconds} onChange={setSeconds} />
           </div>
-          <p>
-            <CheckField label="adaptive control: a payload is picked up" value={shows.includes("adaptive")} onChange={(on) => show("adaptive", on)} />
-          </p>
-          <p>
-            <CheckField label="hand guiding: pulled and released" value={shows.includes("guiding")} onChange={(on) => show("guiding", on)} />
-          </p>
+          <JobFields job="control" asked={asked} onChange={setAsked} />
           <div className="actions">
             <button type="button" className="main" disabled={job?.state === "running"} onClick={start}>
               Follow a motion

@@ -1,52 +1,31 @@
 import { useState } from "react";
-import { Archive, CheckField, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
+import { JOBS, type ExciteSettings } from "../options";
+import { Archive, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
 import { Deviations, LimitUse, MotionCurves, MotionWords, Played } from "../parts/motion";
+import { Fields, JobFields } from "../parts/options";
 import { latest, useRuns, useStudio } from "../studio";
-import type { Job, MotionView } from "../types";
+import type { Job, MotionView, Table } from "../types";
 
-const CRITERIA = ["condition", "scaled-condition", "logdet", "deviation"];
-const CRITERION_NAMES = { condition: "condition number", "scaled-condition": "condition number, columns scaled", logdet: "log det (D-optimal)", deviation: "largest predicted deviation" };
-
-interface Asked {
-  duration: number | null;
-  harmonics: number | null;
-  criterion: string;
-  starts: number | null;
-  velocity: number | null;
-  acceleration: number | null;
-  floor: string;
-  height: number | null;
-  collision: boolean;
-  obstacles: Obstacle[];
-}
-
+type Limits = NonNullable<ExciteSettings["limits"]>;
 /** A box that stands still: its centre and its edges [m], along the axes of the base. */
 interface Obstacle { centre: (number | null)[]; size: (number | null)[] }
-const BOX: Obstacle = { centre: [0.6, 0, 0.2], size: [0.2, 0.2, 0.4] };
+const LIMITS = JOBS.excite.limits.options;
+const BOX: Obstacle = { centre: [...LIMITS.obstacle.options.centre.example], size: [...LIMITS.obstacle.options.size.example] };
+const whole = (values: (number | null)[], usual: readonly number[]) => values.map((value, k) => value ?? usual[k]);
 
 export default function ExciteStep() {
   const { project, run, path, go } = useStudio();
   const { job, shown: result, view } = useRuns<MotionView>("excite");
   const rehearsal = latest(project, "rehearse");
-  const [asked, setAsked] = useState<Asked>({ duration: 10, harmonics: 5, criterion: "condition", starts: 1, velocity: null, acceleration: null, floor: "base", height: 0, collision: true, obstacles: [] });
-  const set = (changes: Partial<Asked>) => setAsked({ ...asked, ...changes });
+  const [asked, setAsked] = useState<ExciteSettings>({});
+  const [limits, setLimits] = useState<Limits>({});
+  const [floor, setFloor] = useState("base");
+  const [obstacles, setObstacles] = useState<Obstacle[]>([]);
   if (!project.robot) return <Empty>Choose a robot first.</Empty>;
 
   const start = () => {
-    const floor = asked.floor === "none" ? false : asked.floor === "height" ? (asked.height ?? 0) : undefined;
-    void run("excite", {
-      duration: asked.duration ?? 10,
-      harmonics: asked.harmonics ?? 5,
-      criterion: asked.criterion,
-      starts: asked.starts ?? 1,
-      limits: {
-        velocity: asked.velocity,
-        acceleration: asked.acceleration,
-        floor,
-        self_collision: asked.collision,
-        obstacle: asked.obstacles.length ? asked.obstacles.map(({ centre, size }, k) => ({ name: `box ${k + 1}`, centre: centre.map((v) => v ?? 0), size: size.map((v) => v ?? 0.1) })) : null,
-      },
-    });
+    const obstacle = obstacles.map(({ centre, size }, k) => ({ name: `box ${k + 1}`, centre: whole(centre, BOX.centre as number[]), size: whole(size, BOX.size as number[]) }));
+    void run("excite", { ...asked, limits: { ...limits, floor: floor === "none" ? false : floor === "height" ? (limits.floor ?? 0) : null, obstacle } });
     if (path[1]) go("/excite");
   };
 
@@ -54,24 +33,15 @@ export default function ExciteStep() {
     <div className="split form">
       <div className="pane">
         <Panel title="Requirements">
-          <div className="fields">
-            <NumberField label="duration" unit="s" min={0.5} value={asked.duration} onChange={(duration) => set({ duration })} />
-            <NumberField label="harmonics" step={1} min={1} value={asked.harmonics} onChange={(harmonics) => set({ harmonics })} />
-            <NumberField label="searches" step={1} min={1} value={asked.starts} onChange={(starts) => set({ starts })} />
-            <SelectField label="good is" value={asked.criterion} options={CRITERIA} names={CRITERION_NAMES} onChange={(criterion) => set({ criterion })} />
-          </div>
+          <JobFields job="excite" asked={asked} onChange={setAsked} />
           <h3>Limits</h3>
-          <p className="soft">Positions and empty fields: from the robot's file.</p>
+          <p className="soft">Positions and what is not stated here: from the robot's file.</p>
+          <Fields options={LIMITS} values={limits as Table} set={(key, value) => setLimits({ ...limits, [key]: value })} />
           <div className="fields">
-            <NumberField label="velocity" unit="rad/s, m/s" min={0} placeholder="of the file" value={asked.velocity} onChange={(velocity) => set({ velocity })} />
-            <NumberField label="acceleration" unit="rad/s², m/s²" min={0} placeholder="of the file" value={asked.acceleration} onChange={(acceleration) => set({ acceleration })} />
-            <SelectField label="stay above" value={asked.floor} options={["base", "height", "none"]} names={{ base: "the base plane", height: "a table", none: "nothing" }} onChange={(floor) => set({ floor })} />
-            {asked.floor === "height" && <NumberField label="its height" unit="m" value={asked.height} onChange={(height) => set({ height })} />}
+            <SelectField label="stay above" value={floor} options={["base", "height", "none"]} names={{ base: "the base plane", height: "a table", none: "nothing" }} onChange={setFloor} />
+            {floor === "height" && <NumberField label="its height" unit={LIMITS.floor.unit} value={typeof limits.floor === "number" ? limits.floor : null} onChange={(height) => setLimits({ ...limits, floor: height })} />}
           </div>
-          <p>
-            <CheckField label="keep links apart" value={asked.collision} onChange={(collision) => set({ collision })} />
-          </p>
-          <Obstacles all={asked.obstacles} onChange={(obstacles) => set({ obstacles })} />
+          <Obstacles all={obstacles} onChange={setObstacles} />
           <div className="actions">
             <button type="button" className="main" disabled={job?.state === "running"} onClick={start}>
               Find a motion

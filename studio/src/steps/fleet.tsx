@@ -1,5 +1,7 @@
 import { useMemo, useState } from "react";
-import { Empty, Facts, JobLine, NumberField, Panel, percent, SelectField, Stale } from "../parts/bits";
+import type { FleetSettings } from "../options";
+import { Empty, Facts, JobLine, Panel, percent, SelectField, Stale } from "../parts/bits";
+import { JobFields } from "../parts/options";
 import { Strip } from "../parts/strip";
 import { Plot, raised } from "../parts/plot";
 import { DataTable, Sentences } from "../parts/table";
@@ -9,7 +11,7 @@ import type { FleetStream, FleetView } from "../types";
 export default function FleetStep() {
   const { project, run } = useStudio();
   const [store, setStore] = useState<string | null>(null);
-  const [learning, setLearning] = useState<number | null>(30);
+  const [asked, setAsked] = useState<FleetSettings>({});
   const chosen = store ?? project.stores[0]?.key ?? "";
   const job = latest(project, "fleet");
   const done = project.jobs.find((one) => one.kind === "fleet" && one.state === "done" && one.settings.store === chosen);
@@ -19,8 +21,8 @@ export default function FleetStep() {
     <>
       <div className="bar">
         <SelectField label="store" value={chosen} options={project.stores.map((one) => one.key)} names={Object.fromEntries(project.stores.map((one) => [one.key, one.title]))} onChange={setStore} />
-        <NumberField label="days to learn from" step={1} min={2} max={365} value={learning} onChange={setLearning} />
-        <button type="button" className="main" disabled={job?.state === "running"} onClick={() => void run("fleet", { store: chosen, learning: learning ?? 30 })}>
+        <JobFields job="fleet" asked={asked} onChange={setAsked} />
+        <button type="button" className="main" disabled={job?.state === "running"} onClick={() => void run("fleet", { ...asked, store: chosen })}>
           {done ? "Judge again" : "Judge"}
         </button>
         {done && (

@@ -2,22 +2,8 @@ import { useCampaign } from "../campaign";
 import { CheckField, Empty, JobLine, NumberField, Panel, SelectField, Stale } from "../parts/bits";
 import { OptionFields, type TableName } from "../parts/options";
 import { latest, useStudio } from "../studio";
-import { type CampaignTables, OPTIONS } from "../options";
+import { type CampaignTables, ESTIMATORS, OPTIONS } from "../options";
 import type { Effect, Table } from "../types";
-
-const ESTIMATORS: Record<string, string> = {
-  auto: "auto: chosen by prediction",
-  ols: "ols: ordinary least squares",
-  wls: "wls: weighted least squares",
-  robust: "robust: Huber weights",
-  tls: "tls: total least squares",
-  iv: "iv: instrumental variable",
-  ridge: "ridge: regularised towards the robot's file",
-  sequential: "sequential: from the last link on",
-  offline: "offline: one joint at a time",
-  recursive: "recursive: sample by sample",
-  physical: "physical: physically consistent",
-};
 
 const SHOWN = (Object.keys(OPTIONS) as TableName[]).filter((name) => name !== "columns" && name !== "drive" && name !== "estimator");
 
@@ -88,7 +74,7 @@ export default function IdentifyStep() {
             </div>
           )}
           <div className="fields wide" style={{ marginTop: ".7rem" }}>
-            <SelectField label="estimator" value={String(estimator.name ?? "auto")} options={project.choices.estimators} names={ESTIMATORS} onChange={setEstimator} />
+            <SelectField label="estimator" value={String(estimator.name ?? OPTIONS.estimator.name.default)} options={project.choices.estimators} names={ESTIMATORS} onChange={setEstimator} />
             <SelectField label="parameters" value={String(model.parameters ?? OPTIONS.model.parameters.default)} options={[...OPTIONS.model.parameters.choices]} names={{ base: "base parameters", mlc: "minimal linear combinations" }} onChange={(parameters) => change({ model: { parameters: parameters as CampaignTables["model"]["parameters"] } })} />
           </div>
         </Panel>

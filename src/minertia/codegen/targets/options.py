@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from minertia.io.errors import InputError
@@ -13,6 +13,12 @@ def _targets() -> Iterable[str]:
     from minertia.codegen.generate import TARGETS
 
     return TARGETS
+
+
+def _titles() -> Mapping[str, str]:
+    from minertia.codegen.generate import TARGETS
+
+    return {name: target.title for name, target in TARGETS.items()}
 
 
 def _programs() -> Iterable[str]:
@@ -44,4 +50,4 @@ class CodePrograms(Declared):
 class CodeFiles(CodePrograms):
     """What is generated."""
 
-    target: str = option("c", "Target of the code.", choices=_targets, command="target")
+    target: str = option("c", "Target of the code.", choices=_targets, titles=_titles, command="target")

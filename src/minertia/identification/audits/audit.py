@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from minertia.identification.audits import motion, time, values
-from minertia.identification.audits.commands import commands
 from minertia.identification.audits.findings import LEVELS, Finding
+from minertia.identification.audits.values import commands
 from minertia.identification.logs.recording import MATRICES, Recording, expect_recording
 from minertia.io.resources import one_thread
 from minertia.robot.files import RobotLike, as_robot

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minertia.identification.campaigns.options import CampaignOptions, MeasureColumns
+from minertia.identification.campaigns.write import write_campaign
 from minertia.identification.estimators import table_name
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.columns_file import CampaignTable, columns_beside, read_columns
@@ -191,7 +192,10 @@ class Campaign(CampaignOptions):
 
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
         """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
-        return self.repaired(self.as_logged(log), whole=whole)
+        r = self.repairs
+        return repaired(
+            self.as_logged(log), stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole
+        )
 
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
         """The recording of a log, not repaired; effort: whether one without efforts is refused."""
@@ -208,15 +212,8 @@ class Campaign(CampaignOptions):
             recording = recording.between(log.start, log.stop)
         return recording
 
-    def repaired(self, recording: Recording, *, whole: bool = False) -> Recording:
-        """A recording repaired as the campaign says; `whole` keeps standstill all the same."""
-        r = self.repairs
-        return repaired(recording, stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole)
-
     def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
         """Write the campaign as a file that can be run again; returns what was written."""
-        from minertia.identification.campaigns.write import write_campaign  # which reads campaigns back
-
         return write_campaign(self, path, force=force)
 
     def __repr__(self) -> str:

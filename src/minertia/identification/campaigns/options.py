@@ -37,6 +37,7 @@ MEASURED = (
 )
 Gain = float | str
 Gains = Gain | tuple[Gain, ...]
+FORMAT = 1  # of campaign files
 
 
 @dataclass(frozen=True, slots=True, repr=False)

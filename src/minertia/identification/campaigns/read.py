@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from minertia.identification.campaigns.campaign import Campaign, Log
+from minertia.identification.campaigns.options import FORMAT, Repairs
+from minertia.identification.campaigns.record import further_options
 from minertia.identification.estimators import ESTIMATORS, OLD_NAMES, estimator_options
 from minertia.identification.logs.columns_file import CampaignTable, parse_columns
-from minertia.identification.logs.options import ColumnMap
+from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.logs.readers import is_there, log_files
 from minertia.identification.problem.terms import EffectSpec, read_effect, read_joints
-from minertia.identification.signals.options import Evaluation
+from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName, expect_path
 from minertia.io.files import reading
-from minertia.io.schema import Declared, Option, OptionError, keys_of, option, options, read, tables
+from minertia.io.schema import Declared, Option, OptionError, keys_of, option, options, read, restored_value, tables
 from minertia.io.tables import load_toml, shown
 from minertia.robot.files import BASES, bundled_robots, read_robot
 from minertia.robot.robot import Robot
 from minertia.robot.variants import locked
-
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -242,3 +242,25 @@ class _CampaignReader:
     def _prior(self, table: CampaignTable, one: Option) -> str | Path | None:
         name = table.text(one.key)
         return name if name in (None, "robot") else self._find(name, "model.prior", robots=True)
+
+
+def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
+    """The campaign of a record, without logs: how others are to be read, filtered and judged."""
+    try:
+        evaluation = record.get("evaluation")
+        return Campaign(
+            name=str(record.get("name", robot.name)),
+            robot=robot,
+            train=(),
+            columns=ColumnMap(**record.get("columns", {}), drive=Drive(**record.get("drive", {}))),
+            repairs=Repairs(**record.get("repairs", {})),
+            filter=Filter(**record.get("filter", {})),
+            evaluation=None if evaluation is None else Evaluation(**evaluation),
+            **{
+                one.name: restored_value(one, record[one.name])
+                for one in further_options(Campaign)
+                if one.name in record
+            },
+        )
+    except (TypeError, ValueError, AttributeError) as err:
+        raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None

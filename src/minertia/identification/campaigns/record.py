@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from minertia.identification.campaigns.campaign import Campaign
-from minertia.identification.campaigns.options import Repairs
 from minertia.identification.estimators.estimator import Estimator
-from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.problem.terms import Wanted, read_effect
-from minertia.identification.signals.options import Evaluation, Filter
-from minertia.io.errors import MinertiaError
-from minertia.io.schema import Option, options, plain, restored_value, stated
+from minertia.io.schema import Option, options, plain, stated
 from minertia.robot.robot import Robot
 
 APART = ("robot", "source", "places", "options")  # kept elsewhere, or where files are, or recorded with the estimator
@@ -22,7 +17,7 @@ FORMED = ("train", "validate", "name", "columns", "repairs", "filter", "effects"
           "evaluation")  # fmt: skip
 
 
-def campaign_record(campaign: Campaign) -> dict[str, Any]:
+def campaign_record(campaign: Any) -> dict[str, Any]:
     """A campaign as plain data, without its robot."""
     columns = stated(campaign.map)
     drive = columns.pop("drive", {})
@@ -44,32 +39,15 @@ def campaign_record(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def further_fields(campaign: Campaign) -> dict[str, Any]:
+def further_fields(campaign: Any) -> dict[str, Any]:
     """The fields of a campaign whose record is their value, where that is not the usual one: every new field."""
-    values = {one.name: (getattr(campaign, one.name), one.default) for one in _further()}
+    values = {one.name: (getattr(campaign, one.name), one.default) for one in further_options(type(campaign))}
     return {name: plain(value) for name, (value, usual) in values.items() if value != usual}
 
 
-def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
-    """The campaign of a record, without logs: how others are to be read, filtered and judged."""
-    try:
-        evaluation = record.get("evaluation")
-        return Campaign(
-            name=str(record.get("name", robot.name)),
-            robot=robot,
-            train=(),
-            columns=ColumnMap(**record.get("columns", {}), drive=Drive(**record.get("drive", {}))),
-            repairs=Repairs(**record.get("repairs", {})),
-            filter=Filter(**record.get("filter", {})),
-            evaluation=None if evaluation is None else Evaluation(**evaluation),
-            **{one.name: restored_value(one, record[one.name]) for one in _further() if one.name in record},
-        )
-    except (TypeError, ValueError, AttributeError) as err:
-        raise MinertiaError(f"the model's record of its campaign cannot be read ({err})") from None
-
-
-def _further() -> list[Option]:
-    return [one for one in options(Campaign) if one.name not in (*APART, *FORMED)]
+def further_options(kind: type) -> list[Option]:
+    """The options of a class of campaigns whose record is their value."""
+    return [one for one in options(kind) if one.name not in (*APART, *FORMED)]
 
 
 def _name(estimator: str | Estimator) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 import tomli_w
 
-from minertia.identification.campaigns.campaign import Campaign, Log
-from minertia.identification.campaigns.read import FORMAT
+from minertia.identification.campaigns.options import FORMAT
 from minertia.identification.campaigns.record import campaign_record, further_fields
 from minertia.identification.logs.readers import log_files
 from minertia.io.errors import CampaignError, MinertiaError
@@ -21,8 +20,8 @@ from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.robot import Robot
 
 
-def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Write a campaign; a robot that no file holds as it is (made in Python, or with joints held) is written beside it.
+def write_campaign(campaign: Any, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+    """Write a `Campaign`; a robot that no file holds as it is (made in Python, or with joints held) is put beside it.
 
     force: replace files that minertia did not write, or that were edited since.  Returns the files that were written.
     """
@@ -41,7 +40,7 @@ def write_campaign(campaign: Campaign, path: str | Path, *, force: bool = False)
     return (*(file.parent / name for name in extra), file)
 
 
-def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
+def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
     """The TOML text of a campaign whose logs are named from a folder; robot: how the robot is named."""
     record = campaign_record(campaign)
     if record["estimator"]["name"] != campaign.estimator:
@@ -65,7 +64,7 @@ def campaign_text(campaign: Campaign, folder: Path, robot: str) -> str:
     }
     document = _without_none(document)
     for name, value in further_fields(campaign).items():  # where the reader looks for it
-        one = option_of(Campaign, name)
+        one = option_of(type(campaign), name)
         if one.kind.own_table is not None:
             document[str(one.table)] = value
         else:
@@ -88,7 +87,7 @@ def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
     return beside, {beside: toml_text(robot)}
 
 
-def _log(log: Log, folder: Path) -> Any:
+def _log(log: Any, folder: Path) -> Any:
     if log.file is None:
         raise CampaignError(f"{log.name} is a recording in memory; save it to a file and name that in the campaign")
     own = {**stated(log), "file": _from(log.file, folder)}

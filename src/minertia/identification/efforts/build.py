@@ -32,8 +32,7 @@ from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import Observation, observe
 from minertia.identification.problem.prediction import load_efforts, with_fixed
 from minertia.identification.problem.rows import LogMotion, blocks_of, judged_motion
-from minertia.identification.problem.scan import best_terms
-from minertia.identification.problem.solve import weighted_solution
+from minertia.identification.problem.solve import best_terms, weighted_solution
 from minertia.identification.problem.terms import everywhere
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped, plural

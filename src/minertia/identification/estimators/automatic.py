@@ -22,10 +22,9 @@ from minertia.identification.physical.consistency import GAPS_ONLY, PhysicalSpac
 from minertia.identification.physical.fit import physical_fit
 from minertia.identification.physical.scaling import unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import inverse, weighted_solution
+from minertia.identification.problem.solve import block_folds, inverse, left_out_squares, strongest, weighted_solution
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 

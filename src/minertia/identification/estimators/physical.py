@@ -25,10 +25,16 @@ from minertia.identification.physical.fit import NOT_FOUND, PhysicalFit, nearest
 from minertia.identification.physical.places import misplaced, unplaced
 from minertia.identification.physical.scaling import trusted_levels, unshifted, unshifted_fold
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import inverse, noise_floor, weighted_solution
+from minertia.identification.problem.solve import (
+    block_folds,
+    inverse,
+    left_out_squares,
+    noise_floor,
+    strongest,
+    weighted_solution,
+)
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import SolverFailed
 from minertia.io.schema import option

@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 
 from minertia.identification.estimators.estimate import Fit, Prior
 from minertia.identification.estimators.estimator import Estimator, Known, prior_weight
-from minertia.identification.problem.folds import block_folds, left_out_squares, strongest
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import inverse, noise_floor, noise_levels, solution
+from minertia.identification.problem.solve import (
+    block_folds,
+    inverse,
+    left_out_squares,
+    noise_floor,
+    noise_levels,
+    solution,
+    strongest,
+)
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import ShapeError
 from minertia.io.schema import option

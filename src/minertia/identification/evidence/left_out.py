@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.problem.folds import block_folds
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import solution
+from minertia.identification.problem.solve import block_folds, solution
 from minertia.io.errors import SolverFailed
 from minertia.io.resources import one_thread
 

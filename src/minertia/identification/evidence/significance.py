@@ -21,10 +21,9 @@ from minertia.codegen.generate import count_programs
 from minertia.codegen.options import CodeModel
 from minertia.identification.evidence.intervals import NORMAL, Spread, spread
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.folds import block_folds
 from minertia.identification.problem.linear import LinearModel, symbol_of
 from minertia.identification.problem.observation import Observation
-from minertia.identification.problem.solve import inverse, solution, weighted_solution
+from minertia.identification.problem.solve import block_folds, inverse, solution, weighted_solution
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import MinertiaError
 from minertia.io.notebook import clipped

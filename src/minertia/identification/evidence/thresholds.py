@@ -143,6 +143,7 @@ WORSE_POSTURES = 1.5  # times what is left where it was fitted: more says that c
 WORSE_REGIONS = 3.0  # the same for regions left out: the fits that are judged there lack the region's postures
 COARSE = 0.01  # of the reach: more is another robot or another reading, not a calibration
 LIKELY = {"zeros": 0.35, "lengths": 0.02, "angles": 0.1}  # rad, m: beyond these a file is of another robot, not inexact
+TURNED_AWAY = 0.05  # rad, of rotations of poses: cameras and trackers leave less than 0.01
 BY_PRIOR = 0.5  # part of the prior's variance above which the prior decided a value
 
 

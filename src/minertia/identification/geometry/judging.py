@@ -15,10 +15,10 @@ from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.geometry.chain import moved
 from minertia.identification.geometry.choice import thinned
 from minertia.identification.geometry.errors import ReadingResiduals, reading_residuals
-from minertia.identification.geometry.fit import FREE
+from minertia.identification.geometry.fit import FREE, rms
 from minertia.identification.geometry.folds import GeometryRows, RegionsLeftOut, left_out, regions
 from minertia.identification.geometry.measures import told
-from minertia.identification.geometry.setups import other_readings
+from minertia.identification.geometry.setups import other_readings, turns_of
 from minertia.identification.geometry.solve import GeometryEstimate
 
 ZEROS = "zeros alone"
@@ -155,6 +155,9 @@ def _faults(
         found.append(
             f"{told(size, unit)} are more than {100 * at.COARSE:g} % of the reach: another robot, or columns misread"
         )
+    turned = rms(turns_of(estimate.geometry))
+    if turned > at.TURNED_AWAY:
+        found.append(f"rotations of poses are {told(turned, 'rad')} away from those that fit: another convention?")
     groups = dict(zip(estimate.geometry.names, estimate.geometry.groups.tolist(), strict=True))
     return (
         *found,

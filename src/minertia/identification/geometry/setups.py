@@ -15,16 +15,18 @@ import numpy as np
 
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.errors import misses_of, sizes_of
-from minertia.identification.geometry.fit import rms
+from minertia.identification.geometry.fit import GeometryFit, rms
 from minertia.identification.geometry.folds import GeometryRows, capped
 from minertia.identification.geometry.layout import Postures
-from minertia.identification.geometry.measures import PointMeasure, PoseMeasure, ToolReadings, told
+from minertia.identification.geometry.measures import UNITS, PointMeasure, PoseMeasure, ToolReadings, told
 from minertia.identification.geometry.starts import started
 
 MOST_POSTURES = 80
 SMALL = 4e-3  # of the reach: what a right reading leaves at the level of zeros
 SMALL_ANGLE = 0.03  # rad: the same of rotations and directions; pixels are not looked at
 HALF = 0.5
+ROTATION = "rotation"  # check of those that read rotations otherwise
+LEAST_WAY = 0.01  # m: that the tool goes, so that its readings tell their unit
 PROMISING = 0.9  # of what base and tool alone leave of the stated reading, at which a first look goes on
 FIRST_STARTS = 4  # of a first look
 ROUND_SCALES = {1000.0: "millimetres for metres", 0.001: "metres for millimetres", 10.0: "centimetres", 39.37: "inches"}
@@ -64,23 +66,40 @@ def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, .
     """Set-ups that explain the readings far better than the stated one, the best first; reach [m] of the chain."""
     count = problem.postures.count
     some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
-    before = left_by(some)
+    before, turned = left_by(some)
     unit = problem.postures.measures[0].unit
-    if before < (SMALL * reach if unit == "m" else SMALL_ANGLE if unit != "px" else np.inf):
-        return ()
-    plain = _first_look(some)
-    found = []
-    for trial in _trials(problem.chain, problem.postures.measures):
-        other = trial.made(some.postures)
-        if other is None:
-            continue
-        made = replace(some, postures=other, columns=())
+    if before >= (SMALL * reach if unit == "m" else SMALL_ANGLE if unit != "px" else np.inf):
+        return _far_better(some, before, unit)
+    return _turned_better(some, turned) if turned >= SMALL_ANGLE else ()
+
+
+def _far_better(some: GeometryRows, before: float, unit: str) -> tuple[OtherReading, ...]:
+    """Readings that leave less than half of the errors."""
+    plain, found = _first_look(some), []
+    for trial, made in _made(some):
         if _first_look(made) > PROMISING * plain:
             continue
-        after = left_by(made)
+        after, _ = left_by(made)
         if after < HALF * before:
             found.append(OtherReading(trial.check, trial.what, trial.change, before, after, unit))
     return tuple(sorted(found, key=lambda s: s.after))
+
+
+def _turned_better(some: GeometryRows, before: float) -> tuple[OtherReading, ...]:
+    """Readings of rotations that leave less than half of what is left of these [rad], where places are right."""
+    found = []
+    for trial, made in _made(some):
+        if trial.check == ROTATION and (after := left_by(made)[1]) < HALF * before:
+            found.append(OtherReading(trial.check, trial.what, trial.change, before, after, "rad"))
+    return tuple(sorted(found, key=lambda s: s.after))
+
+
+def _made(some: GeometryRows) -> Iterator[tuple[_ReadingTrial, GeometryRows]]:
+    """Other readings of the same files that can be."""
+    for trial in _trials(some.chain, some.postures.measures):
+        other = trial.made(some.postures)
+        if other is not None:
+            yield trial, replace(some, postures=other, columns=())
 
 
 def _first_look(problem: GeometryRows) -> float:
@@ -89,13 +108,22 @@ def _first_look(problem: GeometryRows) -> float:
     return capped(sizes_of(layout.postures.measures, misses_of(layout, started(layout, starts=FIRST_STARTS))))
 
 
-def left_by(problem: GeometryRows) -> float:
-    """What base, tool and zeros leave, few large errors capped."""
+def left_by(problem: GeometryRows) -> tuple[float, float]:
+    """What base, tool and zeros leave of readings, and of the rotations of poses [rad], few large errors capped."""
     try:
         found = problem.fit(("zeros",))
     except np.linalg.LinAlgError:
-        return np.inf
-    return capped(problem.errors(found))
+        return np.inf, np.inf
+    return capped(problem.errors(found)), capped(turns_of(found))
+
+
+def turns_of(found: GeometryFit) -> Array:
+    """Angles [rad] between measured and predicted rotations of poses; none where no pose was measured."""
+    tool, state = found.layout.moved(found.state).tool, found.state
+    pairs = zip(found.layout.postures.measures, state.own, strict=True)
+    poses = [m.rows(tool, own) for m, own in pairs if isinstance(m, PoseMeasure)]
+    parts = [rows.residual[rows.unit == UNITS.index("rad")].reshape(-1, 3) for rows in poses]
+    return np.concatenate([np.zeros(0), *(np.linalg.norm(part, axis=1) for part in parts)])
 
 
 def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_ReadingTrial]:
@@ -146,7 +174,7 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
     if any(isinstance(m, PoseMeasure) for m in measures):
         for what, turned in ROTATION_READINGS.items():
             yield _ReadingTrial(
-                "rotation", f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned))
+                ROTATION, f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned))
             )
 
 
@@ -219,7 +247,7 @@ def _rescaled(chain: Chain) -> Callable[[Postures], Postures | None]:
             if isinstance(m, (PointMeasure, PoseMeasure))
         ]
         factor = float(np.median(ratios))
-        if 0.9 < factor < 1.1:
+        if 0.9 < factor < 1.1 or rms(_centred(tool[:, :3, 3])) < LEAST_WAY:
             return None
         near = min(ROUND_SCALES, key=lambda s: abs(np.log(factor / s)))
         factor = near if abs(np.log(factor / near)) < 0.7 else factor

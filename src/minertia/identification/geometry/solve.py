@@ -86,7 +86,7 @@ def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) 
 
 def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choice: LevelChoice) -> GeometryEstimate:
     spread = spread_of(found)
-    triangle = np.linalg.qr(found.layout.linearised(found.state).A, mode="r")
+    triangle: Array = np.asarray(np.linalg.qr(found.layout.linearised(found.state).A, mode="r"))
     R = triangle[:, found.active]
     s, (scaled, _, _) = np.linalg.svd(R, compute_uv=False), _scaled_svd(R)
     return GeometryEstimate(

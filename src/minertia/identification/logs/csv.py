@@ -19,9 +19,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from minertia.identification.logs.arrow_columns import float_column
 from minertia.identification.logs.columns import beside
-from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, torn_rows
+from minertia.identification.logs.file import DROP, MOST_TORN, Block, LogFile, float_column, torn_rows
 from minertia.identification.logs.options import DELIMITERS
 from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError

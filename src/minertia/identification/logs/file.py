@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 
 MAX_COLUMNS = 10_000
+BLOCK_BYTES = 64_000_000  # of an array, or of messages, that are read at once
 MOST_TORN = 0.2  # part of the rows; more of them are no damage, but another format
 MOST_NAMED = 20  # rows named in one sentence
 DROP = "leave such rows out with --drop-torn, or with drop_torn = true in [columns]"
@@ -134,3 +136,14 @@ def torn_rows(rows: Sequence[int]) -> str:
     """How many rows are torn, and which."""
     named = ", ".join(map(str, rows[:MOST_NAMED])) + (" ..." if len(rows) > MOST_NAMED else "")
     return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} torn ({named})"
+
+
+def float_column(column: Any) -> Array:
+    """A column of doubles (an array of pyarrow, or several one after the other); NaN for what is missing.
+
+    `to_numpy` would load pandas, a third of a second, so it is left to columns with something missing.
+    """
+    if column.null_count:
+        found = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
+        return np.array(found, dtype=np.float64)
+    return np.concatenate([np.empty(0), *(np.from_dlpack(part) for part in getattr(column, "chunks", [column]))])

@@ -10,11 +10,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from minertia.identification.logs.file import MAX_COLUMNS, Block, LogFile
+from minertia.identification.logs.file import BLOCK_BYTES, MAX_COLUMNS, Block, LogFile
 from minertia.io.arrays import Array
 from minertia.io.errors import RecordingError
 
-BLOCK_BYTES = 64_000_000  # of an array, read at once
 MAGIC, MAX_HEAD = 12, 10_000  # bytes at the start of an array, and of the description behind them
 
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minertia.identification.logs.arrow_columns import float_column
-from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.file import Block, LogFile, float_column
 from minertia.io.arrays import Array
 from minertia.io.documents import DocumentError, json_document
 from minertia.io.errors import MinertiaError

@@ -30,7 +30,7 @@ from minertia.identification.logs.bag_messages import (
     motor_numbers,
     stamp_of,
 )
-from minertia.identification.logs.file import Block, LogFile
+from minertia.identification.logs.file import BLOCK_BYTES, Block, LogFile
 from minertia.io.arrays import Array
 from minertia.io.errors import MinertiaError
 from minertia.io.extras import load
@@ -179,7 +179,6 @@ class _Counted:
 
 
 MOST_LAYOUTS = 100
-BLOCK_BYTES = 64_000_000  # of the messages of a block
 MESSAGE = "sensor_msgs/msg/JointState"
 LOOKED_AT = 1000  # messages of each of several topics, to see which joints it holds
 

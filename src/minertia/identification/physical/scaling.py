@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.problem.folds import Fold
 from minertia.identification.problem.observation import Observation
+from minertia.identification.problem.solve import Fold
 
 Array = NDArray[np.float64]
 FINEST = 1e-7  # of an effort's size: data are not trusted further, so that the program stays well scaled

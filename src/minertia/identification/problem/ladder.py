@@ -25,10 +25,9 @@ from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from minertia.identification.problem.diagnosis import excitation
-from minertia.identification.problem.folds import Fold, block_folds, log_folds
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.rows import LogMotion, blocks_of
-from minertia.identification.problem.solve import noise_floor, weighted_solution
+from minertia.identification.problem.solve import Fold, block_folds, log_folds, noise_floor, weighted_solution
 from minertia.identification.problem.terms import EffectSpec, at_joints, everywhere
 from minertia.identification.problem.triangles import triangle
 from minertia.identification.signals.filtering import Motion

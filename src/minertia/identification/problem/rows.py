@@ -22,7 +22,7 @@ from minertia.io.errors import MinertiaError, ShapeError
 from minertia.robot.robot import Robot
 
 State = tuple[Array, Array, Array]
-TORQUE, MOMENTUM, POWER = "torque", "momentum", "power"
+TORQUE, POWER = "torque", "power"
 
 
 def equations_of(block: Motion) -> str:

@@ -1,14 +1,20 @@
-"""Least squares on the triangles of a linear problem: values, noise levels, and the weighted fit that all build on."""
+"""Least squares on the triangles of a linear problem: values, noise levels, and the weighted fit that all build on.
+
+Folds of cross-validation are blocks of time, or whole logs, each left out of a fit of the others; a fold is a few
+triangles, so nothing is read again.  Of the columns for several values of a scanned constant the best stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from minertia.identification.problem.diagnosis import excitation
 from minertia.identification.problem.observation import Observation, Rows
-from minertia.identification.problem.triangles import triangle
+from minertia.identification.problem.triangles import merged, triangle
 from minertia.io.arrays import Array
 
 NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise
@@ -67,3 +73,132 @@ def streamed_triangle(problem: Observation, weight: Callable[[Rows], Array]) -> 
         rows = np.concatenate([block.Y, block.tau[:, :, None]], axis=2) * weight(block)[:, :, None]
         R = triangle(np.concatenate([R, rows.reshape(-1, rows.shape[2])]))
     return R
+
+
+# -------------------------------------------------------------------------------------------------------------- folds
+
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One fold.
+
+    fitted: triangle (k, k) of the weighted rows of all other folds.  left_out: triangles (efforts, k, k) of its own
+    rows, not weighted.  weighted: one triangle (k, k) of its own weighted rows.
+    """
+
+    fitted: Array
+    left_out: Array
+    weighted: Array
+
+
+def block_folds(problem: Observation, sigma: Array, count: int = FOLDS) -> tuple[Fold, ...]:
+    """At most `count` folds of consecutive blocks; none where the problem has a single block.
+
+    sigma: noise level of each effort, by which rows are weighted.
+    """
+    blocks = problem.blocks
+    return _folds(blocks, np.array_split(np.arange(len(blocks)), min(count, len(blocks))), sigma)
+
+
+def log_folds(problem: Observation, sigma: Array) -> tuple[Fold, ...]:
+    """A fold for each log; none where there is a single log."""
+    ends = np.cumsum([len(log.counts) for log in problem.logs])
+    return _folds(problem.blocks, np.split(np.arange(ends[-1]), ends[:-1]), sigma)
+
+
+def _folds(blocks: Array, groups: Sequence[Array], sigma: Array) -> tuple[Fold, ...]:
+    if len(groups) < 2:
+        return ()
+    k = blocks.shape[-1]
+    own = [merged(blocks[group]) for group in groups]
+    weighted = [triangle((part / sigma[:, None, None]).reshape(-1, k)) for part in own]
+    others = [triangle(np.concatenate([w for m, w in enumerate(weighted) if m != out])) for out in range(len(own))]
+    return tuple(Fold(*parts) for parts in zip(others, own, weighted, strict=True))
+
+
+def left_out_squares(folds: Iterable[Fold], fit: Callable[[Array], Array]) -> Array:
+    """Sum of squares of each fold, in noise levels, under the values that `fit` makes of the others' triangle."""
+    return np.array([float(np.sum((f.weighted @ np.append(-fit(f.fitted), 1.0)) ** 2)) for f in folds])
+
+
+def strongest(errors: Array) -> int:
+    """Index of the strongest prior that predicts what was left out as well as the best one.
+
+    errors (weights, folds): within one standard error of the smallest mean (Hastie, Tibshirani, Friedman 2009, 7.10).
+    """
+    mean = errors.mean(axis=1)
+    best = int(np.argmin(mean))
+    limit = mean[best] + errors[best].std(ddof=1) / np.sqrt(errors.shape[1])
+    return int(np.flatnonzero(mean <= limit)[-1])
+
+
+# -------------------------------------------------------------------------------------------------- scanned constants
+
+
+ROUNDS = 3
+
+
+def best_terms(observation: Observation) -> Observation:
+    """Keep one column of each scanned effect (Stribeck velocities), joint by joint, by the sum of squares.
+
+    All candidates were streamed together, so nothing is read again.
+    """
+    groups: dict[tuple[str, int], list[int]] = {}
+    where = {name: k for k, name in enumerate(observation.names)}
+    for term in observation.model.choice.terms:
+        if term.tag and term.name in where:
+            groups.setdefault((term.symbol, term.joint), []).append(where[term.name])
+    if not groups:
+        return observation
+    chosen = {key: group[len(group) // 2] for key, group in groups.items()}
+    every = {k for group in groups.values() for k in group}
+    others = [k for k in range(observation.count) if k not in every]
+    part = observation.reduced(sorted([*others, *chosen.values()]))
+    part = part.reduced(excitation(part).independent)
+    _, _, sigma = weighted_solution(part)
+    R = observation.triangle(sigma)
+    for _ in range(ROUNDS):
+        before = dict(chosen)
+        for key, group in groups.items():
+            rest = [*others, *(c for other, c in chosen.items() if other != key)]
+            costs = [_cost(R, [*rest, candidate]) for candidate in group]
+            chosen[key] = group[int(np.argmin(costs))]
+        if chosen == before:
+            break
+    return _without(observation, sorted([*others, *chosen.values()]))
+
+
+def _cost(R: Array, columns: list[int]) -> float:
+    """Smallest sum of squares with these columns."""
+    return float(abs(triangle(R[:, [*columns, R.shape[1] - 1]])[-1, -1]))
+
+
+def _without(observation: Observation, keep: list[int]) -> Observation:
+    """The observation of a model without the other columns."""
+    model = observation.model
+    part = observation.reduced(keep)
+    names = tuple(model.names[k] for k in keep)
+    dropped = {model.names[k] for k in range(model.count)} - set(names)
+    terms = tuple(t for t in model.choice.terms if t.name not in dropped)
+    standard = [c for c, name in enumerate(model.standard) if name not in dropped]
+    position = {c: k for k, c in enumerate(standard)}
+    smaller = replace(
+        model,
+        names=names,
+        standard=tuple(model.standard[c] for c in standard),
+        K=model.K[np.ix_(keep, standard)],
+        kept=tuple(position[model.kept[k]] for k in keep),
+        choice=replace(model.choice, terms=terms),
+        reference=model.reference[keep],
+    )
+    every = observation.rest
+
+    def rest(beta: Array) -> Iterator[tuple[int, Array]]:
+        full = np.zeros(model.count)
+        full[keep] = beta
+        return every(full)
+
+    return replace(part, model=smaller, rest=rest, keep=tuple(range(len(keep))), shift=np.zeros(len(keep)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +12,12 @@ from minertia.io.errors import DescriptionError
 from minertia.io.files import reading
 from minertia.robot.effects import BY_SYMBOL, Effect
 from minertia.robot.formats.reading import MAX_BYTES
+from minertia.robot.formats.xml import INDENT, Element, attributes_text, element_lines, quoted, start_tag_end
 from minertia.robot.robot import Note, Robot
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""", re.ASCII)
+_ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,87 @@ def load_original(template: str | Path, source: str | None = None) -> Original:
 def _encodings(data: bytes, mark: bytes) -> list[str]:
     declared = _DECLARED.match(data)
     return [_MARKS[mark]] if mark else ["utf-8", *([declared[1].decode("ascii")] if declared else [])]
+
+
+class XmlEdit:
+    """Edits of the user's own XML; every character that is not edited stays as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._newline = next((nl for nl in ("\r\n", "\n", "\r") if nl in text), "\n")
+        self._spans: list[tuple[int, int, str]] = []  # start, end and new text of spans that do not overlap
+
+    def result(self) -> str:
+        """The text with all edits."""
+        pieces, last = [], 0
+        for start, end, new in sorted(self._spans, key=lambda span: span[:2]):
+            pieces += [self.text[last:start], new]
+            last = end
+        return "".join([*pieces, self.text[last:]])
+
+    def put(self, place: int, new: str) -> None:
+        """New text before the character at a place."""
+        self._spans.append((place, place, new))
+
+    def attributes(self, element: Element, values: Mapping[str, str | None]) -> None:
+        """Set attributes of a start tag, in place where they stand; None takes one out."""
+        stop = start_tag_end(self.text, element)
+        left = dict(values)
+
+        def change(found: re.Match[str]) -> str:
+            if found[1] not in left:
+                return found[0]
+            value = left.pop(found[1])
+            return "" if value is None else found[0][: found.start(2) - found.start()] + quoted(value)
+
+        tag = _ATTRIBUTE.sub(change, self.text[element.start : stop])
+        close = re.search(r"\s*/?>$", tag)
+        place = close.start() if close else len(tag)
+        more = attributes_text({name: value for name, value in left.items() if value is not None})
+        self._spans.append((element.start, stop, tag[:place] + more + tag[place:]))
+
+    def replace(self, old: Element, new: Element) -> None:
+        """A new element where an old one stands."""
+        self._spans.append((old.start, old.end, self._block(new, self._indent(old))))
+
+    def insert(self, parent: Element, child: Element, last: bool = False) -> None:
+        """A new child in an element: first, or before its end tag."""
+        outer = self._indent(parent)
+        inner = None if outer is None else outer + INDENT
+        if parent.children:
+            inner = self._indent(parent.children[0])
+        lead = "" if inner is None else self._newline + inner
+        new = lead + self._block(child, inner)
+        stop = start_tag_end(self.text, parent)
+        if self.text[stop - 2] == "/":  # <link name="x"/> has to be opened
+            tail = "" if outer is None else self._newline + outer
+            self._spans.append((stop - 2, stop, f">{new}{tail}</{parent.tag}>"))
+            return
+        place = parent.children[-1].end if last else stop
+        self._spans.append((place, place, new))
+
+    def remove(self, old: Element) -> None:
+        """Take an element out, with its line when it stands alone there."""
+        start, end = old.start, old.end
+        indent = self._indent(old)
+        if indent is not None:
+            rest = self.text[end:].lstrip(" \t")[:1]
+            start -= len(indent)
+            if rest in ("\r", "\n"):
+                start -= 2 if self.text[start - 2 : start] == "\r\n" else 1
+        self._spans.append((start, end, ""))
+
+    def _indent(self, element: Element) -> str | None:
+        """White space before an element that begins its line; None in the middle of a line."""
+        before = self.text[: element.start]
+        line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
+        return line if not line.strip(" \t") and len(line) < len(before) else None
+
+    def _block(self, element: Element, indent: str | None) -> str:
+        lines = element_lines(element)
+        if indent is None:
+            return "".join(line.strip() for line in lines)
+        return (self._newline + indent).join(lines)
 
 
 # ------------------------------------------------------------------------------------- what a format has no place for

@@ -262,12 +262,3 @@ def element_lines(root: Element) -> list[str]:
             stack.append((f"</{element.tag}>", depth))
             stack.extend((child, depth + 1) for child in reversed(element.children))
     return lines
-
-
-def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text with spans (start, end, new text) replaced, which must not overlap."""
-    pieces, last = [], 0
-    for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
-        pieces += [text[last:start], new]
-        last = end
-    return "".join([*pieces, text[last:]])

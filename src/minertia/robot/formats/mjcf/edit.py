@@ -17,16 +17,8 @@ from minertia.robot.formats.mjcf.read import MASSLESS, OFFSET, compiled, parse_m
 from minertia.robot.formats.mjcf.values import EFFECTS, FAR, HELD, far_rest, inertial, unphysical
 from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
-from minertia.robot.formats.xml import (
-    Element,
-    all_written,
-    attributes_text,
-    edited,
-    quoted,
-    start_tag,
-    start_tag_end,
-    written,
-)
+from minertia.robot.formats.writing import XmlEdit
+from minertia.robot.formats.xml import Element, all_written, start_tag, start_tag_end, written
 from minertia.robot.inertia import Ten, transport_ten
 from minertia.robot.robot import Note, Robot
 
@@ -36,7 +28,6 @@ NOTHING = {"pos": "0 0 0", "mass": "0", "diaginertia": "0 0 0"}
 _ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "fullinertia", "diaginertia")
 _RESETS = ("inertiafromgeom", "settotalmass", "boundmass", "boundinertia", "balanceinertia")
 _SPACE = re.compile(r"\s*")
-_ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
 def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[Note, ...]]:
@@ -46,7 +37,7 @@ def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[N
     changed = edit.links()
     edit.joints()
     edit.offsets()
-    new = edited(text, edit.edits)
+    new = edit.edit.result()
     notes = [Note("info", where, "its inertia now holds that of the bodies fixed to it") for where in changed]
     return new, (*edit.notes, *notes, *_verified(robot.numeric, new, source, options))
 
@@ -103,11 +94,10 @@ def _differs(a: Ten | None, b: Ten | None) -> bool:
 
 
 class _MjcfEdit:
-    """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
+    """One run over a template."""
 
     def __init__(self, robot: Robot, template: Compiled, old: Robot, text: str) -> None:
-        self.robot, self.template, self.old, self.text = robot, template, old, text
-        self.edits: list[tuple[int, int, str]] = []
+        self.robot, self.template, self.old, self.edit = robot, template, old, XmlEdit(text)
         self.notes: list[Note] = []
 
     # ------------------------------------------------------------------ inertias
@@ -144,11 +134,11 @@ class _MjcfEdit:
         node = self._own(self.template.lean.bodies.get(body), f"body '{body}'")
         element = node.first("inertial")
         if element is not None:
-            self._attributes(self._own(element, f"body '{body}'"), {k: None for k in _ORIENTATIONS} | dict(values))
+            self.edit.attributes(self._own(element, f"body '{body}'"), {k: None for k in _ORIENTATIONS} | dict(values))
             return
-        stop = start_tag_end(self.text, node)
-        space = _SPACE.match(self.text, stop)
-        self.edits.append((stop, stop, (space[0] if space else "") + start_tag("inertial", values, empty=True)))
+        stop = start_tag_end(self.edit.text, node)
+        space = _SPACE.match(self.edit.text, stop)
+        self.edit.put(stop, (space[0] if space else "") + start_tag("inertial", values, empty=True))
 
     def _compiler_interferes(self) -> bool:
         compiler = self.template.lean.compiler
@@ -158,7 +148,7 @@ class _MjcfEdit:
     def _reset_compiler(self) -> None:
         for node in self.template.lean.full.walk():
             if node.tag == "compiler" and any(name in node.attributes for name in _RESETS):
-                self._attributes(self._own(node, "<compiler>"), {name: None for name in _RESETS})
+                self.edit.attributes(self._own(node, "<compiler>"), {name: None for name in _RESETS})
         text = "options that change inertias are taken out, and every inertia is written as it is"
         self.notes.append(Note("info", "compiler", text))
 
@@ -189,7 +179,7 @@ class _MjcfEdit:
             if "KS" in changed:
                 values["springref"] = written(self._written_angle(rests[0], joint.kind))
             node = self._own(self.template.lean.joints.get(joint.name), f"joint '{joint.name}'")
-            self._attributes(node, values)
+            self.edit.attributes(node, values)
 
     def _far_spring(self, j: int) -> dict[str, str]:
         """The spring that pulls with a constant effort, where that changed and the joint has none of its own."""
@@ -225,11 +215,10 @@ class _MjcfEdit:
         full = self.template.lean.full
         old = [node for node in full.walk() if node.tag == "numeric" and node.attributes.get("name") == OFFSET]
         if old:
-            self._attributes(self._own(old[-1], f"<numeric> '{OFFSET}'"), {"data": data, "size": None})
+            self.edit.attributes(self._own(old[-1], f"<numeric> '{OFFSET}'"), {"data": data, "size": None})
         else:
             element = f'  <custom><numeric name="{OFFSET}" data="{data}"/></custom>\n'
-            place = self.text.rindex("</", full.start, full.end)
-            self.edits.append((place, place, element))
+            self.edit.put(self.edit.text.rindex("</", full.start, full.end), element)
 
     # ------------------------------------------------------------------ text
 
@@ -240,23 +229,6 @@ class _MjcfEdit:
                 "or stands between two joints of one body), so its parameters cannot be changed there"
             )
         return node
-
-    def _attributes(self, node: Element, values: Mapping[str, str | None]) -> None:
-        """Set attributes of a start tag, in place where they stand; None takes one out."""
-        stop = start_tag_end(self.text, node)
-        left = dict(values)
-
-        def change(found: re.Match[str]) -> str:
-            if found[1] not in left:
-                return found[0]
-            value = left.pop(found[1])
-            return "" if value is None else found[0][: found.start(2) - found.start()] + quoted(value)
-
-        tag = _ATTRIBUTE.sub(change, self.text[node.start : stop])
-        close = re.search(r"\s*/?>$", tag)
-        place = close.start() if close else len(tag)
-        more = attributes_text({name: value for name, value in left.items() if value is not None})
-        self.edits.append((node.start, stop, tag[:place] + more + tag[place:]))
 
 
 def _moved(new: float, before: float) -> bool:

@@ -15,19 +15,8 @@ from minertia.robot.formats.reading import ReadOptions
 from minertia.robot.formats.urdf.new import exact_mark, inertial, new_urdf, origin
 from minertia.robot.formats.urdf.pose import written_origin
 from minertia.robot.formats.urdf.read import EFFECTS, is_exact, parse_urdf, read_bodies, read_effects
-from minertia.robot.formats.writing import load_original, unheld_effects
-from minertia.robot.formats.xml import (
-    INDENT,
-    Element,
-    edited,
-    element_lines,
-    new_element,
-    parse_xml,
-    shown,
-    start_tag,
-    start_tag_end,
-    written,
-)
+from minertia.robot.formats.writing import XmlEdit, load_original, unheld_effects
+from minertia.robot.formats.xml import Element, new_element, parse_xml, shown, written
 from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
 from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import EARTH, Note, Robot
@@ -42,17 +31,16 @@ def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
 
 
 class _UrdfEdit:
-    """One run over a template; `edits` are (start, end, new text) of spans that do not overlap."""
+    """One run over a template."""
 
     def __init__(self, robot: Robot, text: str, source: str) -> None:
-        self.robot, self.text, self.source = robot, text, source
+        self.robot, self.source = robot, source
         self.tree = parse_xml(text, source)
         self.reference = parse_urdf(text, source, ReadOptions(letters=False))
         self.held = self._held(self.reference)
         self.links = {e.attributes["name"]: e for e in self.tree.all("link")}
         self.joints = {e.attributes["name"]: e for e in self.tree.all("joint")}
-        self.newline = next((nl for nl in ("\r\n", "\n", "\r") if nl in text), "\n")
-        self.edits: list[tuple[int, int, str]] = []
+        self.edit = XmlEdit(text)
         self.notes: list[Note] = []
 
     def result(self) -> tuple[str, list[Note]]:
@@ -64,7 +52,7 @@ class _UrdfEdit:
             self._effects(self.joints[joint.name], effects)
         if self._is_moved():
             self._geometry()
-        return edited(self.text, self.edits), self.notes
+        return self.edit.result(), self.notes
 
     def _held(self, reference: Robot) -> frozenset[str]:
         """Links that joints of this file carry which the robot holds still; all other joints must be the same."""
@@ -130,11 +118,11 @@ class _UrdfEdit:
         """Put in what `inertial` gave: one element or none."""
         old = link.first("inertial")
         if old is not None and new:
-            self.edits.append((old.start, old.end, self._block(new[0], self._indent(old))))
+            self.edit.replace(old, new[0])
         elif old is not None:
-            self._remove(old)
+            self.edit.remove(old)
         elif new:
-            self._insert(link, new[0])
+            self.edit.insert(link, new[0])
 
     # ------------------------------------------------------------------ joints
 
@@ -147,13 +135,9 @@ class _UrdfEdit:
             old = joint.first(tag)
             new = {a: written(now.get(s, 0.0)) for a, s in table.items() if old is None or a in changed}
             if old is None:
-                self._insert(joint, new_element(tag, new), last=True)
+                self.edit.insert(joint, new_element(tag, new), last=True)
             else:
-                self._new_start_tag(old, old.attributes | new)
-
-    def _new_start_tag(self, old: Element, attributes: Mapping[str, str]) -> None:
-        end = start_tag_end(self.text, old)
-        self.edits.append((old.start, end, start_tag(old.tag, attributes, empty=self.text[end - 2] == "/")))
+                self.edit.attributes(old, new)
 
     # ------------------------------------------------------------------ geometry
 
@@ -177,7 +161,7 @@ class _UrdfEdit:
                 self._frame(name)
         mark = exact_mark(self.robot)
         if mark and not is_exact(self.tree):
-            self._insert(self.tree, mark[0])
+            self.edit.insert(self.tree, mark[0])
 
     def _origin(self, element: Element) -> None:
         ends = [element.first(end) for end in ("parent", "child")]
@@ -190,9 +174,9 @@ class _UrdfEdit:
         (new,) = origin(meant) or [new_element("origin", {"xyz": "0 0 0", "rpy": "0 0 0"})]
         old = element.first("origin")
         if old is None:
-            self._insert(element, new)
+            self.edit.insert(element, new)
         else:
-            self._new_start_tag(old, new.attributes)
+            self.edit.attributes(old, dict.fromkeys(old.attributes) | new.attributes)
 
     def _placed(self, parent: str, child: str) -> Pose | None:
         """Pose of a link in the one before it, at position 0 of the joint between; None for joints held still."""
@@ -213,49 +197,8 @@ class _UrdfEdit:
         values = self.robot.symbol_values
         pose = compose(invert(numeric_pose(self.robot.frames[owner].pose, values)), numeric_pose(frame.pose, values))
         inside = [*origin(pose), new_element("parent", {"link": owner}), new_element("child", {"link": name})]
-        self._insert(self.tree, new_element("link", {"name": name}), last=True)
-        self._insert(self.tree, new_element("joint", {"name": f"{name}_fixed", "type": "fixed"}, inside), last=True)
-
-    # ------------------------------------------------------------------ text
-
-    def _insert(self, parent: Element, child: Element, last: bool = False) -> None:
-        """A new child in an element: first, or before its end tag."""
-        outer = self._indent(parent)
-        inner = None if outer is None else outer + INDENT
-        if parent.children:
-            inner = self._indent(parent.children[0])
-        lead = "" if inner is None else self.newline + inner
-        new = lead + self._block(child, inner)
-        stop = start_tag_end(self.text, parent)
-        if self.text[stop - 2] == "/":  # <link name="x"/> has to be opened
-            tail = "" if outer is None else self.newline + outer
-            self.edits.append((stop - 2, stop, f">{new}{tail}</{parent.tag}>"))
-            return
-        place = parent.children[-1].end if last else stop
-        self.edits.append((place, place, new))
-
-    def _remove(self, old: Element) -> None:
-        """Take an element out, with its line when it stands alone there."""
-        start, end = old.start, old.end
-        indent = self._indent(old)
-        if indent is not None:
-            rest = self.text[end:].lstrip(" \t")[:1]
-            start -= len(indent)
-            if rest in ("\r", "\n"):
-                start -= 2 if self.text[start - 2 : start] == "\r\n" else 1
-        self.edits.append((start, end, ""))
-
-    def _indent(self, element: Element) -> str | None:
-        """White space before an element that begins its line; None in the middle of a line."""
-        before = self.text[: element.start]
-        line = before[max(before.rfind("\n"), before.rfind("\r")) + 1 :]
-        return line if not line.strip(" \t") and len(line) < len(before) else None
-
-    def _block(self, element: Element, indent: str | None) -> str:
-        lines = element_lines(element)
-        if indent is None:
-            return "".join(line.strip() for line in lines)
-        return (self.newline + indent).join(lines)
+        self.edit.insert(self.tree, new_element("link", {"name": name}), last=True)
+        self.edit.insert(self.tree, new_element("joint", {"name": f"{name}_fixed", "type": "fixed"}, inside), last=True)
 
     def _fail(self, what: str) -> None:
         raise DescriptionError(f"{what}; the template must be the file the robot was read from", file=self.source)

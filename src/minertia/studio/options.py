@@ -1,0 +1,151 @@
+"""What jobs of the studio are asked: settings of each kind, from which requests, forms and types are made.
+
+Files are named by keys of the project.  Values of other rooms stand in a job with their own options; `table=""` says
+that these have no table of their own in its settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from minertia.codegen.options import Arithmetic
+from minertia.codegen.targets.options import CodeFiles
+from minertia.excitation.options import LimitOptions, MotionSearch, MotionShape, Optimality
+from minertia.fleet.options import DriftOptions
+from minertia.io.errors import InputError
+from minertia.io.schema import Declared, Option, keys_of, like, option, options, read
+from minertia.io.tables import CheckedTable
+from minertia.simulation.options import RehearsalOptions
+
+KEY = r"[0-9a-f]{12}"  # of a file of the project
+MOST_FILES = 200
+SHOWN = {  # generated controllers
+    "adaptive": "adaptive control: a payload is picked up",
+    "guiding": "hand guiding: pulled and released",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class RobotJob(Declared):
+    """Read the robot and derive its base parameters."""
+
+    rotors: bool = option(True, "Rotor inertias.")
+    friction: bool = option(False, "Friction and offsets.")
+    robot: str = option("", "Version of the robot's file that was read.")
+
+
+@dataclass(frozen=True, repr=False)
+class ProposeJob(Declared):
+    """Read the headers of logs."""
+
+    logs: tuple[str, ...] = option((), "Logs to read, by key.", pattern=KEY, most=MOST_FILES, otherwise="all")
+
+
+@dataclass(frozen=True, repr=False)
+class CampaignJob(Declared):
+    """What needs the campaign alone."""
+
+
+@dataclass(frozen=True, repr=False)
+class ValidateJob(Declared):
+    """Predict logs with a model."""
+
+    model: str = option(help="Model, by key.", pattern=KEY)
+    logs: tuple[str, ...] = option(help="Logs to predict, by key.", pattern=KEY, most=MOST_FILES)
+
+
+@dataclass(frozen=True, repr=False)
+class ExciteJob(Declared):
+    """Find an exciting motion."""
+
+    shape: MotionShape = option(MotionShape(), table="")
+    optimality: Optimality = option(Optimality(), table="")
+    search: MotionSearch = option(MotionSearch(starts=1), table="")
+    limits: LimitOptions = option(LimitOptions(), "Limits of the motion, as a file of limits states them.")
+
+
+@dataclass(frozen=True, repr=False)
+class GenerateJob(Declared):
+    """Write code."""
+
+    model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the file")
+    code: CodeFiles = option(CodeFiles(), table="")
+    arithmetic: Arithmetic = option(Arithmetic(), table="")
+
+
+@dataclass(frozen=True, repr=False)
+class RehearseJob(Declared):
+    """Record logs of a simulated robot."""
+
+    rehearsal: RehearsalOptions = option(RehearsalOptions(rate=500.0, duration=8.0), table="")
+
+
+@dataclass(frozen=True, repr=False)
+class ControlJob(Declared):
+    """Let a simulated arm follow a motion."""
+
+    arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the file")
+    known: str | None = option(None, "Model that its controller has.", pattern=KEY, otherwise="the robot of the file")
+    seconds: float = option(4.0, "Length of the motion.", unit="s", range=(0.5, 30))
+    seed: int = like(MotionSearch, "seed", help="Seed of the motion.")
+    shows: tuple[str, ...] = option((), "Generated controllers to try.", choices=tuple(SHOWN), titles=SHOWN)
+
+
+@dataclass(frozen=True, repr=False)
+class FleetJob(Declared):
+    """Judge a fleet."""
+
+    store: str = option(help="Store of the folder, by key.", pattern=KEY)
+    drift: DriftOptions = option(DriftOptions(), table="")
+
+
+JOBS: Mapping[str, type[Declared]] = {
+    "robot": RobotJob,
+    "propose": ProposeJob,
+    "check": CampaignJob,
+    "identify": CampaignJob,
+    "validate": ValidateJob,
+    "excite": ExciteJob,
+    "generate": GenerateJob,
+    "rehearse": RehearseJob,
+    "control": ControlJob,
+    "fleet": FleetJob,
+}
+
+
+def job_options(kind: str) -> dict[str, tuple[Option, Any]]:
+    """Every option of a job's settings by its key, with its default there."""
+    found: dict[str, tuple[Option, Any]] = {}
+    for one in options(JOBS[kind]):
+        if one.table == "":
+            found |= {inner.key: (inner, getattr(one.default, inner.name)) for inner in options(type(one.default))}
+        else:
+            found[one.key] = (one, one.default)
+    return found
+
+
+def read_job(kind: str, settings: Mapping[str, Any]) -> Any:
+    """The settings of a job as a value of its options; what is null is as if it had not been named."""
+    given = without_nulls(settings)
+    CheckedTable(given).only(job_options(kind))
+    found: dict[str, Any] = {}
+    for one in options(JOBS[kind]):
+        if one.table == "":
+            own = {key: given[key] for key in keys_of(type(one.default)) if key in given}
+            stated = read(CheckedTable(own), type(one.default))
+            names = [inner.name for inner in options(type(one.default)) if inner.key in own]
+            found[one.name] = replace(one.default, **{name: getattr(stated, name) for name in names})
+        elif one.key in given:
+            found[one.name] = one.read(CheckedTable(given))
+    missing = [one.key for one in options(JOBS[kind]) if one.default is ... and one.name not in found]
+    if missing:
+        raise InputError(f"a job '{kind}' needs {' and '.join(missing)}, too")
+    return JOBS[kind](**found)
+
+
+def without_nulls(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without what is null, and without tables in which nothing is stated."""
+    plain = {k: without_nulls(v) if isinstance(v, Mapping) else v for k, v in settings.items()}
+    return {k: v for k, v in plain.items() if v is not None}
