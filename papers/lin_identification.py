@@ -20,7 +20,7 @@ from minertia.excitation.space import Workspace
 from minertia.identification.estimators import named_estimator
 from minertia.identification.problem.linear import LinearModel, linear_model
 from minertia.identification.problem.observation import observe
-from minertia.io.files import write_text_atomic
+from minertia.io.files import edit_file
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
 
@@ -108,7 +108,7 @@ def keep_searches() -> None:
     found = {criterion: search(criterion) for criterion in SEARCHED}
     kept = {name: {part: getattr(m, part).round(6).tolist() for part in PARTS} for name, m in found.items()}
     lines = ",\n".join(f' "{name}": {json.dumps(parts)}' for name, parts in kept.items())
-    write_text_atomic(FOUND, f"{{\n{lines}\n}}\n")
+    edit_file(FOUND, f"{{\n{lines}\n}}\n")
 
 
 def _random(limits: MotionLimits, seed: int, harmonics: int) -> FourierSeries:

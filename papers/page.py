@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from minertia.io.files import write_text_atomic
+from minertia.io.files import edit_file
 
 matplotlib.use("svg")
 matplotlib.rcParams.update(
@@ -103,7 +103,7 @@ class Page:
             text = io.StringIO()
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             plt.close(figure)
-            write_text_atomic(path, stable_svg(text.getvalue()))
+            edit_file(path, stable_svg(text.getvalue()))
 
         self.figures[stem] = save
         self.parts.append(f"![{caption}](images/{stem})\n\n*{caption}*")
@@ -117,4 +117,4 @@ class Page:
                 old.unlink()
         for stem, save in self.figures.items():
             save(images / stem)
-        write_text_atomic(folder / f"{self.name}.md", "\n\n".join(self.parts) + "\n")
+        edit_file(folder / f"{self.name}.md", "\n\n".join(self.parts) + "\n")

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 from minertia.cli import app, demo, root
 from minertia.dynamics.model import inverse_dynamics
 from minertia.io.errors import MissingExtra
-from minertia.io.files import FileError, write_text_atomic
+from minertia.io.files import FileError, edit_file
 from minertia.robot.files import read_robot
+from minertia.version import __version__
 from tests.conftest import Run
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m[red]"
@@ -148,7 +149,7 @@ def test_convert_to_every_format(run: Run, tmp_path: Path, suffix: str) -> None:
 
 
 def test_doctor_and_version(run: Run) -> None:
-    assert run("--version")[1].startswith("minertia 0.")
+    assert run("--version")[1].startswith(f"minertia {__version__}")
     data = json.loads(run("doctor", "--json")[1])
     assert data["python"] and data["libraries"]["numpy"] and "sim" in data["extras"]
     assert "python" in run("doctor")[1]
@@ -345,21 +346,21 @@ def test_exit_code_of_the_process(arm: Path) -> None:
 
 def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "page.html"
-    write_text_atomic(path, "old")
+    edit_file(path, "old")
 
     def fails(*_: object) -> None:
         raise RuntimeError
 
     monkeypatch.setattr(os, "replace", fails)
     with pytest.raises(RuntimeError):
-        write_text_atomic(path, "new")
+        edit_file(path, "new")
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"] and path.read_text() == "old"
 
 
 def test_places_where_no_file_can_be_written(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "no" / "page.html", f"{tmp_path}/a\0b", tmp_path / ("x" * 300)):
         with pytest.raises(FileError) as caught:
-            write_text_atomic(path, "new")
+            edit_file(path, "new")
         assert "\n" not in str(caught.value) and "\0" not in str(caught.value)
     assert not list(tmp_path.iterdir())
 
@@ -369,13 +370,13 @@ def test_permissions_and_links_are_kept(tmp_path: Path) -> None:
     path, link = tmp_path / "page.html", tmp_path / "link.html"
     mask = os.umask(0o027)
     try:
-        write_text_atomic(path, "new")
+        edit_file(path, "new")
     finally:
         os.umask(mask)
     assert path.stat().st_mode & 0o777 == 0o640
     path.chmod(0o604)
     link.symlink_to(path.name)
-    write_text_atomic(link, "newer")
+    edit_file(link, "newer")
     assert link.is_symlink() and path.read_text() == "newer" and path.stat().st_mode & 0o777 == 0o604
 
 

@@ -158,7 +158,7 @@ def writes(call: ast.Call) -> bool:
         modes = [a.value for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Constant)]
         return any(set(str(mode)) <= set("rwxabt+") and set("wxa+") & set(str(mode)) for mode in modes)
     return (
-        name.split(".")[-1] in ("write_text", "write_bytes", "write_text_atomic", "savetxt", "savez", "save")
+        name.split(".")[-1] in ("write_text", "write_bytes", "savetxt", "savez", "save")
         and (not name.startswith(("self.", "sweep.", "found.")))
         or name in ("os.replace", "os.rename", "os.unlink", "os.remove", "shutil.move", "shutil.copy")
     )

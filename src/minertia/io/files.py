@@ -153,14 +153,8 @@ def check_file(
                 raise _taken(path)
 
 
-def write_text_atomic(path: AnyPath, text: str) -> None:
-    """Write a file that belongs to the project itself, whole or not at all, over whatever is there."""
-    with _as_sentence(path, "the file cannot be written"):
-        write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
-
-
 def edit_file(path: AnyPath, text: str) -> None:
-    """Change a file of the user's own at their request: whole or not at all, and without a mark of ours."""
+    """Write over a file at its owner's request, whatever is there: whole or not at all, and without a mark of ours."""
     with _as_sentence(path, "the file cannot be written"):
         write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
-from minertia.codegen.targets.references import joint_motion, named
+from minertia.codegen.targets.references import Arrays, joint_motion, named
 from minertia.dynamics import model
 from minertia.dynamics.forward import moving_efforts
 from minertia.dynamics.kinematics import State
@@ -17,7 +17,6 @@ from minertia.io.arrays import Array
 from minertia.robot.effects import ROTOR_SYMBOLS
 from minertia.robot.parameters import LINK_SYMBOLS, full_name, split_name
 
-Arrays = dict[str, Array]
 STEP = 1e-30  # of a complex step: the derivative has no rounding of a difference
 
 

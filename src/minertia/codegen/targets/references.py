@@ -160,19 +160,6 @@ def _forward_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any
     return named(program, inputs | {"tau": tau}), dict(zip(("dqdd_dq", "dqdd_dqd", "dqdd_dtau"), found, strict=True))
 
 
-FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
-    "inverse_dynamics_wrench": _inverse_wrench,
-    "forward_dynamics_wrench": _forward_wrench,
-    "jacobian": _jacobian,
-    "forward_kinematics": _pose,
-    "coriolis_matrix": _coriolis,
-    "slotine_li": _slotine_li,
-    "slotine_li_regressor": _slotine_li_regressor,
-    "inverse_dynamics_derivatives": _inverse_slopes,
-    "forward_dynamics_derivatives": _forward_slopes,
-}
-
-
 # ----------------------------------------------------------------------------------------------------- elastic joints
 
 
@@ -226,7 +213,16 @@ def _inverse(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: 
     return named(program, given), {name: found[name] for name in ("tau", "residual")}
 
 
-ELASTIC: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
+FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
+    "inverse_dynamics_wrench": _inverse_wrench,
+    "forward_dynamics_wrench": _forward_wrench,
+    "jacobian": _jacobian,
+    "forward_kinematics": _pose,
+    "coriolis_matrix": _coriolis,
+    "slotine_li": _slotine_li,
+    "slotine_li_regressor": _slotine_li_regressor,
+    "inverse_dynamics_derivatives": _inverse_slopes,
+    "forward_dynamics_derivatives": _forward_slopes,
     "elastic_forward_dynamics": _forward,
     "elastic_inverse_dynamics": _inverse,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from string import Template
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import LOAD, Setting
 from minertia.codegen.targets import more_references, references
 from minertia.codegen.targets.c import CStyle
-from minertia.codegen.targets.references import ELASTIC
+from minertia.codegen.targets.references import Arrays, named
 from minertia.dynamics import model
 from minertia.dynamics.loops.closing import closing_of
 from minertia.io.arrays import Array
@@ -24,7 +24,7 @@ from minertia.robot.effects import ROTOR_SYMBOLS
 
 SAMPLES = 8
 OFF = 5e-4  # rad, or part of a loop's size: how far passive joints start from closed, as between calls at a servo rate
-Arrays = dict[str, Array]
+
 
 # the largest difference, and whether it is small; a difference that is no number counts as large
 COMPARED = """  double worst = 0.0, largest = 0.0;
@@ -69,7 +69,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     closed = _closed(setting, program, inputs, rng)
     chi = setting.standard_parameters(inputs)
-    found = (_FIND | references.FIND | more_references.MORE | ELASTIC)[program.name](setting, program, inputs, chi, rng)
+    found = (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
     return found[0], found[1] | closed
 
 
@@ -126,7 +126,7 @@ def _recursion(setting: Setting, inputs: Arrays, chi: Any) -> dict[str, Array]:
 
 def _from_recursion(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     found = _recursion(setting, inputs, chi)
-    return _named(program, inputs), {port.name: found[port.name] for port in program.ports if port.name in found}
+    return named(program, inputs), {port.name: found[port.name] for port in program.ports if port.name in found}
 
 
 def _synchronous(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
@@ -134,12 +134,12 @@ def _synchronous(setting: Setting, program: Program, inputs: Arrays, chi: Any, r
     if not setting.friction:  # rotors are in D
         tau = np.einsum("kij,kj->ki", found["D"], inputs["qdd"]) + found["b"]
         found["tau"] = tau @ setting.to_motors.T if setting.motors else tau
-    return _named(program, inputs | found), {"tau": found["tau"]}
+    return named(program, inputs | found), {"tau": found["tau"]}
 
 
 def _forward(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     tau = _recursion(replace(setting, motors=False), inputs, chi)["tau"]
-    return _named(program, inputs | {"tau": tau}), {"qdd": inputs["qdd"]}
+    return named(program, inputs | {"tau": tau}), {"qdd": inputs["qdd"]}
 
 
 def _regressor(setting: Setting, inputs: Arrays) -> Array:
@@ -147,12 +147,12 @@ def _regressor(setting: Setting, inputs: Arrays) -> Array:
 
 
 def _dense(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    return _named(program, inputs), {"Y": _regressor(setting, inputs)}
+    return named(program, inputs), {"Y": _regressor(setting, inputs)}
 
 
 def _sparse(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     rows, columns = np.array(program.pattern, dtype=int).reshape(-1, 2).T
-    return _named(program, inputs), {"Y": _regressor(setting, inputs)[:, rows, columns]}
+    return named(program, inputs), {"Y": _regressor(setting, inputs)[:, rows, columns]}
 
 
 def _recursive(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
@@ -174,11 +174,7 @@ def _recursive(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng
             root, beta = square_root_update(root, beta, Y[k, i].tolist(), given["tau"][k, i], 0.98 if i == 0 else 1)
         betas.append(beta)
         factors.append(np.array(root)[upper])
-    return _named(program, given), {"beta_next": np.array(betas, float), "S_next": np.array(factors, float)}
-
-
-def _named(program: Program, inputs: Mapping[str, Array]) -> Arrays:
-    return {port.name: inputs[port.name] for port in program.inputs}
+    return named(program, given), {"beta_next": np.array(betas, float), "S_next": np.array(factors, float)}
 
 
 LINKS = frozenset({"XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M"})
