@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,8 +28,10 @@ class MeasuredLog(PreparedLog):
     measurements: Measurements
 
 
-def read_logs(campaign: Campaign, logs: Sequence[Log], chain: Chain) -> MeasuredLog:
-    """The readings of some files together."""
+def read_logs(
+    campaign: Campaign, logs: Sequence[Log], chain: Chain, fixed: Mapping[str, Sequence[str]] | None = None
+) -> MeasuredLog:
+    """The readings of some files together; fixed: names of fixed points, planes and marks that were fitted."""
     for log in logs:
         if log.file is None:
             raise InputError(
@@ -37,7 +39,8 @@ def read_logs(campaign: Campaign, logs: Sequence[Log], chain: Chain) -> Measured
             )
         if log.start is not None or log.stop is not None or log.load is not None:
             raise InputError(f"{log.name}: a file of measurements has neither times nor loads; name the whole file")
-    found = read_measurements([log.file for log in logs if log.file], chain, campaign.map, campaign.measures)
+    files = [log.file for log in logs if log.file]
+    found = read_measurements(files, chain, campaign.map, campaign.measures, fixed)
     findings = tuple(Finding("warning", "missing readings", note) for note in found.notes)
     return MeasuredLog(", ".join(log.name for log in logs), None, found, findings=findings)
 
@@ -74,7 +77,7 @@ def predict_readings(
     campaign, chain, found = campaign_like(model, logs, reading.columns), model.chain(), []
     for log in campaign.validate:
         reading.tell(f"reading {log.name}")
-        own = read_logs(campaign, [log], chain)
+        own = read_logs(campaign, [log], chain, model.geometry["fixed"])
         layout, fitted, uncorrected = recorded_states(model, own.measurements)
         left, nominal = misses_of(layout, fitted), misses_of(layout, uncorrected)
         residuals = reading_residuals(own.name, own.measurements.postures.measures, left, nominal)

@@ -80,7 +80,8 @@ class GeometryProblem(Problem):
         chain = chain_of(campaign.robot, options.tip, options.root)
         tell("reading measurements")
         fitted = read_logs(campaign, campaign.train, chain)
-        unseen = tuple(read_logs(campaign, [log], chain) for log in campaign.validate)
+        known = fitted.measurements.fixed
+        unseen = tuple(read_logs(campaign, [log], chain, known) for log in campaign.validate)
         _refuse_postures(chain, fitted)
         levels = tuple(LEVELS) if options.levels is None else tuple(options.levels)
         return cls(replace(campaign, calibration=options), (fitted,), unseen, _rows(chain, fitted, levels), levels)
@@ -188,9 +189,7 @@ class GeometryProblem(Problem):
         """The corrected robot, with corrections of joint positions beside it."""
         found = _of(estimate)
         own = [estimate.names.index(value.name) for value in evidence.parameters]
-        record = geometry_record(
-            self.chain, found.geometry, found.nominal, self.options.root, zeros_in_file=self.options.zeros == "file"
-        )
+        record = self._geometry(found)
         return CalibratedModel(
             self.campaign.robot,
             tuple(estimate.names[k] for k in own),
@@ -202,12 +201,18 @@ class GeometryProblem(Problem):
             facts.campaign,
         )
 
+    def _geometry(self, found: GeometryEstimate) -> dict[str, Any]:
+        """The fit as plain data, with the names of fixed points, planes and marks in their order."""
+        options, names = self.options, self.logs[0].measurements.fixed
+        made = geometry_record(
+            self.chain, found.geometry, found.nominal, options.root, zeros_in_file=options.zeros == "file"
+        )
+        return made | {"fixed": {name: list(own) for name, own in names.items()}}
+
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
         """The corrections with what they stand for, base, tool, noise, levels and certificate."""
         found = _of(estimate)
-        made = geometry_record(
-            self.chain, found.geometry, found.nominal, self.options.root, zeros_in_file=self.options.zeros == "file"
-        )
+        made = self._geometry(found)
         return {
             "tip": self.chain.tip,
             "joints": list(self.chain.names),
@@ -321,11 +326,6 @@ def _refuse_postures(chain: Chain, log: MeasuredLog) -> None:
         )
     if postures.count < FEWEST:
         raise InputError(f"{postures.count} postures are too few; a calibration needs at least {FEWEST}")
-    if any(measure.unit == "px" for measure in postures.measures):
-        raise InputError(
-            "pixels are not calibrated from yet: where a camera stands cannot be found from nothing; measure poses "
-            "with a board, or places with two cameras, and give those"
-        )
 
 
 def _error_row(e: ReadingResiduals) -> tuple[str | float, ...]:

@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ from minertia.robot.robot import Robot
 
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
+FIXED = ("distance", "plane", "pixel_tool")  # kinds of measurement with places of their own that stay
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,14 @@ class Measurements:
     """Readings of one or more files, as a calibration takes them.
 
     places: a region of each posture, where the measurement names some.  notes: sentences on what was left out.
+    fixed: names of the fixed points, planes or marks of each measurement that has some, in their order.
     """
 
     postures: Postures
     places: NDArray[np.intp] | None
     notes: tuple[str, ...]
     files: tuple[str, ...]
+    fixed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
@@ -141,18 +144,24 @@ class MeasurementTable:
 
 
 def read_measurements(
-    paths: Sequence[str | Path], chain: Chain, columns: ColumnMap, given: Sequence[MeasureColumns] = ()
+    paths: Sequence[str | Path],
+    chain: Chain,
+    columns: ColumnMap,
+    given: Sequence[MeasureColumns] = (),
+    fixed: Mapping[str, Sequence[str]] | None = None,
 ) -> Measurements:
     """The readings of some files for a chain; what is not said of their columns is looked for in the header.
 
-    given: what was measured.
+    given: what was measured.  fixed: as in `Measurements`, of readings that were fitted; others are refused then.
     """
     tables = [MeasurementTable(path) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
     notes: list[str] = []
-    measures, places = [], None
+    measures, places, names = [], None, dict(fixed or {})
     for m in _named(given) or _found_measures(tables[0]):
-        measure, region, note = _measure(m, tables, columns, str(tables[0].path))
+        if m.kind in FIXED and m.name not in names:
+            names[m.name] = _fixed_names(m, tables)
+        measure, region, note = _measure(m, tables, columns, names.get(m.name, ()))
         measures.append(measure)
         notes += note
         places = region if region is not None else places
@@ -167,7 +176,7 @@ def read_measurements(
         raise RecordingError("no posture has a reading", file=tables[0].path)
     postures = Postures(q, tuple(measures)).take(kept)
     found = None if places is None else np.unique(places[kept], return_inverse=True)[1].astype(np.intp)
-    return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables))
+    return Measurements(postures, found, tuple(notes), tuple(str(t.path) for t in tables), names)
 
 
 def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
@@ -253,7 +262,14 @@ def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], pa
 Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
 
 
-def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: ColumnMap, source: str) -> Read:
+def _fixed_names(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> list[str]:
+    """The entries that tell fixed points, planes or marks apart, in their order."""
+    for table in tables:
+        table.require(m.groups, f"the measurement '{m.name}' ({m.kind})")
+    return sorted({label for table in tables for label in _labels(m, table)})
+
+
+def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: ColumnMap, fixed: Sequence[str]) -> Read:
     """The readings of one [[measure]], the region of each row where it names some, and what was left out."""
     for table in tables:
         table.require((*m.at, *m.rotation, *m.groups), f"the measurement '{m.name}' ({m.kind})")
@@ -265,7 +281,7 @@ def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: Col
     left = int((~is_there).sum())
     notes = [f"measurement '{m.name}': {left} of {total} readings are missing"] if left else []
     posture = np.flatnonzero(is_there)
-    return _made(m, posture, values[is_there], tables, is_there, source), None, notes
+    return _made(m, posture, values[is_there], tables, fixed), None, notes
 
 
 def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[np.bool_]:
@@ -332,11 +348,10 @@ def _made(
     posture: NDArray[np.intp],
     values: Array,
     tables: Sequence[MeasurementTable],
-    inside: NDArray[np.bool_],
-    source: str,
+    fixed: Sequence[str],
 ) -> ToolReadings:
-    labels = [label for table in tables for label in (table.labels(m.groups) if m.groups else [()] * len(table))]
-    number = _numbered([label for label, ok in zip(labels, inside, strict=True) if ok])[0]
+    source = tables[0].path
+    number = _numbers_of(m, posture, tables, fixed)
     if m.kind in ("pixel", "pixel_tool"):
         if m.camera is None:
             raise RecordingError(
@@ -361,6 +376,29 @@ def _made(
         "orientation": OrientationMeasure,
     }
     return plain[m.kind](posture, values, m.name)
+
+
+def _labels(m: MeasureColumns, table: MeasurementTable) -> list[str]:
+    """The entries of `groups` in each row, as one text."""
+    return [" ".join(label) for label in table.labels(m.groups)] if m.groups else [""] * len(table)
+
+
+def _numbers_of(
+    m: MeasureColumns, posture: NDArray[np.intp], tables: Sequence[MeasurementTable], fixed: Sequence[str]
+) -> NDArray[np.intp]:
+    """Which fixed point, plane or mark each reading is of."""
+    if not fixed:
+        return np.zeros(len(posture), np.intp)
+    labels = [label for table in tables for label in _labels(m, table)]
+    where = {name: k for k, name in enumerate(fixed)}
+    strange = next((labels[k] for k in posture if labels[k] not in where), None)
+    if strange is not None:
+        raise RecordingError(
+            f"'{strange}' of the measurement '{m.name}' was not among the fitted ones ({', '.join(fixed)[:80]}), so "
+            "that its place is not known; fit readings of it, too",
+            file=tables[0].path,
+        )
+    return np.array([where[labels[k]] for k in posture], np.intp)
 
 
 def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: int) -> Read:

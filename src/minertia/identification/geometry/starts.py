@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.geometry.chain import Array
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState
@@ -10,17 +13,21 @@ from minertia.identification.geometry.measures import (
     DistanceMeasure,
     Indices,
     OrientationMeasure,
+    PixelMeasure,
+    PixelToolMeasure,
     PlaneMeasure,
     PointMeasure,
     PoseMeasure,
     SamePointMeasure,
     ToolReadings,
 )
+from minertia.io.errors import InputError
 
 STARTS, ROUNDS = 12, 60
 CLOSE = 0.01  # of the reach: what a right reading leaves is less, so that no further start is tried
 FALLS = 1e-6  # of the error, in a round that is one of the last: steps of the fit follow
 MOST_READINGS = 100  # of a target, which a start is made from
+FEWEST_PIXELS = 20  # readings of one target: 38 numbers by two each
 ARM = 0.1  # m: of the points that stand for a rotation
 
 
@@ -50,6 +57,10 @@ def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> Geom
         return _placed(layout, state, seed, starts)
     if any(isinstance(m, OrientationMeasure) for m in measures):
         return _turned(layout, state)
+    if isinstance(measures[0], PixelMeasure):
+        return _seen(layout, state)
+    if isinstance(measures[0], PixelToolMeasure):
+        return _seen_from_tool(layout, state, measures[0])
     own = tuple(_own_start(layout, state, m, values) for m, values in zip(measures, state.own, strict=True))
     return GeometryState(state.placements, state.joints, own)
 
@@ -213,3 +224,81 @@ def _turned(layout: GeometryLayout, state: GeometryState) -> GeometryState:
     placements[0] = _pose(base, np.zeros(3)) @ placements[0]
     placements[-1] = placements[-1] @ _pose(tool, np.zeros(3))
     return GeometryState(placements, state.joints, state.own)
+
+
+# ------------------------------------------------------------------ cameras
+
+
+def _seen(layout: GeometryLayout, state: GeometryState) -> GeometryState:
+    """Where a fixed camera stands and where its target is on the tool, each further target by its own solution."""
+    tool = layout.moved(state).tool
+    placements, own = state.placements.copy(), []
+    for k, (m, values) in enumerate(zip(layout.postures.measures, state.own, strict=True)):
+        if not isinstance(m, PixelMeasure):
+            own.append(values)
+            continue
+        T = tool[m.posture]
+        R, t, c = _camera(T[:, :3, :3], T[:, :3, 3], m)
+        if k == 0:
+            placements[0] = _pose(R, t) @ placements[0]
+        own.append(c)
+    return GeometryState(placements, state.joints, tuple(own))
+
+
+def _seen_from_tool(layout: GeometryLayout, state: GeometryState, measure: PixelToolMeasure) -> GeometryState:
+    """How a camera sits on the tool, from the mark that was seen most, and the places of all marks."""
+    T = layout.moved(state).tool[measure.posture]
+    back = np.swapaxes(T[:, :3, :3], 1, 2)
+    most = measure.mark == int(np.bincount(measure.mark).argmax())
+    place = -np.einsum("mij,mj->mi", back, T[:, :3, 3])
+    some = replace(measure, posture=measure.posture[most], values=measure.values[most], mark=measure.mark[most])
+    R, t, _ = _camera(back[most], place[most], some)
+    placements = state.placements.copy()
+    placements[-1] = placements[-1] @ np.linalg.inv(_pose(R, t))
+    rays = _rays(measure)
+    marks = [_met(R @ back[of], (R @ place[of].T).T + t, rays[of]) for of in _each(measure.mark)]
+    return GeometryState(placements, state.joints, (np.concatenate(marks),))
+
+
+def _each(number: Indices) -> list[NDArray[np.bool_]]:
+    return [number == k for k in range(int(number.max()) + 1)]
+
+
+def _rays(measure: PixelMeasure | PixelToolMeasure) -> Array:
+    """Pixels as slopes x / z and y / z of the rays that they are."""
+    fx, fy, cx, cy = measure.camera
+    return (measure.values - [cx, cy]) / [fx, fy]
+
+
+def _met(R: Array, t: Array, rays: Array) -> Array:
+    """The place m whose R m + t (M, 3) lie on some rays."""
+    A = (R[:, :2] - rays[:, :, None] * R[:, 2:]).reshape(-1, 3)
+    b = -(t[:, :2] - rays * t[:, 2:]).ravel()
+    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], float)
+
+
+def _camera(R: Array, p: Array, measure: PixelMeasure | PixelToolMeasure) -> tuple[Array, Array, Array]:
+    """(rotation, place, c) of a camera that sees c at R c + p (M, 3), by a direct linear transformation.
+
+    Each row of the projection times (R c + p, 1) is linear in 13 numbers: the row's first three entries times c', they
+    themselves, and the fourth.  Three rows of 13 up to a factor are the null vector of two equations a reading.
+    """
+    if len(R) < FEWEST_PIXELS:
+        raise InputError(
+            f"{len(R)} readings of '{measure.name}' are too few to find a camera from nothing; take at least "
+            f"{FEWEST_PIXELS}"
+        )
+    known = np.concatenate([R.reshape(-1, 9), p, np.ones((len(R), 1))], axis=1)
+    size = np.sqrt(np.mean(known**2, axis=0))
+    unit, rays, nothing = known / size, _rays(measure), np.zeros_like(known)
+    A = np.concatenate(
+        [
+            np.concatenate([unit, nothing, -rays[:, :1] * unit], axis=1),
+            np.concatenate([nothing, unit, -rays[:, 1:] * unit], axis=1),
+        ]
+    )
+    W = np.linalg.svd(A, full_matrices=False)[2][-1].reshape(3, 13) / size
+    P = W[:, 9:12]
+    factor = np.cbrt(np.linalg.det(P))
+    c = np.einsum("ia,iab->b", P, W[:, :9].reshape(3, 3, 3)) / np.sum(P**2)
+    return _rotation(P / factor), np.asarray(W[:, 12] / factor), np.asarray(c)
