@@ -26,9 +26,8 @@ from minertia.report import bundle, pages
 from minertia.report.folders import check_identification, write_identification
 from minertia.report.identification_tables import parameter_table, result_rows
 from minertia.studio.job_work import JobWork
-from minertia.studio.options import read_job
 from minertia.studio.project import Project
-from minertia.studio.work import KINDS as JOBS
+from minertia.studio.work import VIEW, run
 from tests.calibration.planted import arm, planted, write_csv
 from tests.identification.test_commands import ARM, BODIES, GAINS, commands, recorded
 
@@ -124,11 +123,9 @@ class Case:
             keys = {file.title: file.key for file in project.files()}
             settings = {"model": keys["model.toml"], "logs": [keys["1.csv"]]}
         out = folder / "runs" / f"0001-{kind}"
-        view, sentence = JOBS[kind](
-            JobWork(project, out, settings, lambda *args, **numbers: None), read_job(kind, settings)
-        )
+        sentence, _ = run(kind, JobWork(project, out, settings, lambda *args, **numbers: None))
         assert sentence
-        return json.loads(json.dumps(view, allow_nan=False))
+        return json.loads((out / VIEW).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -389,9 +389,7 @@ def _numbers_of(
     """Which fixed point, plane or mark each reading is of."""
     if not fixed:
         return np.zeros(len(posture), np.intp)
-    labels = [
-        " ".join(label) for table in tables for label in (table.labels(m.groups) if m.groups else [()] * len(table))
-    ]
+    labels = [label for table in tables for label in _labels(m, table)]
     where = {name: k for k, name in enumerate(fixed)}
     strange = next((labels[k] for k in posture if labels[k] not in where), None)
     if strange is not None:
