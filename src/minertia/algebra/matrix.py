@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sqrt, sub, total
+from minertia.algebra.scalar import Scalar, add, div, is_zero, mul, sqrt, sub
 from minertia.io.arrays import Array
 
 Pivots = tuple[tuple[int, int], ...]  # row and column of each, in order
@@ -24,7 +24,10 @@ Rows = Sequence[Sequence[Scalar]]
 
 def inner(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0) -> Scalar:
     """Sum of a's entries times b's, added to a start."""
-    return total(start, *(mul(x, y) for x, y in zip(a, b, strict=True)))
+    found = start
+    for x, y in zip(a, b, strict=True):  # each product beside its sum, as generated code has them
+        found = add(found, mul(x, y))
+    return found
 
 
 def transposed(A: Rows) -> Matrix:

@@ -32,6 +32,7 @@ from minertia.codegen.targets import (
 from minertia.codegen.targets.entries import entry_names
 from minertia.codegen.targets.example import usage
 from minertia.codegen.targets.names import identifier
+from minertia.codegen.targets.references import Arrays
 from minertia.dynamics.frame import frame_named
 from minertia.dynamics.options import LAST_LINK
 from minertia.io.documents import json_document
@@ -284,7 +285,7 @@ def _header(unit: _Unit, further: Sequence[c.Rendered] = ()) -> str:
     return layout.header(unit.style, unit.title, _facts(unit), joints, [*unit.rendered.values(), *further], names)
 
 
-def _cases(unit: _Unit) -> list[tuple[Program, selftest.Arrays, selftest.Arrays, bool]]:
+def _cases(unit: _Unit) -> list[tuple[Program, Arrays, Arrays, bool]]:
     return [(p, *selftest.reference(unit.setting, p), unit.rendered[p.name].has_prepare) for p in unit.programs]
 
 

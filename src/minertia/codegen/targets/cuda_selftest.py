@@ -9,7 +9,8 @@ from minertia.codegen.program import Program
 from minertia.codegen.targets import selftest
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.cuda import STAGED, THREADS
-from minertia.codegen.targets.selftest import COMPARED, Arrays
+from minertia.codegen.targets.references import Arrays
+from minertia.codegen.targets.selftest import COMPARED
 
 SELFTEST = Template("""/* Self-test of $name: on the host always, on the device where this is compiled by nvcc. */
 #include "$name.cuh"

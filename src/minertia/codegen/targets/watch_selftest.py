@@ -12,7 +12,8 @@ from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
 from minertia.codegen.targets.c import CStyle
 from minertia.codegen.targets.more_references import watched_terms
-from minertia.codegen.targets.selftest import Arrays, MoreTests, parameter_inputs, tables
+from minertia.codegen.targets.references import Arrays
+from minertia.codegen.targets.selftest import MoreTests, parameter_inputs, tables
 from minertia.io.arrays import Array
 
 RATE, GAIN, CUTOFF, BLOCK, BLOCKS, SETTLING, RHO = 100.0, 30.0, 10.0, 8, 5, 1, 0.5
