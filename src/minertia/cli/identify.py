@@ -14,6 +14,7 @@ from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
+from minertia.io.documents import json_document
 from minertia.io.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
     say_changed_geometry(asked.robot)
     say_findings((*result.problem.logs, *result.problem.unseen))
     if as_json:
-        say_json(result.to_dict())
+        say_json(result.to_dict() if out is None else json_document((out / "result.json").read_text(encoding="utf-8")))
     else:
         _say_result(result)
     say_notes(notes, file=sys.stderr)

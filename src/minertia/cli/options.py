@@ -282,16 +282,19 @@ def read_given(
     numbers: bool = False,
     without: str | None = None,
     hold: Sequence[str] | None = None,
+    target: str = "",
 ) -> Robot:
     """The robot that a command was asked for, read as its options say; that of an identified model has its values.
 
     without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
+    target: the format that it is written to, for which a model may have values of its own.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
-    robot = read_robot(name_or_path, base=base, snap=ANGLE_TOLERANCE if snap is None else snap, letters=not numbers)
+    tolerance = ANGLE_TOLERANCE if snap is None else snap
+    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target)
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return with_held(robot.without_effects(names) if names else robot, hold or ())
 

@@ -24,7 +24,7 @@ from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, 
 from minertia.io.errors import InputError
 
 if TYPE_CHECKING:
-    from minertia.robot.robot import Robot
+    from minertia.robot.robot import Note, Robot
 
 FORMAT = 1
 
@@ -188,14 +188,32 @@ def convert(
 ) -> None:
     """Write a robot in another format; what that format cannot hold is said.
 
+    A model of identify has the best parameters that a URDF or an MJCF can hold, and says what these leave of its logs.
     Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
     """
     from minertia.robot.files import write_robot
+    from minertia.robot.targets import target_of
 
-    robot = read_given(source, floating, snap, without=without)
+    kind = target_of(target)
+    robot = read_given(source, floating, snap, without=without, target="" if kind is None else kind.name)
     notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
+    exports, told = ([], ()) if kind is None or without else _exported(source, target)
+    notes = (*notes, *told)
     if as_json:
-        say_json({"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)})
+        data = {"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)}
+        say_json(data | ({"exports": exports} if exports else {}))
         return
     say_notes(notes, file=sys.stderr)
     diagnose(f"wrote {target}")
+
+
+def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
+    """What the file of an identified model leaves of the logs of its identification, as data and as notes."""
+    from minertia.identification.model_file import is_model_file, read_model
+    from minertia.report.export_tables import export_notes, exports_record
+    from minertia.simulation.read_back import read_by_engine
+
+    if not is_model_file(source):
+        return [], ()
+    model = read_by_engine(read_model(source), target)
+    return ([], ()) if model is None else (exports_record(model), export_notes(model))

@@ -256,8 +256,12 @@ class Problem(ABC):
         return ()
 
     def losses(self, model: Model) -> tuple[str, ...]:
-        """Sentences on what files for other programs cannot hold."""
+        """Sentences on what robot files cannot hold."""
         return ()
+
+    def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
+        """Robots for files of other programs by the name of the target, where they differ from the model's own."""
+        return {}
 
     def made(self, estimate: Estimate) -> dict[str, object]:
         """Further facts of how the result was made."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from minertia.io.notebook import clipped, frame, html_table, plural
 from minertia.io.provenance import MadeOf
 from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.formats.reading import MODEL
-from minertia.robot.identified import FORMAT, identified_robot
+from minertia.robot.identified import FORMAT, exported_robot, identified_robot
 from minertia.robot.joint import numeric_pose
 from minertia.robot.robot import Robot
 
@@ -39,6 +40,8 @@ class Model(ABC):
     beta, covariance: of the values `names`.  parameters: evidence of each value, as plain data.  evidence: residuals,
     verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
     the files that the command which wrote it has read.  is_physical: whether bodies can have its masses and inertias.
+    exports: for targets of `robot.targets` by name, effects and standard parameters of the best robot that a file of
+    theirs can hold, and what it leaves of the logs.
     """
 
     beta: Array
@@ -49,6 +52,7 @@ class Model(ABC):
     made_of: tuple[MadeOf, ...]
     is_physical: bool
     not_excited: Mapping[str, str]
+    exports: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
     @property
     @abstractmethod
@@ -87,8 +91,12 @@ class Model(ABC):
         """The same model with the files that it was made of."""
         return replace(self, made_of=files)  # type: ignore[type-var]
 
-    def to_robot(self) -> Robot:
-        """`robot`, asked as a question."""
+    def with_exports(self, exports: Mapping[str, Mapping[str, Any]]) -> Self:
+        """The same model with robots for files of other programs, where its kind has any."""
+        return replace(self, exports=exports) if exports else self  # type: ignore[type-var]
+
+    def to_robot(self, target: str = "") -> Robot:
+        """`robot`, asked as a question; target: the format that it is for."""
         return self.robot
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -125,6 +133,7 @@ class IdentifiedModel(Model):
     evidence: Mapping[str, Any] = field(default_factory=dict)
     campaign: Mapping[str, Any] = field(default_factory=dict)
     made_of: tuple[MadeOf, ...] = ()
+    exports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def nominal(self) -> Robot:
@@ -167,6 +176,10 @@ class IdentifiedModel(Model):
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.beta, motion)
 
+    def to_robot(self, target: str = "") -> Robot:
+        """`robot`; for a target ("urdf", "mjcf") the best robot that such a file can hold, where it is known."""
+        return exported_robot(self.nominal, self.exports[target]) if target in self.exports else self.robot
+
     def tables(self) -> dict[str, Any]:
         """Efforts, effects, unknowns and standard parameters."""
         linear = self.linear
@@ -178,6 +191,7 @@ class IdentifiedModel(Model):
             "unknowns": unknowns_table(self),
             "standard": dict(self.standard),
             "not_excited": dict(self.not_excited),
+            **({"exports": dict(self.exports)} if self.exports else {}),
         }
 
     def __repr__(self) -> str:

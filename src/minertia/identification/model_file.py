@@ -89,6 +89,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
         document["evidence"],
         document.get("campaign", {}),
         read_made_of(document),
+        document.get("exports", {}),
     )
 
 

@@ -97,8 +97,12 @@ class Identification:
         """Efforts (N, joints) of a motion."""
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
-    def model(self, *, physical: bool = True) -> Model:
-        """The model to save, simulate and generate code from; physical: with parameters that a robot can have."""
+    def model(self, *, physical: bool = True, exports: bool = False) -> Model:
+        """The model to save, simulate and generate code from; physical: with parameters that a robot can have.
+
+        exports: with the best robot that files of other programs (URDF, MJCF) can hold, fitted to the same logs, which
+        `write_robot` and `minertia convert` then write.
+        """
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
         evidence = {key: record[key] for key in kept} | {
@@ -107,7 +111,8 @@ class Identification:
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
         }
         facts = ModelFacts(tuple(self.entries()), evidence, campaign_record(self.problem.campaign))
-        return self.problem.model(estimate, self.evidence, facts, physical=physical)
+        model = self.problem.model(estimate, self.evidence, facts, physical=physical)
+        return model.with_exports(self.problem.exports(estimate)) if exports else model
 
     def entries(self) -> list[dict[str, Any]]:
         """The values as a model's file states them: with interval and relation."""

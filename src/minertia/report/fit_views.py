@@ -20,6 +20,7 @@ from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
 from minertia.io.arrays import POINTS, Array, thinned
 from minertia.report.bundle import finite, rounded
+from minertia.report.export_tables import export_sentences
 from minertia.report.identification_tables import physical_sentence
 from minertia.report.tables import unit_of
 from minertia.robot.robot import Robot
@@ -269,7 +270,7 @@ def physical_sentences(result: Identification, model: Model) -> list[str]:
         sentences.append(f"{cost}; its masses and inertias stand in model.toml")
     if not model.is_physical:
         sentences.append("no robot that can exist was found with these efforts; identify with --physical")
-    return [*sentences, *result.problem.losses(model), *result.estimate.notes]
+    return [*sentences, *result.problem.losses(model), *export_sentences(model), *result.estimate.notes]
 
 
 def audit_lines(result: Identification) -> list[str]:

@@ -18,8 +18,10 @@ from minertia.identification.model_file import write_model
 from minertia.io.files import check_folder, folder_at_once, reading, write_file
 from minertia.io.provenance import made_of
 from minertia.report.bundle import write_page
+from minertia.report.export_tables import export_notes, exports_record
 from minertia.report.pages import fit_page, motion_page
 from minertia.robot.robot import Note
+from minertia.simulation.read_back import read_back
 
 IDENTIFICATION_FILES = ("model.toml", "result.json", "report.html")
 MOTION_FILES = ("excitation.csv", "excitation.html", "excitation.json", LIMITS_FILE)
@@ -68,16 +70,21 @@ def write_identification(
     tell: Tell = silent,
     force: bool = False,
 ) -> tuple[Note, ...]:
-    """All files of a result, at once; the notes say what the robot's own file cannot hold.
+    """All files of a result, at once; the notes say what files for other programs cannot hold and what they leave.
 
     names: titles of logs by the names of their files, for the page.
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")
-    model = result.model().made_from(made_of(out))
+    model = result.model(exports=True).made_from(made_of(out))
     tell("writing")
+    problem = result.problem
     with folder_at_once(out, force=force) as draft:
+        unheld = problem.write_files(model, draft, out)
+        model = read_back(model, problem, draft, problem.file_names(problem.campaign))
         write_model(model, draft / model_file)
-        write_file(draft / data, result.to_json() + "\n")
+        exports = exports_record(model)
+        record = result.to_dict() | ({"exports": exports} if exports else {})
+        write_file(draft / data, json.dumps(record, indent=1, allow_nan=False) + "\n")
         notes = write_page(draft / page, lambda: fit_page(result, model, names))
-        return (*notes, *result.problem.write_files(model, draft, out))
+        return (*notes, *unheld, *export_notes(model))

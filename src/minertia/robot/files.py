@@ -14,6 +14,7 @@ from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.formats.reading import ReadOptions, is_model_text, read_text, referenced
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
 from minertia.robot.robot import Note, Robot
+from minertia.robot.targets import target_of
 
 BASES = ("fixed", "floating")
 LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
@@ -42,19 +43,21 @@ def read_robot(
     gravity: Sequence[float] | None = None,
     snap: float = ANGLE_TOLERANCE,
     letters: bool = True,
+    target: str = "",
 ) -> Robot:
     """A robot from a TOML, URDF, MJCF or SYMORO file, an identified model with its values, or a bundled one by name.
 
     base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
     snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
-    letters: whether lengths stay letters (their values are in `Robot.symbols`).
+    letters: whether lengths stay letters (their values are in `Robot.symbols`).  target: "urdf" or "mjcf" for the best
+    robot that such a file can hold, where an identified model has one.
     """
     if base not in (None, *BASES):
         raise UnknownName("kind of base", base, BASES)
     expect_path(name_or_path, "a robot")
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)
-    robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix)))
+    robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix), target))
     return robot if gravity is None else robot.with_gravity(gravity)
 
 
@@ -104,18 +107,21 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
 class HasRobot(Protocol):
     """What has a robot with all that was identified of it: a model."""
 
-    def to_robot(self) -> Robot:
-        """The robot."""
+    def to_robot(self, target: str = "") -> Robot:
+        """The robot; target: the format that it is for."""
 
 
 RobotLike: TypeAlias = "Robot | str | Path | HasRobot"
 
 
-def as_robot(given: RobotLike) -> Robot:
-    """The robot that was given, read where its path or bundled name was; of a model, with what was identified."""
+def as_robot(given: RobotLike, target: str = "") -> Robot:
+    """The robot that was given, read where its path or bundled name was; of a model, with what was identified.
+
+    target: the format that it is for.
+    """
     if isinstance(given, str | Path):
-        return read_robot(given)
-    robot: Any = given.to_robot() if not isinstance(given, Robot) and isinstance(given, HasRobot) else given
+        return read_robot(given, target=target)
+    robot: Any = given.to_robot(target) if not isinstance(given, Robot) and isinstance(given, HasRobot) else given
     expected(robot, Robot, "the robot", "read_robot")
     assert isinstance(robot, Robot)
     return robot
@@ -142,9 +148,10 @@ def write_robot(
     template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
     never written over.  force: replace a file that minertia did not write, or that was edited since.
     """
-    robot = as_robot(robot)
     expect_path(path, "a robot to write")
     suffix = Path(path).suffix.lower()
+    target = target_of(path)
+    robot = as_robot(robot, "" if target is None else target.name)
     if suffix not in WRITERS:
         known = ", ".join(WRITERS)
         raise DescriptionError(f"robots are not written to files ending in '{suffix}'; known: {known}", file=path)

@@ -36,8 +36,11 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
         if GEOMETRY in document:
             return corrected_robot(nominal_robot(document, source, options), document[GEOMETRY])
         evidence = document.get("evidence", {})
+        robot, exports = nominal_robot(document, source, options), document.get("exports", {})
+        if options.target in exports:
+            return exported_robot(robot, exports[options.target])
         return identified_robot(
-            nominal_robot(document, source, options),
+            robot,
             document["standard"],
             document["effects"]["terms"],
             is_physical=bool(document["physical"]),
@@ -95,6 +98,11 @@ def identified_robot(
         constants[name] = {k: float(v) for k, v in term.items() if k in BY_SYMBOL[str(term["kind"])].constants}
     changed = robot.with_parameters(values, constants)
     return changed.with_notes([*_notes(changed, lost, is_physical, excess), *_loop_notes(loop or {})])
+
+
+def exported_robot(robot: Robot, export: Mapping[str, Any]) -> Robot:
+    """A robot with the values that a model's file keeps for a target."""
+    return identified_robot(robot, export["standard"], export["effects"]["terms"], is_physical=True, excess=0.0)
 
 
 def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:

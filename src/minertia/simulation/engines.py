@@ -37,6 +37,11 @@ def mujoco_package() -> Any:
     return load("mujoco", "sim")
 
 
+def pinocchio_package() -> Any:
+    """Pinocchio, which serves as another engine here and nowhere else."""
+    return load("pinocchio", "pinocchio")
+
+
 def to_mujoco(robot: RobotLike) -> Any:
     """MuJoCo's `MjModel` of a robot or an identified model (extra `sim`): joints and links by their names, no geometry.
 
@@ -112,7 +117,7 @@ def to_pinocchio(robot: RobotLike) -> Any:
     Rotor inertia is `armature`, which rnea, aba and crba count; friction is in `damping` and `friction`, which they
     leave out: efforts are rnea(...) + damping * v + friction * sign(v).  Offsets and other effects have no place.
     """
-    robot, pin = _robot(robot), load("pinocchio", "pinocchio")
+    robot, pin = _robot(robot), pinocchio_package()
     robot.parameters()  # says so where there are none
     model: Any = pin.Model()
     model.name = robot.name

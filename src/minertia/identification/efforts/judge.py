@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -43,6 +43,7 @@ Array = NDArray[np.float64]
 UNITS = ("degrees", "clock")  # checks of an audit without whose passing no fit is good
 FEWEST_BLOCKS = 4  # from which the spread of their contributions says something
 LOOKED_AT = 2  # parts of a log whose noise is looked at
+ELSEWHERE = 200_000  # samples of a log that another program predicts one by one, of whole parts
 OFFSET = "OFF"  # no friction
 
 
@@ -133,6 +134,20 @@ def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Resid
     found = residuals_of_arrays(log.name, model.row_names, measured, predicted)
     noise = [_noise_of(log, block) for block in islice(log.judged, LOOKED_AT)]
     return found.with_noise(np.min(noise, axis=0).tolist()), len(measured)
+
+
+def residuals_elsewhere(model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array]) -> Residuals:
+    """Residuals of efforts (N, rows) that another program computes, on the beginning of a log as it is judged."""
+    pairs, samples = [], 0
+    for block in log.judged:
+        own = efforts(block)
+        is_given = log.evaluation is None
+        pairs.append((np.asarray(block.tau)[:, list(model.rows)], own) if is_given else log.compared(block, own))
+        samples += len(own)
+        if samples >= ELSEWHERE:
+            break
+    measured, predicted = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return residuals_of_arrays(log.name, model.row_names, measured, predicted)
 
 
 def _noise_of(log: EffortLog, block: Motion) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from minertia.identification.campaigns.campaign import Campaign, LogLike
 from minertia.identification.campaigns.prepare import PreparedCampaign, Tell
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows, build_rows
-from minertia.identification.efforts.files import robot_files, urdf_loss, write_robot_files
+from minertia.identification.efforts.exports import exported
+from minertia.identification.efforts.files import robot_files, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
 from minertia.identification.efforts.model import standard_parameters
 from minertia.identification.efforts.prediction import PredictedEfforts
@@ -102,10 +103,9 @@ class EffortProblem(EffortRows, Problem):
         parts = ModelParts(self.linear, estimate.beta, covariance, standard, is_physical, further)
         return parts.model(estimate, facts)
 
-    def losses(self, model: Model) -> tuple[str, ...]:
-        """What a URDF has no place for."""
-        lost = urdf_loss(self.observation, with_efforts(model))
-        return () if lost is None else (f"robot.urdf: {lost}; robot.mjcf has it for MuJoCo",)
+    def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
+        """The best robot that each format of other programs can hold."""
+        return exported(self, estimate)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
@@ -126,4 +126,4 @@ class EffortProblem(EffortRows, Problem):
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
         """The robot's own file with the new parameters."""
-        return write_robot_files(self.observation, with_efforts(model), draft, out)
+        return write_robot_files(with_efforts(model), draft, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final
@@ -37,11 +38,12 @@ from minertia.identification.problem.solve import (
 from minertia.identification.problem.triangles import triangle
 from minertia.io.errors import SolverFailed
 from minertia.io.schema import option
+from minertia.robot.parameters import full_name
 
 Array = NDArray[np.float64]
 WEIGHTS = tuple(10.0**k for k in range(-6, 3))
 FOLDS = 4
-CONTRADICTED = 1.02  # sum of squares over that without boxes for centres of mass, from which the boxes are wrong
+CONTRADICTED = 1.02  # sum of squares over that without limits of centres of mass and masses: these are wrong
 SINGULAR = 1e-12  # of a unit variance: base parameters of a prior need not be independent
 CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 
@@ -51,7 +53,8 @@ CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 class Physical(Estimator):
     """Semidefinite fit on the triangle, efforts weighted by joint.
 
-    prior: standard parameters by name (None: the robot's own).  fixed: known parameters.
+    prior: standard parameters by name (None: the robot's own).  fixed: known parameters.  heaviest: mass of a link over
+    that of the prior, which the data must contradict to be passed.
     """
 
     prior: Mapping[str, float] | None = None
@@ -66,6 +69,7 @@ class Physical(Estimator):
         MARGIN, "Least eigenvalue of a pseudo-inertia, as a part of its trace.", range=(1e-12, 0.1), zero=True
     )
     fixed: Mapping[str, float] = field(default_factory=dict)
+    heaviest: float = math.inf
     fills_gaps: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
 
@@ -77,7 +81,7 @@ class Physical(Estimator):
         return replace(own, prior=known.prior, weight=None if self.weight == GAPS_ONLY else self.weight)
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
-        space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
+        space = self._space(problem)
         found = excitation(problem)
         part = problem if found.is_complete else problem.reduced(found.independent)
         free, _, sigma = weighted_solution(part)
@@ -90,8 +94,9 @@ class Physical(Estimator):
             kept = self._free_fit(problem, space, problem.expand(free), sigma, slack)
             if kept is not None:
                 return kept
+        settle = not found.is_complete and math.isinf(self.heaviest)
         try:
-            space, answer, remarks = self._placed(space, unshifted(problem, R), rows, weight, not found.is_complete)
+            space, answer, remarks = self._limited(space, unshifted(problem, R), rows, weight, settle)
         except SolverFailed as err:
             return _unphysical(problem, part, self.fixed, err)
         sigma = np.maximum(
@@ -102,6 +107,38 @@ class Physical(Estimator):
             free_is_physical=slack is not None and slack > 0, slack=slack, drawn=weight > GAPS_ONLY
         )
         return self._result(problem, space, answer, sigma, verdict, weight, notes)
+
+    def _space(self, problem: Observation) -> PhysicalSpace:
+        space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms)
+        if math.isinf(self.heaviest) or self.prior is None:
+            return space
+        known = [link for link in space.links if self.prior.get(full_name("M", link), 0.0) > 0]
+        return space.no_heavier(self.heaviest, known)
+
+    def _limited(
+        self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool
+    ) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
+        """The fit with masses within their limits; those that the data contradict go, the one that helps most first."""
+
+        def fitted(within: PhysicalSpace) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
+            return self._placed(within, R, rows, weight, settle)
+
+        try:
+            found = fitted(space)
+            if not space.at_heaviest(found[1].x):
+                return found
+            free = fitted(space.of_any_mass())
+            while 1 + found[1].excess > CONTRADICTED * (1 + free[1].excess):
+                tried = [fitted(space.of_any_mass(link)) for link in space.at_heaviest(found[1].x)]
+                if not tried:
+                    return free
+                found = min(tried, key=lambda one: one[1].excess)
+                space = replace(space, heaviest=found[0].heaviest)
+            return found
+        except SolverFailed:
+            if not space.heaviest:
+                raise
+            return fitted(space.of_any_mass())
 
     def _placed(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool

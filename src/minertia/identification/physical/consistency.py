@@ -6,7 +6,7 @@ Sousa & Cortesao 2014).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -33,7 +33,7 @@ LIGHT = 1e-2  # of the usual mass of a link, for one that has none
 THIN = 1e-3  # of the sum of a body's principal second moments: smallest one of a prior
 POINT, BALL = 1e-3, 0.05  # m: a body smaller than the first is a point, for which a ball of the second stands
 FARTHEST = 1e6  # m, or m2, from a link's frame
-AT_WALL = 1e-4  # of a box's diagonal: a centre of mass nearer than this is at its wall
+AT_WALL = 1e-4  # of a box's diagonal or a largest mass: a centre of mass or a mass nearer than this is at its limit
 PRIORS = ("euclidean", "entropic")
 
 
@@ -43,7 +43,7 @@ class PhysicalSpace:
 
     prior: a physical robot (by default the nominal one, else bodies of 1 kg and 0.1 m); fixed: known parameters.
     effort: usual effort of each row, the size of effects about which the prior says nothing.  extents: boxes that hold
-    the centres of mass of links, by number from 1.
+    the centres of mass of links, by number from 1.  heaviest: largest masses of links [kg], likewise.
     """
 
     model: LinearModel
@@ -51,6 +51,7 @@ class PhysicalSpace:
     fixed: Mapping[str, float] = field(default_factory=dict)
     effort: tuple[float, ...] = ()
     extents: Mapping[int, Extent] = field(default_factory=dict)
+    heaviest: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def x0(self) -> Array:
@@ -148,6 +149,14 @@ class PhysicalSpace:
                     found.append(row / np.abs(row).max())
         return np.array(found).reshape(-1, width)
 
+    def mass_rows(self, width: int) -> tuple[Array, Array]:
+        """Rows and constants whose sum is not negative where no link is heavier than it may be."""
+        rows, largest = np.zeros((len(self.heaviest), width)), np.zeros(len(self.heaviest))
+        for k, (link, mass) in enumerate(self.heaviest.items()):
+            place = self.links[link][9]
+            rows[k, place], largest[k] = -1.0, mass / self.scales[place]
+        return rows, largest
+
     @cached_property
     def bounded(self) -> list[int]:
         """Links whose centre of mass is held in a box; one that is known needs none."""
@@ -157,6 +166,19 @@ class PhysicalSpace:
     def free(self) -> PhysicalSpace:
         """The same without boxes for centres of mass."""
         return replace(self, extents={})
+
+    def no_heavier(self, factor: float, links: Collection[int]) -> PhysicalSpace:
+        """The same with masses of links of at most `factor` times the prior's; a mass that is known needs no limit."""
+        limited = [link for link in self.links if link in links and full_name("M", link) not in self.fixed]
+        return replace(self, heaviest={link: factor * float(self.x0[self.links[link][9]]) for link in limited})
+
+    def of_any_mass(self, *links: int) -> PhysicalSpace:
+        """The same without limits for the masses of some links; of all where none is named."""
+        return replace(self, heaviest={k: mass for k, mass in self.heaviest.items() if links and k not in links})
+
+    def at_heaviest(self, x: Array) -> tuple[int, ...]:
+        """Links that are as heavy as they may be."""
+        return tuple(k for k, mass in self.heaviest.items() if x[self.links[k][9]] > (1 - AT_WALL) * mass)
 
     def at_walls(self, x: Array) -> tuple[str, ...]:
         """Links whose centre of mass is at a wall of its box."""
@@ -181,6 +203,8 @@ class PhysicalSpace:
         program.nonnegative(np.eye(width)[self.nonnegative], start[self.nonnegative])
         rows = self.centre_rows(width)
         program.nonnegative(rows, rows @ start)
+        rows, largest = self.mass_rows(width)
+        program.nonnegative(rows, rows @ start + largest)
         A, b = np.zeros((len(self.fixed), width)), np.zeros(len(self.fixed))
         for k, (name, value) in enumerate(self.fixed.items()):
             if name in self.model.standard:
@@ -228,7 +252,7 @@ def physical_space(
     if prior is not None:
         values |= dict(prior)
     elif model.robot.has_parameters:
-        values |= _of_file(model.robot)
+        values |= values_of_file(model.robot)
     known = {**model.choice.fixed, **(fixed or {})}
     for name in known:
         if name not in model.standard and name not in model.names:
@@ -246,7 +270,7 @@ def physical_space(
     return PhysicalSpace(model, values | {k: v for k, v in known.items() if k not in inside}, known, usual, extents)
 
 
-def _of_file(robot: Robot) -> dict[str, float]:
+def values_of_file(robot: Robot) -> dict[str, float]:
     """Parameters of the robot's file by name, without those of links for which it has none."""
     unknown = {full_name(s, j + 1) for j, ten in enumerate(robot.links) if ten is None for s in LINK_SYMBOLS}
     vector = zip(robot.columns(True, True), robot.parameter_vector(True, True).tolist(), strict=True)

@@ -22,13 +22,15 @@ class ReadOptions:
 
     base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
     take them as written.  letters: whether lengths stay letters.  loops: text and name of the file of loops beside a
-    description (arm.loops.toml beside arm.urdf), None where there is none.
+    description (arm.loops.toml beside arm.urdf), None where there is none.  target: name of the format (`targets`) that
+    a model is read for, whose values may be its own.
     """
 
     base: str | None = None
     snap: float = ANGLE_TOLERANCE
     letters: bool = True
     loops: tuple[str, str] | None = None
+    target: str = ""
 
     def __post_init__(self) -> None:
         expect_kinds(self)

@@ -1,0 +1,142 @@
+"""The best robot that a file of another format can hold, fitted to the same logs.
+
+A format without a place for what was identified cannot take the values of the model: left out, an effect is missing,
+where another one could have stood in for it.  So the problem is built and solved once more with the effects that the
+format holds, with links that can exist and stay near those of the robot's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.prepare import PreparedCampaign, silent
+from minertia.identification.efforts.build import EffortRows, build_rows
+from minertia.identification.efforts.judge import residuals_on
+from minertia.identification.efforts.solve import prior_values, solve_efforts
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.physical import Physical
+from minertia.identification.model import term_table
+from minertia.identification.physical.consistency import values_of_file
+from minertia.identification.problem.linear import link_number, symbol_of
+from minertia.identification.problem.terms import EffectChoice, Wanted, at_joints, chosen_effects
+from minertia.io.errors import MinertiaError
+from minertia.robot.effects import BY_SYMBOL, STANDARD_SYMBOLS
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.targets import TARGETS, ExportTarget
+
+LINK_ERROR = 1.0  # of mass and size of a link in a robot's file, as a logarithm: weak, they may be wrong by a factor
+HEAVIEST = 1.3  # mass of a link over that of the file, unless the logs contradict it
+STAND_INS = ("FV", "FC")  # for friction of any other kind
+
+
+def exported(problem: EffortRows, estimate: Estimate) -> dict[str, dict[str, Any]]:
+    """Values of a robot for each target by name, as a model's file keeps them, and what each leaves of its logs.
+
+    Without those for which there is no physically consistent robot.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    rotors: dict[str, float] = {}
+    for target in TARGETS:
+        try:
+            asked = _built(problem, target)
+            fit = solve_efforts(asked, _estimator(asked, {} if "IA" in target.held else rotors))
+        except MinertiaError:
+            continue
+        if not fit.standard:
+            continue
+        rotors = rotors or {name: v for name, v in fit.standard.items() if symbol_of(name) == "IA"}
+        choice = asked.linear.choice
+        found[target.name] = {
+            "effects": {"own": list(choice.own), "terms": [term_table(term) for term in choice.terms]},
+            "standard": dict(fit.standard),
+            "read_by": "minertia",
+            "left": _left(problem, estimate, asked, fit.standard, target),
+        }
+    return found
+
+
+def _built(problem: EffortRows, target: ExportTarget) -> EffortRows:
+    """The problem with the effects of a target; the logs stay as they were read and filtered."""
+    effects = tuple(target_effects(problem, target))
+    robot, campaign = problem.linear.robot, problem.campaign
+    kept = {name: v for name, v in campaign.fix.items() if symbol_of(name) not in BY_SYMBOL or _is_held(name, target)}
+    twins = [f"{s}M{j + 1}" for s in STANDARD_SYMBOLS for j in robot.coupled_motors if f"{s}M" not in target.held]
+    named = {name for name in effects if isinstance(name, str)}
+    gone = {name: 0.0 for name in twins if name.replace("M", "", 1) in named}
+    fix, choice = {**kept, **gone}, chosen_effects(robot, effects)
+    if fix == dict(campaign.fix) and _is_same(choice, problem.linear.choice):
+        return problem
+    asked = replace(campaign, effects=effects, fix=fix)
+    return build_rows(PreparedCampaign(asked, problem.logs, problem.unseen), silent)
+
+
+def _is_same(a: EffectChoice, b: EffectChoice) -> bool:
+    return set(a.own) == set(b.own) and a.terms == b.terms
+
+
+def _is_held(name: str, target: ExportTarget) -> bool:
+    return symbol_of(name) in (*LINK_SYMBOLS, *target.held)
+
+
+def target_effects(problem: EffortRows, target: ExportTarget) -> Iterator[Wanted]:
+    """Effects of a fit for a target: those of the model that it holds, and stand-ins for other friction.
+
+    Where the effects of the model were chosen by its logs, all that the target has for every joint.  What depends on
+    the position, such as a spring, stays in the fit where the target has no place for it, too: it is no mass.
+    """
+    robot, choice = problem.linear.robot, problem.linear.choice
+    names = dict.fromkeys(choice.own) if problem.ladder is None else {}
+    if problem.ladder is not None:
+        names = dict.fromkeys(full_name(s, j + 1) for s in STANDARD_SYMBOLS for j in robot.driven)
+    others = []
+    for term in choice.terms:
+        if term.effect.name in target.held or "qd" not in term.effect.inputs:
+            spec = at_joints(robot, term.symbol, [term.joint], term.settings, term.tag)
+            others.append(replace(spec, known=term.is_known))
+        else:
+            names |= dict.fromkeys(full_name(s, term.joint + 1) for s in STAND_INS)
+    own = {full_name(BY_SYMBOL[symbol_of(name)].name, link_number(name)) for name in names}  # a motor's come with them
+    yield from sorted(name for name in own if symbol_of(name) in target.held)
+    yield from others
+
+
+def _estimator(problem: EffortRows, rotors: Mapping[str, float]) -> Physical:
+    """Physically consistent links near those of the robot's file, as far as the logs do not say otherwise.
+
+    A link of the file is taken to be right to `LINK_ERROR`, in the distance of pseudo-inertias that is the same in any
+    frame, in which a body that is heavier as a whole is nearer than one whose mass has moved: beside rows whose
+    residuals have a size of 1, its square counts 1 / LINK_ERROR^2.
+    """
+    rows = problem.observation.samples * len(problem.observation.row_names)
+    prior, weight = _prior(problem.campaign, rotors), 1 / (rows * LINK_ERROR**2)
+    return Physical(prior=prior, kind="entropic", weight=weight, heaviest=HEAVIEST)
+
+
+def _prior(campaign: Campaign, rotors: Mapping[str, float]) -> dict[str, float] | None:
+    """The prior of the campaign, else the robot's file, None without masses; with rotors as discs in their links."""
+    stated = prior_values(campaign)
+    values = values_of_file(campaign.robot) if stated is None and campaign.robot.has_parameters else dict(stated or {})
+    if not any(symbol_of(name) == "M" and mass > 0 for name, mass in values.items()):
+        return None
+    for name, inertia in rotors.items():
+        for symbol, part in (("XX", 0.5), ("YY", 0.5), ("ZZ", 1.0)):
+            place = full_name(symbol, link_number(name))
+            if place in values:
+                values[place] += part * inertia
+    return values
+
+
+def _left(
+    problem: EffortRows, estimate: Estimate, asked: EffortRows, standard: Mapping[str, float], target: ExportTarget
+) -> list[dict[str, Any]]:
+    """What model and file leave of each unseen log, of the fitted ones without any."""
+    linear = asked.linear
+    beta = linear.values({name: value for name, value in standard.items() if _is_held(name, target)})
+    found = []
+    for log in problem.unseen or problem.logs:
+        own, theirs = residuals_on(problem.linear, estimate.beta, log)[0], residuals_on(linear, beta, log)[0]
+        found.append({"log": log.name, "model": own.to_dict(with_log=False), "file": theirs.to_dict(with_log=False)})
+    return found

@@ -1,0 +1,92 @@
+"""What the files of other programs leave of an identification's logs, beside the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minertia.identification.efforts.exports import HEAVIEST
+from minertia.identification.model import Model
+from minertia.identification.problem.linear import symbol_of
+from minertia.report.identification_tables import percent
+from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.parameters import full_name
+from minertia.robot.robot import Note, Robot
+from minertia.robot.targets import TARGETS, ExportTarget
+
+HEAVY = 1.001 * HEAVIEST  # mass of a link over that of the robot's file, from which it is told
+WORSE = 1.05  # of what the model leaves, from which a file is warned of
+
+
+def exports_record(model: Model) -> list[dict[str, Any]]:
+    """Each target as plain data for JSON: who read its file, what that leaves of each log, and masses."""
+    return [
+        {
+            "target": name,
+            "file": export.get("file"),
+            "read_by": export["read_by"],
+            **({"difference": export["difference"]} if "difference" in export else {}),
+            "left": list(export["left"]),
+            "masses": _masses(model.nominal, export),
+        }
+        for name, export in model.exports.items()
+    ]
+
+
+def _masses(robot: Robot, export: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Mass of each link [kg] beside that of the robot's file."""
+    found = []
+    for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
+        mass = export["standard"].get(full_name("M", j + 1))
+        if mass is not None:
+            nominal = None if ten is None else float(ten[9])
+            found.append({"link": joint.link or joint.name, "mass": mass, "robot_file": nominal})
+    return found
+
+
+def export_sentences(model: Model) -> list[str]:
+    """A sentence for each target."""
+    return [
+        f"{_title(model, target)}: {_sentence(model, target)}" for target in TARGETS if target.name in model.exports
+    ]
+
+
+def export_notes(model: Model) -> tuple[Note, ...]:
+    """The same for the files that were written; warnings where a file leaves more than the model."""
+    written = [target for target in TARGETS if "file" in model.exports.get(target.name, {})]
+    return tuple(Note(_level(model, t), _title(model, t), _sentence(model, t)) for t in written)
+
+
+def _title(model: Model, target: ExportTarget) -> str:
+    return str(model.exports[target.name].get("file") or f"as {target.name.upper()}")
+
+
+def _level(model: Model, target: ExportTarget) -> str:
+    left = model.exports[target.name]["left"]
+    return "warning" if any(e["file"]["relative"] > WORSE * e["model"]["relative"] for e in left) else "info"
+
+
+def _sentence(model: Model, target: ExportTarget) -> str:
+    export = model.exports[target.name]
+    each = "; ".join(
+        f"{percent(e['file']['relative'])} of {e['log']} (the model {percent(e['model']['relative'])})"
+        for e in export["left"]
+    )
+    parts = [f"read by {export['read_by']} it leaves {each}"]
+    if "difference" in export:
+        parts.append(f"efforts there are those that were written to {export['difference']:.1g}")
+    lost = _lost(model, target)
+    if lost:
+        parts.append(f"it has no place for {', '.join(lost)}")
+    parts += [
+        f"{m['link']} weighs {m['mass']:.3g} kg, {m['robot_file']:.3g} kg in the robot's file: the logs ask for it"
+        for m in _masses(model.nominal, export)
+        if m["robot_file"] and m["mass"] > HEAVY * m["robot_file"]
+    ]
+    return "; ".join(parts)
+
+
+def _lost(model: Model, target: ExportTarget) -> list[str]:
+    """Words of the effects of the model that a target does not hold."""
+    symbols = dict.fromkeys(symbol_of(name) for name in model.effect_names)
+    return list(dict.fromkeys(BY_SYMBOL[s].word.replace("_", " ") for s in symbols if s not in target.held))

@@ -1,0 +1,37 @@
+"""Files of robots for other programs: one row for each, with the effects that it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from minertia.robot.formats.mjcf.values import HELD
+from minertia.robot.formats.mjcf.write import MOTOR
+from minertia.robot.formats.urdf.read import EFFECTS
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTarget:
+    """A format that a robot is exported to.
+
+    suffixes: of its files.  held: symbols of the effects that programs which read it find there.  engine: the program
+    that tells what a file of it is worth.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    held: tuple[str, ...]
+    engine: str
+
+
+# what holds most comes first: what it finds of rotors is put into the links of a format that has no place for them
+TARGETS = (
+    ExportTarget("mjcf", (".mjcf", ".xml"), (*HELD, *MOTOR, "OFFM"), "MuJoCo"),
+    ExportTarget("urdf", (".urdf",), tuple(EFFECTS["dynamics"].values()), "Pinocchio"),
+)
+
+
+def target_of(path: str | Path) -> ExportTarget | None:
+    """The target of a file by its suffix, None for files that hold everything."""
+    suffix = Path(path).suffix.lower()
+    return next((target for target in TARGETS if suffix in target.suffixes), None)
