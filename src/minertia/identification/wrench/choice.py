@@ -8,7 +8,7 @@ import numpy as np
 
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.wrench.drift import BIASES
-from minertia.identification.wrench.fit import WrenchFit, fit_wrench
+from minertia.identification.wrench.fit import WrenchFit, fit_wrench, widened
 from minertia.identification.wrench.poses import StaticPoses
 from minertia.identification.wrench.setups import WrenchReading
 from minertia.io.arrays import Array
@@ -77,4 +77,4 @@ def chosen(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> tuple[Wren
     for word in words[1:]:
         if tried[word].is_better(tried[best]):
             best = word
-    return fits[best], BiasChoice(best, tried)
+    return widened(fits[best]), BiasChoice(best, tried)

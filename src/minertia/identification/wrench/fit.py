@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,9 @@ ROUNDS = 3  # of steps and noise in turn: angles of degrees settle in two
 WALKS = np.log(1e-6), np.log(1e3)  # log of walk over noise, per step: nothing, and nothing else
 FIRST_WALK = np.log(0.05)
 FLOOR, CEILING = 1e-9, 1e6  # N or N m: noise of data without any, and more than any sensor measures
+DRAWS = 100  # of the noise, for the covariance of the values
+WIDEST = 2.0  # deviation of the log of a noise or walk that the poses hardly tell
+HEAVIEST = 3.0  # log of the weight of a draw over that of the estimate: a single one must not decide
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,6 @@ class WrenchFit:
         """What predicts wrenches."""
         return CarriedTool(self.mount, self.load, self.curve, self.poses.has_order)
 
-    @cached_property
-    def freedom(self) -> int:
-        """Degrees of freedom of the noise: of forces or of moments, whichever has fewer."""
-        own = 3 * (len(self.poses) - 1 - self.has_slope)
-        return max(own - 4, 1)
-
 
 def fit_wrench(
     poses: StaticPoses,
@@ -121,6 +118,12 @@ def fit_wrench(
     values = np.concatenate([load, mount.angles, values[9:]])
     assert noise is not None
     return WrenchFit(poses, mount, values, covariance, noise, usual, has_slope, walks)
+
+
+def widened(fit: WrenchFit) -> WrenchFit:
+    """The fit with a covariance that takes the noise for estimated, not known."""
+    rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.has_slope)
+    return replace(fit, covariance=rows.spread(fit.noise, fit.walks))
 
 
 def first_load(poses: StaticPoses, mount: Mount) -> Array:
@@ -203,6 +206,27 @@ class WrenchRows:
         walked = noise.walk[:, None] * self.clock.modes[0]
         by_walk = (slope * walked / (1 + walked)).sum(axis=1)
         return total, np.concatenate([by_white, by_walk if len(x) > 2 else []])
+
+    def spread(self, noise: SensorNoise, walks: bool) -> Array:
+        """Covariance of the values with the noise not known exactly: the mean of theirs, and how values follow it.
+
+        Noises are drawn about the estimate with the curvature of the likelihood, and weighted by the likelihood.
+        """
+        x, step = _packed(noise, walks), 1e-3
+        cost, _ = self._objective(x)
+        slopes = [(self._objective(x + d)[1] - self._objective(x - d)[1]) / (2 * step) for d in step * np.eye(len(x))]
+        curvature = (np.array(slopes) + np.array(slopes).T) / 4
+        sizes, axes = np.linalg.eigh(curvature)
+        scale = axes / np.sqrt(np.maximum(sizes, 1 / WIDEST**2))
+        z = np.random.default_rng(0).normal(size=(DRAWS, len(x)))
+        values, total, weight = self.solution(noise)[0], np.zeros((len(self.prior),) * 2), 0.0
+        for own in z:
+            drawn = x + scale @ own
+            w = np.exp(min((cost - self._objective(drawn)[0] + own @ own) / 2, HEAVIEST))
+            found, covariance = self.solution(_unpacked(drawn))
+            total += w * (covariance + np.outer(found - values, found - values))
+            weight += w
+        return np.asarray(total / weight)
 
     def _start(self, walks: bool) -> Array:
         values, _ = self.solution(_unpacked(np.zeros(2)))
