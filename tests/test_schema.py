@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
+import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +15,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minertia as mi
+from minertia.codegen.generate import TARGETS
+from minertia.codegen.programs import BUILDERS
+from minertia.excitation.exports.table import EXPORTS
 from minertia.identification.campaigns.campaign import Campaign
 from minertia.identification.campaigns.options import CampaignOptions, Command, ElasticJoints, Floor
 from minertia.identification.campaigns.read import file_options, read_campaign
 from minertia.identification.estimators import ESTIMATORS, estimator_options
 from minertia.identification.logs.columns_file import CampaignTable
 from minertia.identification.logs.options import ColumnMap, Drive
+from minertia.identification.logs.readers import FORMATS
 from minertia.identification.problem.terms import chosen_effects, read_effect
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.io.errors import CampaignError, MinertiaError, UnknownName
 from minertia.io.schema import REQUIRED, UNKNOWN, Declared, Option, OptionError, check, option, options, read, stated
 from minertia.io.tables import parse_table
-from minertia.robot.effects import BY_SYMBOL
+from minertia.robot.effects import BY_SYMBOL, WORDS
 from minertia.robot.files import read_robot
+from minertia.studio.options import JOBS, job_options, read_job
 from minertia.studio.toml_edit import edited
 from tests.amount import examples
 from tests.identification.logs import motion, table, write_csv
@@ -57,6 +64,95 @@ def test_no_choices_stand_in_typescript_but_where_they_are_made() -> None:
     for path in files:
         text = path.read_text(encoding="utf-8")
         assert [key for choices, key in lists.items() if choices in text] == [], path.name
+
+
+TSX = [path for path in sorted((ROOT / "studio" / "src").rglob("*.ts*")) if path.name != "options.ts"]
+LISTED = {  # tables of Python of which no page keeps a list of its own
+    "estimators": tuple(ESTIMATORS),
+    "targets": tuple(TARGETS),
+    "programs": tuple(BUILDERS),
+    "exports": tuple(EXPORTS),
+    "suffixes": tuple(suffix.lstrip(".") for suffix in FORMATS),
+    "symbols": tuple(BY_SYMBOL),
+    "effects": tuple(WORDS),
+    "jobs' options": tuple({key for kind in JOBS for key in job_options(kind)}),
+    "options of campaigns": tuple({key for own in file_options().values() for key in own}),
+}
+# words that mean something else in a page: quantities of motion that are drawn, kinds of joints and of results
+OTHER = {"position", "velocity", "acceleration", "effort", "q", "qd", "qdd", "t", "train", "validate", "robot", "name",
+         "model", "filter", "columns", "drive", "estimator", "base", "logs", "log", "limits", "noise", "id", "format",
+         "c", "load", "file", "gravity", "on", "from", "to", "angle", "length", "header", "topic", "program",
+         "motor", "known", "friction", "rotors", "floor", "command", "elastic", "evaluation", "joints"}  # fmt: skip
+
+
+def lists(text: str) -> list[set[str]]:
+    """Quoted words and keys that stand side by side in a literal of TypeScript."""
+    found = [set(re.findall(r'"([\w-]+)"', body)) for body in re.findall(r"\[([^][{}]*)\]", text)]
+    found += [
+        set(re.findall(r'^\s*"?([\w-]+)"?:', body.replace(",", "\n"), re.M))
+        for body in re.findall(r"\{([^{}]*)\}", text)
+    ]
+    return found
+
+
+@pytest.mark.parametrize("path", TSX, ids=lambda path: path.stem)
+def test_no_list_of_a_table_stands_in_typescript(path: Path) -> None:
+    """Keys, suffixes, estimators, targets, symbols: three of a kind side by side are a list of their own."""
+    text = path.read_text(encoding="utf-8")
+    for words in lists(text):
+        for what, names in LISTED.items():
+            own = words & set(names) - OTHER
+            assert len(own) < 3, f"{path.name} lists {what}: {sorted(own)}"
+
+
+@pytest.mark.parametrize("path", TSX, ids=lambda path: path.stem)
+def test_no_default_or_range_of_an_option_stands_in_typescript(path: Path) -> None:
+    """Fields are given ranges and first values by their declarations, never by numbers beside them."""
+    text = path.read_text(encoding="utf-8")
+    keys = {key for kind in JOBS for key in job_options(kind)} | {key for own in file_options().values() for key in own}
+    for key in keys - OTHER - {"height"}:  # of plots
+        stray = re.search(rf"\b{re.escape(key)}(?:: | \?\? |\) \?\? )-?\d", text)
+        assert stray is None, f"{path.name}: {stray[0] if stray else ''}"
+    fields = re.findall(r"<NumberField [^>]*?(?:min|max)=\{(-?[\d.]+)\}", text)
+    assert set(fields) <= {"0"}, f"{path.name}: ranges {fields}"  # sizes of boxes are not negative
+
+
+def test_the_search_for_lists_finds_them() -> None:
+    assert {"ols", "wls"} <= lists('const E = ["ols", "wls"];')[0]
+    assert {"harmonics", "starts"} <= lists("const A = { harmonics: 5, starts: 1 };")[0]
+
+
+@pytest.mark.parametrize("room", ["excitation", "simulation", "codegen", "fleet", "studio", "dynamics"])
+def test_modules_of_options_are_light_and_declare_every_field(room: str) -> None:
+    """A field without a declaration has no help, no range and no key."""
+    module = importlib.import_module(f"minertia.{room}.options")
+    own = [
+        v
+        for v in vars(module).values()
+        if isinstance(v, type) and issubclass(v, Declared) and v.__module__ == module.__name__
+    ]
+    assert own
+    for kind in own:
+        assert {f.name for f in fields(kind)} == {one.name for one in options(kind)}, kind
+        for one in options(kind):
+            assert one.help or one.kind.record is not None, f"{kind.__name__}.{one.name}"
+            assert one.default is REQUIRED or one.default is None or one.fits(one.default), (
+                f"{kind.__name__}.{one.name}"
+            )
+
+
+def test_every_job_can_be_asked_for_with_its_defaults_and_refuses_what_it_cannot_be() -> None:
+    for kind in JOBS:
+        needed = {key: "0" * 12 for key, (one, default) in job_options(kind).items() if default is REQUIRED}
+        job = read_job(kind, needed)
+        assert all(getattr(job, key) in (value, (value,)) for key, value in needed.items())
+        for key, (one, _) in job_options(kind).items():
+            for odd in (object, float("nan"), "../x", -1e300):
+                if not one.kind.is_free and one.kind.record is None and not one.fits(odd):
+                    with pytest.raises(MinertiaError):
+                        read_job(kind, {**needed, key: odd})
+        with pytest.raises(MinertiaError, match="is not known"):
+            read_job(kind, {**needed, "no_such": 1})
 
 
 def test_a_request_takes_every_table_of_a_campaign_and_what_its_options_can_be() -> None:

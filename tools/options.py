@@ -15,16 +15,47 @@ from pathlib import Path
 from typing import Any
 
 from minertia.codegen.generate import TARGETS, Target
+from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
+from minertia.excitation.exports.table import EXPORTS, Export
+from minertia.excitation.options import (
+    FrameBoxes,
+    LimitOptions,
+    MotionSearch,
+    MotionShape,
+    Obstacle,
+    Optimality,
+    Workspace,
+)
+from minertia.fleet.options import DriftOptions, FitOptions, FleetEntries, RobotEntry, TypeEntries
 from minertia.identification.campaigns.campaign import Log
 from minertia.identification.campaigns.options import MeasureColumns
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
+from minertia.identification.online.options import WatchOptions
 from minertia.io.schema import REQUIRED, Option, options, plain
+from minertia.simulation.options import RehearsalOptions
 from minertia.studio.options import JOBS, job_options
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("campaign.md", "output-error.md", "elastic.md", "howto/calibrate.md")
+PAGES = (
+    *("campaign.md", "output-error.md", "elastic.md", "excitation.md", "fleets.md", "codegen.md"),
+    *("howto/run.md", "howto/watch.md", "howto/calibrate.md", "howto/wrench.md"),
+)
+VALUES: dict[str, type] = {
+    **{
+        "entry": Log,
+        "load": Load,
+        "measure": MeasureColumns,
+        "limits": LimitOptions,
+        "box": FrameBoxes,
+        "obstacle": Obstacle,
+    },
+    **{"motion": MotionShape, "optimality": Optimality, "search": MotionSearch, "workspace": Workspace},
+    **{"rehearsal": RehearsalOptions, "code": CodeModel, "arithmetic": Arithmetic, "code-search": CodeSearch},
+    **{"fleet": FleetEntries, "type": TypeEntries, "robot-entry": RobotEntry, "drift": DriftOptions},
+    **{"fit": FitOptions, "watch": WatchOptions},
+}
 HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
 TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
@@ -34,10 +65,19 @@ def table_of(name: str) -> str:
     """The table of a page: of a table of campaign files, "top", "entry", "load", "measure" or "estimators"."""
     if name == "estimators":
         return estimator_table()
-    own = {"entry": Log, "load": Load, "measure": MeasureColumns}
-    found = options(own[name]) if name in own else file_options()["" if name == "top" else name].values()
+    if name == "targets":
+        return rows_of(("`--target`", "what is written"), ((f"`{key}`", row.what) for key, row in TARGETS.items()))
+    if name == "exports":
+        return rows_of(("`--export`", "files", "notes"), (export_row(key, row) for key, row in EXPORTS.items()))
+    found = options(VALUES[name]) if name in VALUES else file_options()["" if name == "top" else name].values()
     rows = [(f"`{one.key}`", one.help.removesuffix("."), values(one), default(one)) for one in found]
     return rows_of(("key", "meaning", "values", "default"), rows)
+
+
+def export_row(name: str, row: Export) -> tuple[str, str, str]:
+    """A row of the files for controllers."""
+    files = ", ".join(f"`{file}`" for file in (*row.files, *row.programs))
+    return f"`{name}`", files, row.what
 
 
 def estimator_table() -> str:
@@ -73,7 +113,8 @@ def default(one: Option) -> str:
         return one.otherwise
     if one.default is REQUIRED:
         return "required"
-    return "none" if one.default in (None, (), "") else f"`{literal(one.default)}`"
+    is_none = one.default in (None, (), "", {}) or one.kind.record is not None
+    return "none" if is_none else f"`{literal(one.default)}`"
 
 
 def literal(value: Any) -> str:

@@ -176,9 +176,10 @@ class Excitation:
         said = [line for text in self.claim_lines() for line in wrap(text, WIDTH)]
         return "\n".join([self.headline, *said, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
 
-    def claim_lines(self) -> list[str]:
-        """What was checked, what was not, and from where to where it goes, in sentences."""
-        return [*self.claims.sentences, self._start_sentence]
+    def claim_lines(self, *, checked_only: bool = False) -> list[str]:
+        """What was checked, what was not unless it is said elsewhere, and from where to where it goes, in sentences."""
+        checked, unchecked = self.claims.sentences
+        return [checked, *([] if checked_only else [unchecked]), self._start_sentence]
 
     def space_lines(self) -> list[str]:
         """How near it comes to boxes, obstacles, the floor and itself, in sentences."""

@@ -43,7 +43,9 @@ class TypeEntries(Declared):
         "Time zone whose calendar decides which day it is, such as `Europe/Berlin`.",
         otherwise="that of the fleet",
     )
-    filter: Filter = option(factory=Filter, help="Filter, as in campaigns; it must state its `cutoff_hz`.")
+    filter: Filter = option(
+        factory=Filter, help="Filter, as in campaigns; it must state its `cutoff_hz`.", otherwise="required"
+    )
     columns: Mapping[str, Any] = option(factory=dict, help="Columns of the logs, as in campaigns.", otherwise="by name")
     drive: Mapping[str, Any] = option(factory=dict, help="Drive of the robot, as in campaigns.", otherwise="none")
 

@@ -82,7 +82,7 @@ def motion_view(found: Excitation) -> dict[str, Any]:
     return {
         "result": found.to_dict(),
         "headline": found.headline,
-        "sentences": [*found.claim_lines(), *found.space_lines(), *found.notes],
+        "sentences": [*found.claim_lines(checked_only=True), *found.space_lines(), *found.notes],
         "t": rounded(path.t[keep], 4),
         "curves": {
             key: [rounded(values[keep, j]) for j in range(values.shape[1])]

@@ -27,7 +27,7 @@ from minertia.simulation.adaptation import Adaptation
 from minertia.simulation.contact import SOON, Detection
 from minertia.simulation.guiding import Guiding
 from minertia.simulation.rehearsed import DEVIATIONS, FORMAT, Rehearsal
-from minertia.simulation.tracking import TrackingTable
+from minertia.simulation.tracking import FEEDBACK, UPDATES, TrackingTable
 
 ROUNDING = 1e-12
 MUCH = 1.1  # residual over noise from which a reason is given
@@ -36,7 +36,6 @@ LEAD = (
     "The whole campaign on a robot whose parameters are known: MuJoCo moves it, the rest sees only positions and "
     "efforts as a log would hold them."
 )
-LOOP, UPDATES = "closed loop", "background task"
 
 
 def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> BlockPage:
@@ -145,8 +144,8 @@ def _residual_remarks(r: Rehearsal) -> list[str]:
 
 def _control(r: Rehearsal) -> list[Part]:
     by = "the compiled C code" if r.is_compiled else "the expression graphs, as no code was compiled"
-    loops = [t for t in r.control if t.title == LOOP]
-    updates = [t for t in r.control if t.title.startswith(UPDATES)]
+    loops = [t for t in r.control if t.kind == FEEDBACK]
+    updates = [t for t in r.control if t.kind == UPDATES]
     moves = [t for t in r.control if t not in loops and t not in updates]
     parts = [
         Part(

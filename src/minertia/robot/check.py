@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from minertia.algebra.polynomial import evaluate
-from minertia.robot.description import IMPOSSIBLE, NO_MASS, impossible_body, link_text, missing_masses, moving_links
+from minertia.robot.description import IMPOSSIBLE, MASSLESS, impossible_body, link_text, missing_masses, moving_links
 from minertia.robot.effects import EFFECTS
 from minertia.robot.files import RobotLike, as_robot
 from minertia.robot.inertia import Ten, to_com
@@ -24,9 +24,9 @@ SMALLEST_REACH = 0.5  # m: one joint alone has no reach to compare with
 def check_robot(robot: RobotLike) -> tuple[Note, ...]:
     """The reader's notes and everything odd in the robot as it is now, each said once."""
     robot = as_robot(robot)
-    noted = {note.where for note in robot.notes if note.text.startswith(IMPOSSIBLE)}
+    noted = {note.where for note in robot.notes if note.code == IMPOSSIBLE}
     found = [
-        *(note for note in robot.notes if note.text != NO_MASS),  # masses may have been given since
+        *(note for note in robot.notes if note.code != MASSLESS),  # masses may have been given since
         *missing_masses(robot),
         *(note for note in _impossible_links(robot) if note.where not in noted),
         *_implausible_links(robot),

@@ -118,7 +118,7 @@ def check_count(count: int, what: str, source: str | None) -> None:
 # --------------------------------------------------------------------------- bodies that cannot exist or have no mass
 
 
-IMPOSSIBLE = "no body can have these inertial parameters"
+IMPOSSIBLE, MASSLESS = "impossible", "massless"  # codes of notes
 NO_MASS = (
     "no mass, neither its own nor of bodies fixed to it, so torques leave it out; "
     "give its inertial parameters (base parameters need only the geometry)"
@@ -130,15 +130,18 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
     why = None if ten is None else impossible(ten)
     if why is None:
         return None
-    text = f"{IMPOSSIBLE}: {why}; simulators may refuse it, so correct the mass, centre or inertia"
-    return Note("warning", link_text(name), text, line)
+    text = (
+        f"no body can have these inertial parameters: {why}; simulators may refuse it, so correct the mass, centre or "
+        "inertia"
+    )
+    return Note("warning", link_text(name), text, line, code=IMPOSSIBLE)
 
 
 def missing_masses(robot: Robot) -> list[Note]:
     """A warning for each moving link that has no mass, bodies fixed to it counted; universal and cut joints aside."""
     crosses = {robot.joints[j].link or robot.joints[j].name for j in (*robot.crosses, *robot.pins)}
     empty = [name for name, ten in moving_links(robot) if (ten is None or not any(ten)) and name not in crosses]
-    return [Note("warning", link_text(name), NO_MASS) for name in empty]
+    return [Note("warning", link_text(name), NO_MASS, code=MASSLESS) for name in empty]
 
 
 def moving_links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:

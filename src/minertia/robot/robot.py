@@ -43,7 +43,8 @@ DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn ma
 class Note:
     """Something a reader noticed or changed; `level` is "info", "warning" or "error".
 
-    is_geometry: whether the placement of a joint was changed, so that results depend on it.
+    is_geometry: whether the placement of a joint was changed, so that results depend on it.  code: what it is about,
+    for those who look for such notes.
     """
 
     level: str
@@ -51,6 +52,7 @@ class Note:
     text: str
     line: int | None = None
     is_geometry: bool = False
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from minertia.simulation.rig import Rig
 from minertia.simulation.shows import SHOWS, shown_code, shown_robot
 from minertia.simulation.soft_loops import soft_loops
 from minertia.simulation.sprung_plant import rehearse_springs
-from minertia.simulation.tracking import Gains, TrackingTable, computed_torque
+from minertia.simulation.tracking import FEEDBACK, Gains, TrackingTable, computed_torque
 
 Array = NDArray[np.float64]
 GAINS = Gains(10.0)
@@ -293,7 +293,7 @@ class _RehearsalRun:
             trajectory = _beginning(result.unseen)
             result.control = control_tests(self.robot, model, self.limits, trajectory)
             by = "the compiled code" if result.is_compiled else "the expression graphs"
-            feedback = next(table for table in result.control if table.title == "closed loop")
+            feedback = next(table for table in result.control if table.kind == FEEDBACK)
             say(f"with {by}, {_compared(feedback)}")
 
     @property

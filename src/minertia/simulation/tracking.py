@@ -18,6 +18,7 @@ from minertia.simulation.moves import joint_move
 from minertia.simulation.plant import Controller, ControlSample, Plant, PlantLog
 
 Array = NDArray[np.float64]
+MOVES, FEEDBACK, UPDATES = "moves", "feedback", "updates"  # kinds of experiments
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,11 @@ class TrackingError:
 
 @dataclass(frozen=True)
 class TrackingTable:
-    """Errors of several runs of the same motion."""
+    """Errors of several runs of the same motion; kind: `MOVES`, `FEEDBACK` or `UPDATES`."""
 
     title: str
     rows: tuple[TrackingError, ...]
+    kind: str = ""
 
     def row(self, name: str) -> TrackingError:
         """The run of this name."""
@@ -163,11 +165,11 @@ class TrackingTable:
 
 
 def follow(
-    plant: Plant, trajectory: Trajectory, controllers: Mapping[str, Callable[[], Controller]], title: str
+    plant: Plant, trajectory: Trajectory, controllers: Mapping[str, Callable[[], Controller]], title: str, kind: str
 ) -> TrackingTable:
     """Run a motion under several controllers, each made anew for its run."""
     rows = [TrackingError.of(name, plant.run(make(), trajectory)) for name, make in controllers.items()]
-    return TrackingTable(title, tuple(rows))
+    return TrackingTable(title, tuple(rows), kind)
 
 
 # ------------------------------------------------------------------ experiments
@@ -188,6 +190,7 @@ def compare_feedback(
             "PD alone": lambda: pd_alone(model, g, posture),
         },
         "closed loop",
+        FEEDBACK,
     )
 
 
@@ -197,7 +200,7 @@ def compare_update_rates(
     """Tracking error against the number of periods between updates of the background task."""
     g = gains or Gains()
     makers = {f"every {k}": (lambda k=k: two_tasks(model, g, k)) for k in every}  # type: ignore[misc]
-    return follow(plant, trajectory, makers, "background task every k periods")
+    return follow(plant, trajectory, makers, "background task every k periods", UPDATES)
 
 
 def open_loop_moves(
@@ -221,7 +224,8 @@ def open_loop_moves(
             "computed": lambda: open_loop(model),
             "gravity on-line": lambda: open_loop(model, gravity_online=True),
         }
-        tables.append(follow(plant, trajectory, makers, f"open loop, joint {named}, {np.degrees(speed):.0f} deg/s"))
+        title = f"open loop, joint {named}, {np.degrees(speed):.0f} deg/s"
+        tables.append(follow(plant, trajectory, makers, title, MOVES))
     return tuple(tables)
 
 

@@ -54,7 +54,7 @@ export function MotionWords({ view }: { view: MotionView }) {
           ["duration", `${shown(result.duration)} s`],
         ]}
       />
-      <Sentences texts={view.sentences.filter((sentence) => !sentence.startsWith("Not checked"))} />
+      <Sentences texts={view.sentences} />
       {result.not_checked.length > 0 && (
         <div className="message warn">
           <b>Not protected</b>

@@ -25,7 +25,7 @@ export default function ExciteStep() {
 
   const start = () => {
     const obstacle = obstacles.map(({ centre, size }, k) => ({ name: `box ${k + 1}`, centre: whole(centre, BOX.centre as number[]), size: whole(size, BOX.size as number[]) }));
-    void run("excite", { ...asked, limits: { ...limits, floor: floor === "none" ? false : floor === "height" ? (limits.floor ?? 0) : null, obstacle } });
+    void run("excite", { ...asked, limits: { ...limits, floor: floor === "none" ? false : floor === "height" ? limits.floor : null, obstacle } });
     if (path[1]) go("/excite");
   };
 

@@ -34,17 +34,39 @@ def _csv(motion: ControllerMotion) -> dict[str, str]:
 EXPORTS: Mapping[str, Export] = MappingProxyType(
     {
         "ros2": Export(
-            "a ROS 2 JointTrajectory message in YAML, and a program that sends it",
+            "a `trajectory_msgs/msg/JointTrajectory`, 100 Hz by default, and a program that sends it "
+            "([below](#a-joint-trajectory-for-ros-2))",
             100.0,
             (ros2.FILE,),
             ros2.texts,
             {ros2.PROGRAM: ros2.SENDER},
         ),
-        "urscript": Export("a program for Universal Robots", 500.0, (urscript.FILE,), urscript.texts),
-        "krl": Export("a program for KUKA robots (.src, .dat)", 20.0, krl.FILES, krl.texts),
-        "franka": Export("a libfranka program and its samples", 1000.0, (franka.PROGRAM, franka.SAMPLES), franka.texts),
-        "mujoco": Export("key frames for MuJoCo models", 20.0, (keyframes.FILE,), keyframes.texts),
-        "csv": Export("all samples in one CSV file", 500.0, ("route.csv",), _csv),
+        "urscript": Export(
+            "`servoj` at up to 500 Hz; six joints. Stops if the robot is not within 0.01 rad of the first posture",
+            500.0,
+            (urscript.FILE,),
+            urscript.texts,
+        ),
+        "krl": Export(
+            "a `PTP_SPLINE` per part with a `TIME_BLOCK` (KSS 8.3 and later); 20 points per second by "
+            "default, 2000 at most; degrees and mm",
+            20.0,
+            krl.FILES,
+            krl.texts,
+        ),
+        "franka": Export(
+            "a libfranka program at 1 kHz for seven joints; refused beyond the limits of Panda or FR3",
+            1000.0,
+            (franka.PROGRAM, franka.SAMPLES),
+            franka.texts,
+        ),
+        "mujoco": Export(
+            "key frames with times, positions and velocities; 20 per second by default",
+            20.0,
+            (keyframes.FILE,),
+            keyframes.texts,
+        ),
+        "csv": Export("`t`, `q1..`, `qd1..`, `qdd1..`; 500 Hz by default", 500.0, ("route.csv",), _csv),
     }
 )
 
