@@ -55,8 +55,8 @@ class CalibrationRehearsal:
 
     def __repr__(self) -> str:
         return (
-            f"<CalibrationRehearsal of '{clipped(self.robot, 40)}': {1e3 * self.left:.3g} mm of {1e3 * self.nominal:.3g} "
-            f"mm left, {100 * self.coverage:.0f} % of the intervals hold>"
+            f"<CalibrationRehearsal of '{clipped(self.robot, 40)}': {1e3 * self.left:.3g} mm of "
+            f"{1e3 * self.nominal:.3g} mm left, {100 * self.coverage:.0f} % of the intervals hold>"
         )
 
     def sentences(self) -> tuple[str, ...]:
