@@ -267,6 +267,7 @@ def test_classes_are_nouns_and_functions_verbs_or_the_quantity_that_they_return(
         "forward_dynamics",
         "motion_limits",
         "significance",
+        "wrench",
     }
     verbs = {"audit", "build", "calibrate", "check", "compare", "compile", "draft", "excite", "generate", "identify",
              "judge", "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn",

@@ -40,7 +40,7 @@ from minertia.studio.options import JOBS, job_options
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("campaign.md", "output-error.md", "elastic.md", "excitation.md", "fleets.md", "codegen.md"),
-    *("howto/run.md", "howto/watch.md", "howto/calibrate.md"),
+    *("howto/run.md", "howto/watch.md", "howto/calibrate.md", "howto/wrench.md"),
 )
 VALUES: dict[str, type] = {
     **{

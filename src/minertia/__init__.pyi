@@ -39,6 +39,7 @@ from minertia.identification.payload import identify_gains, identify_payload
 from minertia.identification.result import Identification
 from minertia.identification.significance import significance
 from minertia.identification.validate import validate
+from minertia.identification.weigh import wrench
 from minertia.io.errors import MinertiaError
 from minertia.report.show import show
 from minertia.robot.check import check_robot
@@ -104,5 +105,6 @@ __all__ = [
     "watch",
     "write_campaign",
     "write_model",
+    "wrench",
     "write_robot",
 ]

@@ -4,7 +4,7 @@ from minertia.codegen.options import Arithmetic, CodeModel, CodeSearch
 from minertia.excitation.options import MotionSearch, Optimality
 from minertia.excitation.trajectory import RecordedMotions
 from minertia.fleet.options import DriftOptions, FitOptions
-from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs
+from minertia.identification.campaigns.options import Command, ElasticJoints, Floor, Repairs, WrenchOptions
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.online.options import WatchOptions
@@ -31,4 +31,5 @@ __all__ = [
     "RehearsalOptions",
     "Repairs",
     "WatchOptions",
+    "WrenchOptions",
 ]

@@ -141,6 +141,18 @@ export interface CalibrationTable {
   [key: string]: unknown;
 }
 
+export interface WrenchTable {
+  frame?: string | "?" | null;
+  axes?: "sensor" | "base" | "?" | null;
+  of?: "sensor" | "tool" | "?" | null;
+  bias?: "auto" | "constant" | "linear" | "walk" | "?" | null;
+  moment?: "N m" | "N mm" | "N cm" | "?" | null;
+  columns?: (string | "?")[] | null;
+  rotation?: (string | "?")[] | null;
+  rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | "?" | null;
+  [key: string]: unknown;
+}
+
 export interface CampaignTables {
   logs: LogsTable;
   filter: FilterTable;
@@ -153,6 +165,7 @@ export interface CampaignTables {
   elastic: ElasticTable;
   floor: FloorTable;
   calibration: CalibrationTable;
+  wrench: WrenchTable;
 }
 
 export const OPTIONS = {
@@ -959,6 +972,82 @@ export const OPTIONS = {
         "controller"
       ],
       "default": "file"
+    }
+  },
+  "wrench": {
+    "frame": {
+      "help": "Link or frame that the sensor is mounted in, placed by the joint positions of the file.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "axes": {
+      "help": "Axes of the wrench.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "sensor",
+        "base"
+      ],
+      "default": null
+    },
+    "of": {
+      "help": "What the wrench acts on: `sensor` (weight points down) or `tool` (the robot's support points up).",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "sensor",
+        "tool"
+      ],
+      "default": null
+    },
+    "bias": {
+      "help": "Sensor bias over the poses: constant, linear in their order, or a random walk.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "auto",
+        "constant",
+        "linear",
+        "walk"
+      ],
+      "default": "auto"
+    },
+    "moment": {
+      "help": "Unit of the moments.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "N m",
+        "N mm",
+        "N cm"
+      ],
+      "default": "N m"
+    },
+    "columns": {
+      "help": "Columns of force and moment.",
+      "unit": "",
+      "type": "file",
+      "default": null
+    },
+    "rotation": {
+      "help": "Columns of the sensor's orientation in the base.",
+      "unit": "",
+      "type": "file",
+      "default": []
+    },
+    "rotation_as": {
+      "help": "How the orientation is written.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "xyzw",
+        "wxyz",
+        "rpy",
+        "vector",
+        "matrix"
+      ],
+      "default": "xyzw"
     }
   }
 } as const;

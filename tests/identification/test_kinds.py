@@ -21,7 +21,7 @@ from minertia.identification.kinds import KINDS, kind_of, kind_of_model, kinds
 from minertia.identification.logs.recording import Recording
 from minertia.identification.validate import predict_logs
 from minertia.io.errors import MinertiaError
-from minertia.options import ColumnMap, Command
+from minertia.options import ColumnMap, Command, WrenchOptions
 from minertia.report import bundle, pages
 from minertia.report.folders import check_identification, write_identification
 from minertia.report.identification_tables import parameter_table, result_rows
@@ -29,6 +29,7 @@ from minertia.studio.job_work import JobWork
 from minertia.studio.project import Project
 from minertia.studio.work import VIEW, run
 from tests.calibration.planted import arm, planted, write_csv
+from tests.identification.planted_wrench import PlantedTool, write_poses
 from tests.identification.test_commands import ARM, BODIES, GAINS, commands, recorded
 
 ROBOT = ARM.with_parameters(BODIES)
@@ -50,6 +51,7 @@ OF_LOGS = (
 )
 TABLES = {
     "geometry": '[columns]\nangle = "rad"\nlength = "m"\n[calibration]\nlevels = ["zeros", "geometry"]\n',
+    "wrench": '[wrench]\nbias = "constant"\n',
     "commands": OF_LOGS,
     "efforts": OF_LOGS,
 }
@@ -65,6 +67,14 @@ def calibration(folder: Path) -> Campaign:
     options = CalibrationOptions(("zeros", "geometry"))
     units = ColumnMap(angle="rad", length="m")
     return Campaign(chain.robot, folder / "0.csv", folder / "1.csv", columns=units, calibration=options)
+
+
+def weighing(folder: Path) -> Campaign:
+    """Wrenches of a tool on a sensor at poses."""
+    rng = np.random.default_rng(3)
+    poses = PlantedTool.drawn(rng).poses(rng, 18)
+    files = [write_poses(folder / f"{k}.csv", poses.take(np.arange(18) % 3 // 2 == k)) for k in (0, 1)]
+    return Campaign("puma560", *files, wrench=WrenchOptions(bias="constant"))
 
 
 @dataclass(frozen=True)
@@ -134,8 +144,9 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     told = [replace(recorded(replace(asked, effects=None), seed=seed), source=f"{seed}.csv") for seed in (0, 1)]
     measured = [replace(with_efforts(seed), source=f"{seed}.csv") for seed in (0, 1)]
     logs = {"commands": told, "efforts": measured}
-    folder = tmp_path_factory.mktemp("geometry")
-    return {"geometry": Case("geometry", calibration(folder), folder)} | {
+    made = {"geometry": calibration, "wrench": weighing}
+    folders = {kind: tmp_path_factory.mktemp(kind) for kind in made}
+    return {kind: Case(kind, campaign(folders[kind]), folders[kind]) for kind, campaign in made.items()} | {
         kind: Case(kind, replace(asked, train=own[:1], validate=own[1:]), tmp_path_factory.mktemp(kind))
         for kind, own in logs.items()
     }
@@ -207,6 +218,16 @@ REFUSED = {
     ("geometry", "studio check"): "identify, which counts readings that are missing",
     ("geometry", "payload"): "identify the corrected robot from logs of efforts",
     ("geometry", "watch"): "identify the corrected robot from logs of efforts",
+    ("wrench", "solve by name"): "leave it at auto",
+    ("wrench", "solve otherwise"): "state bias in [wrench]",
+    ("wrench", "significance"): "a fit of wrench has no rows of efforts",
+    ("wrench", "significance of a campaign"): "look at the deviations in result.parameters",
+    ("wrench", "predict"): "identify the robot of its model",
+    ("wrench", "observation"): "identify the robot of its model",
+    ("wrench", "loop"): "identify from logs of commands",
+    ("wrench", "studio check"): "identify, which tries other readings",
+    ("wrench", "payload"): "give a model of logs of efforts",
+    ("wrench", "watch"): "give a model of logs of efforts",
     ("commands", "significance"): "a fit of commands has no rows of efforts",
     ("commands", "significance of a campaign"): "look at the deviations in result.parameters",
     ("commands", "solve otherwise"): "state method in [command]",
@@ -246,8 +267,9 @@ def test_the_fit_of_commands_says_its_own_condition_number(cases: dict[str, Case
 
 
 def test_an_estimate_of_another_kind_is_refused(cases: dict[str, Case]) -> None:
-    told, measured, placed = cases["commands"], cases["efforts"], cases["geometry"]
-    pairs = ((told, measured), (measured, told), (placed, measured), (measured, placed))
+    told, measured, placed, weighed = (cases[kind] for kind in ("commands", "efforts", "geometry", "wrench"))
+    pairs = ((told, measured), (measured, told), (placed, measured), (measured, placed), (weighed, placed),
+             (placed, weighed))  # fmt: skip
     for problem, estimate in ((one.problem, other.estimate) for one, other in pairs):
         with pytest.raises(MinertiaError, match="solve"):
             mi.judge(problem, estimate)
@@ -256,7 +278,7 @@ def test_an_estimate_of_another_kind_is_refused(cases: dict[str, Case]) -> None:
 def test_the_old_class_of_commands_still_tells_them(cases: dict[str, Case]) -> None:
     with pytest.warns(DeprecationWarning, match="problem.kind"):
         found = [isinstance(case.result, mi.identification.LoopIdentification) for case in cases.values()]
-    assert found == [False, True, False]
+    assert found == [kind == "commands" for kind in cases]
 
 
 def test_the_methods_of_commands_are_estimators(cases: dict[str, Case]) -> None:
@@ -269,9 +291,10 @@ def test_only_the_table_of_kinds_knows_their_names() -> None:
     """No branch on the kind outside of the kinds' own folders."""
     root = Path(mi.__file__).parent
     words = ("is_commanded(", "LoopIdentification)", '"loop" in', "LOOP in", "CommandProblem)", "EffortProblem)",
-             "GeometryProblem)", "CalibratedModel)", "GeometryEstimate)")  # fmt: skip
+             "GeometryProblem)", "CalibratedModel)", "GeometryEstimate)", "WrenchProblem)", "WrenchModel)",
+             "WrenchEstimate)")  # fmt: skip
     for path in root.rglob("*.py"):
-        if {"closed_loop", "efforts", "geometry"} & set(path.parts):
+        if {"closed_loop", "efforts", "geometry", "wrench"} & set(path.parts):
             continue
         text = path.read_text(encoding="utf-8")
         assert not [word for word in words if word in text], path

@@ -42,7 +42,12 @@ RobotAndFiles = Annotated[
     ),
 ]
 Plan = Annotated[int | None, option("plan", "N", "Choose N postures to measure instead, free of collisions.")]
-Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --plan: what will be measured.")]
+Rehearse = Annotated[
+    int | None, option("rehearse", "N", "Plant errors instead, measure N postures in simulation, and compare.")
+]
+Measured = Annotated[
+    str, typer.Option("--measure", metavar="KIND", help="With --plan and --rehearse: what will be measured.")
+]
 Unseen = Annotated[list[str] | None, option("validate", "FILE", "Readings to judge on, never fitted.")]
 Tip = Annotated[str | None, said(CalibrationOptions, "tip", "FRAME")]
 Root = Annotated[str | None, said(CalibrationOptions, "root", "FRAME")]
@@ -71,6 +76,7 @@ def calibrate(
     corrections: Effects = None,
     zeros: Zeros = None,
     plan: Plan = None,
+    rehearse: Rehearse = None,
     measure: Measured = "points",
     gravity: Gravity = None,
     out: Out = None,
@@ -83,6 +89,9 @@ def calibrate(
     names = list(robot_and_files or ())
     if plan is not None:
         _plan(_robot(names, campaign, data, gravity), plan, measure, levels, tip, out, force=force, as_json=as_json)
+        return
+    if rehearse is not None:
+        _rehearse(_robot(names, campaign, data, gravity), rehearse, measure, levels, tip, as_json=as_json)
         return
     asked = _campaign(names, campaign, data, columns)
     if validate:
@@ -120,6 +129,20 @@ def _robot(names: Sequence[str], file: Path | None, data: Path | None, gravity: 
         raise InputError("name the robot whose postures are to be planned")
     robot = read_given(names[0]) if names else _campaign((), file, data, None).robot
     return robot if gravity is None else robot.with_gravity(gravity)
+
+
+def _rehearse(
+    robot: Robot, count: int, measure: str, levels: tuple[str, ...] | None, tip: str | None, *, as_json: bool
+) -> None:
+    from minertia.calibration.plan import USUAL
+    from minertia.calibration.rehearse import rehearse_calibration
+
+    found = rehearse_calibration(robot, count, measure, levels=USUAL if levels is None else levels, tip=tip)
+    if as_json:
+        say_json(found.to_dict())
+        return
+    for sentence in found.sentences():
+        say(sentence)
 
 
 def _plan(

@@ -35,12 +35,13 @@ from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
 from minertia.cli.terminal import drop_stdout, forgiving_streams, say
 from minertia.cli.watch import watch
+from minertia.cli.wrench import wrench
 from minertia.io.errors import InputError
 from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, compare, payload, watch, significance, calibrate),
+    *(identify, validate, compare, payload, watch, significance, calibrate, wrench),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))

@@ -11,6 +11,7 @@ from minertia.identification.logs.repair import repaired as repair_log
 from minertia.identification.result import LoopIdentification
 from minertia.identification.signals.filtering import prepared as filter_log
 from minertia.identification.significance import SignificantParameters
+from minertia.identification.wrench.model import WrenchModel
 
 __all__ = [
     "DriveGains",
@@ -20,6 +21,7 @@ __all__ = [
     "Payload",
     "Residuals",
     "SignificantParameters",
+    "WrenchModel",
     "filter_log",
     "read_blocks",
     "repair_log",

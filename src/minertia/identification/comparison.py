@@ -181,8 +181,8 @@ def compare_models(
         )
     if type(first) is not type(second):
         raise InputError(
-            "one of the models has corrected geometry and the other efforts, which have no value in common; compare "
-            "two models of one kind"
+            "the models are of different kinds (efforts, corrected geometry, a tool on a sensor), which have no value "
+            "in common; compare two models of one kind"
         )
     ours, theirs = ({str(p["name"]): p for p in model.parameters} for model in (first, second))
     names = [*ours, *(name for name in theirs if name not in ours)]

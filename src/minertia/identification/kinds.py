@@ -12,6 +12,7 @@ from minertia.identification.model import Model
 
 KINDS = {  # the first that takes a campaign has it
     "geometry": "minertia.identification.geometry.problem:GeometryProblem",
+    "wrench": "minertia.identification.wrench.problem:WrenchProblem",
     "commands": "minertia.identification.closed_loop.problem:CommandProblem",
     "efforts": "minertia.identification.efforts.problem:EffortProblem",
 }

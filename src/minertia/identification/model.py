@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import tomli_w
@@ -40,10 +40,12 @@ class Model(ABC):
     beta, covariance: of the values `names`.  parameters: evidence of each value, as plain data.  evidence: residuals,
     verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
     the files that the command which wrote it has read.  is_physical: whether bodies can have its masses and inertias.
+    without_efforts: what it has instead, and what to do, where it predicts no efforts.
     exports: for targets of `robot.targets` by name, effects and standard parameters of the best robot that a file of
     theirs can hold, and what it leaves of the logs.
     """
 
+    without_efforts: ClassVar[str] = ""
     beta: Array
     covariance: Array
     parameters: tuple[Mapping[str, Any], ...]
@@ -207,10 +209,7 @@ def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
     """The model where it predicts efforts; else the error that says what to do instead."""
     if isinstance(model, IdentifiedModel):
         return model
-    raise InputError(
-        f"{verb} needs a model of efforts, and this one has corrected geometry alone: identify the corrected robot "
-        "from logs of efforts (minertia identify MODEL LOG...) and give that model"
-    )
+    raise InputError(f"{verb} needs a model of efforts, and {model.without_efforts}")
 
 
 def unknowns_table(model: Model) -> dict[str, Any]:

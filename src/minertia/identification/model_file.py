@@ -16,11 +16,14 @@ from minertia.io.errors import DescriptionError, expect_path, expected
 from minertia.io.files import is_file, why_no_file, write_file
 from minertia.io.provenance import read_made_of
 from minertia.robot.formats.reading import MODEL, ReadOptions, is_model_text, read_text
-from minertia.robot.identified import GEOMETRY, check_format, nominal_robot
+from minertia.robot.identified import GEOMETRY, WRENCH, check_format, nominal_robot
 from minertia.robot.robot import Robot
 
 KIND = MODEL
-OTHERS = {GEOMETRY: "minertia.identification.geometry.model:read_calibrated"}  # readers of other kinds, by their table
+OTHERS = {  # readers of other kinds, by their table
+    GEOMETRY: "minertia.identification.geometry.model:read_calibrated",
+    WRENCH: "minertia.identification.wrench.model:read_wrench",
+}
 
 
 def write_model(model: Model, path: str | Path, *, force: bool = False) -> None:

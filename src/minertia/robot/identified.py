@@ -20,6 +20,7 @@ from minertia.robot.robot import Frame, Note, Robot
 FORMAT = 1
 LOOP = "position loops"
 GEOMETRY = "geometry"  # table of a model of corrected frames
+WRENCH = "wrench"  # table of a model of a tool on a sensor
 TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say they are of
 
 
@@ -35,6 +36,8 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
         check_format(document, source)
         if GEOMETRY in document:
             return corrected_robot(nominal_robot(document, source, options), document[GEOMETRY])
+        if WRENCH in document:
+            return nominal_robot(document, source, options)
         evidence = document.get("evidence", {})
         robot, exports = nominal_robot(document, source, options), document.get("exports", {})
         if options.target in exports:

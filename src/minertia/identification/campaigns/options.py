@@ -31,6 +31,7 @@ LEVELS: dict[str, tuple[str, ...]] = {  # of corrections of geometry, with the g
     "sag": ("sag",),
     "transmission": ("gear", "harmonics", "coupling"),
 }
+MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moments, in N m
 MEASURED = (
     *("point", "pose", "orientation", "direction", "pixel", "pixel_tool"),
     *("distance", "distance_between", "same_point", "plane"),
@@ -232,6 +233,41 @@ class CalibrationOptions(Declared):
             object.__setattr__(self, "levels", tuple(level for level in LEVELS if level in self.levels))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class WrenchOptions(Declared):
+    """Wrenches of a force/torque sensor at poses at rest: where they are, what they mean, and what is fitted."""
+
+    frame: str | None = option(
+        None,
+        "Link or frame that the sensor is mounted in, placed by the joint positions of the file.",
+        otherwise="the orientation in the file, else the last link",
+    )
+    axes: str | None = option(
+        None,
+        "Axes of the wrench.",
+        choices=("sensor", "base"),
+        otherwise="those in which a rigid tool explains the forces",
+    )
+    of: str | None = option(
+        None,
+        "What the wrench acts on: `sensor` (weight points down) or `tool` (the robot's support points up).",
+        choices=("sensor", "tool"),
+        otherwise="that with a positive mass",
+    )
+    bias: str = option(
+        "auto",
+        "Sensor bias over the poses: constant, linear in their order, or a random walk. `auto` takes the one that "
+        "predicts held-out poses best.",
+        choices=("auto", "constant", "linear", "walk"),
+    )
+    moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
+    columns: Sequence[str] | None = option(
+        None, "Columns of force and moment.", length=6, otherwise="fx fy fz tx ty tz, and other usual names"
+    )
+    rotation: Sequence[str] = option((), "Columns of the sensor's orientation in the base.", otherwise="qx qy qz qw")
+    rotation_as: str = option("xyzw", "How the orientation is written.", choices=tuple(ROTATIONS))
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
     """The options of a campaign that are plain values, or tables of them."""
@@ -299,3 +335,4 @@ class CampaignOptions(Declared):
         otherwise="none; of a calibration looked for in the header",
     )
     calibration: CalibrationOptions | None = option(None, table="calibration")
+    wrench: WrenchOptions | None = option(None, table="wrench")

@@ -66,6 +66,22 @@ LAG = Measure(
     advice="a model of servos may leave: look at the curves (law, limits and delay of the servos, columns of the "
     "commands, contact, elastic joints)",
 )
+WRENCH = Measure(
+    word="tool's wrench",
+    unit="N, N m for moments",
+    predicts="wrenches at rest",
+    about="Norm of measured less predicted wrenches over norm of the tool's own (measured less bias); 100 % is a tool "
+    "that is not compensated.",
+    curves="Wrench of the tool, bias taken off",
+    worse=at.WORSE,
+    better=1 / at.BETTER,
+    most=lambda friction: at.WRENCH_MOST,
+    joint=lambda left: 1.0,  # a channel that the tool hardly loads has noise alone
+    knows_noise=False,
+    advice="a compensated tool may leave: look at the curves (contact while weighing, a cable that pulls, axes, sign, "
+    "a bias that jumps)",
+    output=math.inf,
+)
 GEOMETRY = Measure(
     word="error without corrections",
     unit="m, rad or pixels",

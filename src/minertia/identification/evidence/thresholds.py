@@ -146,6 +146,16 @@ LIKELY = {"zeros": 0.35, "lengths": 0.02, "angles": 0.1}  # rad, m: beyond these
 TURNED_AWAY = 0.05  # rad, of rotations of poses: cameras and trackers leave less than 0.01
 BY_PRIOR = 0.5  # part of the prior's variance above which the prior decided a value
 
+# fits of wrenches at rest
+WRENCH_MOST = 0.1  # of the tool's wrench: a compensation that leaves a tenth of the weight is hardly one
+WRENCH_ARM = 0.01  # m: moments left over the weight; a centre of mass that is a centimetre off is no calibration
+WRENCH_RIGHT = 0.1  # of the varying forces: where a rigid tool leaves less, with a positive mass, they are read right
+WRENCH_HALF = 0.5  # of what the stated reading leaves, that another must leave at most to be named
+WRENCH_MENDED = 0.5  # of the varying forces: a reading that leaves more explains nothing
+WRENCH_FAR = 1.0  # m from the sensor to the centre of mass: tools are nearer, moments in N mm make it 1000 times as far
+WRENCH_SURE, WRENCH_MASS = 5.0, 0.02  # deviations, and part of the mass, from which another file has another tool
+WRENCH_TILT = math.radians(1)  # of mount or gravity, from which it is told
+
 
 def bound(friction: float) -> float:
     """What a model may leave of the effort beyond noise, where friction takes such a part of it."""

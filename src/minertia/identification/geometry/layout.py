@@ -110,8 +110,11 @@ class GeometryLayout:
 
     def moved(self, state: GeometryState) -> MovedChain:
         """Frames at all postures."""
-        positions = self.positions + self.shapes @ state.joints
-        return moved(state.placements, self.chain.is_hinge, positions)
+        return moved(state.placements, self.chain.is_hinge, self.moved_positions(state))
+
+    def moved_positions(self, state: GeometryState) -> Array:
+        """Positions of the chain's joints (N, n) with their corrections [rad, m]."""
+        return np.asarray(self.positions + self.shapes @ state.joints)
 
     def values(self, state: GeometryState) -> Array:
         """Corrections so far (frames and joints) and own unknowns, in the order of the columns."""

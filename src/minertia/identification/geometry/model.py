@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,10 @@ class CalibratedModel(Model):
     (`geometry_record`).  The rest is that of `Model`.
     """
 
+    without_efforts: ClassVar[str] = (
+        "this one has corrected geometry alone: identify the corrected robot from logs of efforts (minertia identify "
+        "MODEL LOG...) and give that model"
+    )
     described: Robot
     values: tuple[str, ...]
     beta: Array

@@ -155,7 +155,7 @@ def read_measurements(
     given: what was measured.  fixed: as in `Measurements`, of readings that were fitted; others are refused then.
     """
     tables = [MeasurementTable(path) for path in paths]
-    q = np.concatenate([_positions(table, chain, columns) for table in tables])
+    q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
     notes: list[str] = []
     measures, places, names = [], None, dict(fixed or {})
     for m in _named(given) or _found_measures(tables[0]):
@@ -220,7 +220,7 @@ def _found_measures(table: MeasurementTable) -> tuple[MeasureColumns, ...]:
     return tuple(found)
 
 
-def _positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -> Array:
+def joint_positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -> Array:
     """Coordinates of the robot (N, robot.n) [rad, m]; those that do not move the chain stay at zero."""
     robot, wanted = chain.robot, chain.coordinates
     names = _expanded(columns.q or _found_joints(table, chain), robot, wanted)
@@ -306,11 +306,11 @@ def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> A
         return np.zeros((len(table), 1))
     parts = [scale * table.numbers(m.at)] if m.at else []
     if m.kind in ("pose", "orientation"):
-        parts.append(_matrices(m, table))
+        parts.append(rotation_matrices(m, table))
     return np.concatenate(parts, axis=1)
 
 
-def _matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
+def rotation_matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
     """Rotations as nine numbers, by rows."""
     from scipy.spatial.transform import Rotation
 

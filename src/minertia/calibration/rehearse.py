@@ -1,0 +1,155 @@
+"""`rehearse_calibration`: errors planted in a robot's geometry, measured in simulation, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minertia.calibration.plan import USUAL, plan_postures
+from minertia.identification.evidence.intervals import NORMAL
+from minertia.identification.geometry.base import exact_readings
+from minertia.identification.geometry.chain import Array, Chain, chain_of, exponential, moved
+from minertia.identification.geometry.choice import groups_of
+from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, rms
+from minertia.identification.geometry.folds import GeometryRows
+from minertia.identification.geometry.joints import SHAPES, columns_at, joint_columns
+from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
+from minertia.identification.geometry.spread import spread_of
+from minertia.io.errors import UnknownName
+from minertia.io.notebook import clipped
+from minertia.io.resources import one_thread
+from minertia.robot.files import RobotLike, as_robot
+
+REHEARSED = ("points", "point")  # kinds of measurement
+READINGS, JOINTS = 1e-4, 2e-5  # m, rad: a camera or a simple tracker, and an arm that repeats well
+UNSEEN = 40  # postures to predict
+DRAWS = 20
+FORMAT = 1
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationRehearsal:
+    """What calibrations of planted errors would find.
+
+    coverage: part of the 95 % intervals that hold the planted value.  deviations: typical one of each group [m, rad].
+    left, nominal: errors at postures never fitted [m], corrected and with base and tool alone, over all draws.
+    """
+
+    robot: str
+    measure: str
+    postures: int
+    draws: int
+    levels: tuple[str, ...]
+    coverage: float
+    deviations: dict[str, float]
+    left: float
+    nominal: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for JSON."""
+        names = ("robot", "measure", "postures", "draws", "coverage", "deviations", "left", "nominal")
+        return {"format": FORMAT, **{name: getattr(self, name) for name in names}, "levels": list(self.levels)}
+
+    def __repr__(self) -> str:
+        return (
+            f"<CalibrationRehearsal of '{clipped(self.robot, 40)}': {1e3 * self.left:.3g} mm of "
+            f"{1e3 * self.nominal:.3g} mm left, {100 * self.coverage:.0f} % of the intervals hold>"
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """What it says, in whole sentences."""
+        return (
+            f"{self.postures} postures of {self.robot}, {self.measure} measured to {1e3 * READINGS:g} mm, joints "
+            f"repeating to {1e3 * JOINTS:g} mrad, {self.draws} draws of planted errors",
+            f"errors at postures never fitted: {1e3 * self.left:.3g} mm, with base and tool alone "
+            f"{1e3 * self.nominal:.3g} mm",
+            f"95 % intervals hold {100 * self.coverage:.0f} % of the planted values",
+            *(f"{group}: typical deviation {1e3 * size:.2g} mm or mrad" for group, size in self.deviations.items()),
+        )
+
+
+def rehearse_calibration(
+    robot: RobotLike,
+    count: int = 40,
+    measure: str = "points",
+    *,
+    levels: Sequence[str] = USUAL,
+    tip: str | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> CalibrationRehearsal:
+    """Plant errors of usual size, measure planned postures in simulation, calibrate, and compare.
+
+    count: postures to fit.  measure: one of `REHEARSED`.  levels: of corrections, planted and fitted.
+    """
+    if measure not in REHEARSED:
+        raise UnknownName("kind of measurement for a rehearsal", measure, REHEARSED)
+    chain = chain_of(as_robot(robot), tip)
+    planned = plan_postures(chain.robot, count, measure, levels=levels, tip=tip).q
+    rng = np.random.default_rng(seed)
+    with one_thread():
+        found = [_draw(chain, planned, measure, groups_of(levels), rng) for _ in range(draws)]
+    spread = {
+        g: rms(np.concatenate([one.deviations.get(g, np.zeros(0)) for one in found])) for g in found[0].deviations
+    }
+    return CalibrationRehearsal(
+        chain.robot.name,
+        measure,
+        count,
+        draws,
+        tuple(levels),
+        float(np.mean(np.concatenate([one.hits for one in found]))),
+        spread,
+        rms(np.concatenate([one.left for one in found])),
+        rms(np.concatenate([one.nominal for one in found])),
+    )
+
+
+@dataclass(frozen=True)
+class _Draw:
+    hits: Array
+    deviations: dict[str, Array]
+    left: Array
+    nominal: Array
+
+
+def _draw(chain: Chain, planned: Array, measure: str, groups: Sequence[str], rng: np.random.Generator) -> _Draw:
+    """One robot with planted errors, calibrated at the planned postures and judged at others among them."""
+    low, high = planned.min(axis=0), planned.max(axis=0)
+    q = np.concatenate([planned, rng.uniform(low, high, (UNSEEN, planned.shape[1]))])
+    gravity = np.array(chain.robot.gravity, float)
+    fitted = joint_columns(chain, [g for g in groups if g in SHAPES], planned, gravity)
+    columns = tuple(columns_at(chain, fitted, q, gravity))
+    blank = exact_readings(measure, np.broadcast_to(np.eye(4), (len(q), 4, 4)), rng)[0]
+    layout = GeometryLayout(chain, Postures(q, blank), columns)
+    state = _planted(layout, groups, rng)
+    at = moved(
+        state.placements, chain.is_hinge, layout.moved_positions(state) + JOINTS * rng.normal(size=(len(q), chain.n))
+    )
+    made = tuple(
+        replace(m, values=m.values + READINGS * rng.normal(size=m.values.shape))
+        for m in exact_readings(measure, at.tool, rng)[0]
+    )
+    rows = GeometryRows(chain, Postures(q, made), columns)
+    chosen, unseen = np.arange(len(planned)), np.arange(len(planned), len(q))
+    nominal = rows.fit((), chosen)
+    found = rows.fit(groups, chosen, nominal.state)
+    truth = dict(zip(layout.columns, layout.values(state), strict=True))
+    own = [k for k, group in enumerate(found.groups) if group not in FREE]
+    deviation = spread_of(found).deviations
+    errors = np.array([found.values[k] - truth[found.names[k]] for k in own])
+    by_group = {str(g): deviation[[k for k in own if found.groups[k] == g]] for g in found.groups[own]}
+    hits = np.abs(errors) < NORMAL * deviation[own]
+    return _Draw(hits, by_group, rows.errors(found, unseen), rows.errors(nominal, unseen))
+
+
+def _planted(layout: GeometryLayout, groups: Sequence[str], rng: np.random.Generator) -> GeometryState:
+    """Corrections of usual size in the groups that are fitted, on a robot that stands somewhere."""
+    sizes = np.array([PRIOR.get(g, JOINT_PRIOR) if g in groups else 0.0 for g in layout.groups])
+    state = layout.stepped(layout.start(), sizes * rng.normal(size=len(sizes)))
+    placements = state.placements.copy()
+    placements[0] = exponential(0.5 * rng.normal(size=6)) @ placements[0]
+    return replace(state, placements=placements)

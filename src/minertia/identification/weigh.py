@@ -1,0 +1,55 @@
+"""`wrench`: from wrenches of a force/torque sensor at poses at rest to tool, bias and mount, with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.campaigns.options import WrenchOptions
+from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.identify import Identification, identify
+from minertia.identification.logs.options import ColumnMap
+from minertia.io.errors import InputError
+from minertia.robot.files import RobotLike, as_robot
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Robot
+
+Files = Sequence[str | Path] | str | Path
+
+
+def sensor_alone() -> Robot:
+    """What carries a sensor whose orientation is in its files: nothing of it but gravity counts."""
+    straight = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)
+    return Robot("sensor", (Joint("sensor", "revolute", None, *straight, link="sensor"),))
+
+
+def wrench(
+    robot: RobotLike | Campaign | None,
+    poses: Files = (),
+    validate: Files = (),
+    options: WrenchOptions | None = None,
+    columns: ColumnMap | str | Path | None = None,
+    *,
+    tell: Tell = silent,
+) -> Identification:
+    """Tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` that finds them.
+
+    poses, validate: files of wrenches (rows are poses at rest), to fit and to judge on.  The orientation of the sensor
+    is in the file (qx qy qz qw; robot may then be None), or comes of joint positions with the frame that `options`
+    names.  options: axes, sign and unit of the wrench, and its bias.  columns: where joints stand in the files, and
+    their unit.  tell: is given a line at each step.  `minertia wrench` runs this.
+    """
+    if isinstance(robot, Campaign):
+        if poses:
+            raise InputError("the campaign names its files; give either a campaign, or a robot and files")
+        return identify(replace(robot, wrench=options or robot.wrench or WrenchOptions()), validate=validate, tell=tell)
+    campaign = Campaign(
+        sensor_alone() if robot is None else as_robot(robot),
+        poses,  # type: ignore[arg-type]
+        validate,  # type: ignore[arg-type]
+        columns=columns,
+        wrench=options or WrenchOptions(),
+    )
+    return identify(campaign, tell=tell)

@@ -1,0 +1,80 @@
+"""Which bias model predicts poses that were left out best, and the fit with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.wrench.drift import BIASES
+from minertia.identification.wrench.fit import WrenchFit, fit_wrench
+from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.setups import WrenchReading
+from minertia.io.arrays import Array
+
+MOST_FOLDS = 10
+FEWEST_LEFT_OUT = 5  # poses: with fewer, those that stay hardly show the load
+FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is one more value for each channel
+
+
+@dataclass(frozen=True)
+class PosesLeftOut:
+    """Measured less predicted (N, 6) of each pose by a fit of the others, and its load alone as measured."""
+
+    left: Array
+    load: Array
+
+    @property
+    def rms(self) -> tuple[float, float]:
+        """Of forces [N] and moments [N m], per component."""
+        return rms_of(self.left)
+
+    def is_better(self, simpler: PosesLeftOut) -> bool:
+        """Whether less is left than by a simpler bias, by more than one standard error over the poses (Breiman)."""
+        sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
+        gain = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
+        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+@dataclass(frozen=True)
+class BiasChoice:
+    """The bias model taken, and what each that was tried left of poses left out."""
+
+    bias: str
+    tried: dict[str, PosesLeftOut] = field(default_factory=dict)
+
+
+def rms_of(left: Array) -> tuple[float, float]:
+    """Root mean square of forces and of moments of residuals (N, 6), per component [N, N m]."""
+    return float(np.sqrt(np.mean(left[:, :3] ** 2))), float(np.sqrt(np.mean(left[:, 3:] ** 2)))
+
+
+def left_out(poses: StaticPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
+    """Every pose predicted by a fit of others; whole: the fit of all, whose noise each begins with."""
+    place = np.argsort(np.argsort(poses.order, kind="stable"))
+    fold = place % min(len(poses), MOST_FOLDS)
+    left, load = np.zeros((2, len(poses), 6))
+    for k in range(int(fold.max()) + 1):
+        out = fold == k
+        tool = fit_wrench(poses.take(~out), reading.mount, reading.usual, bias, whole).carried
+        left[out] = poses.wrench[out] - tool.predicted(poses.take(out))
+        load[out] = poses.wrench[out] - tool.bias_at(poses.take(out))
+    return PosesLeftOut(left, load)
+
+
+def chosen(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
+    """The fit with the bias that is stated, or that predicts poses left out best; the simpler one where they tie."""
+    asked = reading.options.bias
+    words = (asked,) if asked != "auto" else BIASES if len(poses) >= FEWEST_DRIFT else BIASES[:1]
+    fits, tried = {}, {}
+    for word in words:
+        tell(f"fitting a {word} bias")
+        fits[word] = fit_wrench(poses, reading.mount, reading.usual, word)
+        if len(poses) >= FEWEST_LEFT_OUT:
+            tried[word] = left_out(poses, reading, word, fits[word])
+    best = words[0]
+    for word in words[1:]:
+        if tried[word].is_better(tried[best]):
+            best = word
+    return fits[best], BiasChoice(best, tried)

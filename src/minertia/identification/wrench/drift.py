@@ -1,0 +1,86 @@
+"""Bias of a sensor over the poses: constant, linear, or a random walk beside white noise.
+
+Each channel's bias is a mean over the fitted poses, a slope where it is linear, and where it walks a random walk whose
+variance per step is `walk` times that of the white noise.  Walks are taken about their mean over the fitted poses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from minertia.io.arrays import Array
+
+BIASES = ("constant", "linear", "walk")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Places of the fitted poses in the order of recording, in steps: the median distance of neighbours is 1."""
+
+    order: Array
+
+    @cached_property
+    def step(self) -> float:
+        """Length of a step in the unit of `order`."""
+        gaps = np.diff(np.sort(self.order))
+        gaps = gaps[gaps > 0]
+        return float(np.median(gaps)) if len(gaps) else 1.0
+
+    def steps(self, order: Array) -> Array:
+        """Steps from the mean of the fitted poses."""
+        return np.asarray((order - self.order.mean()) / self.step)
+
+    @property
+    def walked(self) -> Array:
+        """Covariance (N, N) of a unit walk at the fitted poses, about its mean there."""
+        own = self.steps(self.order)
+        apart = np.abs(own[:, None] - own)
+        return np.asarray((apart.mean(axis=1)[:, None] + apart.mean(axis=0) - apart - apart.mean()) / 2)
+
+    @cached_property
+    def modes(self) -> tuple[Array, Array]:
+        """Variances (N,) and directions (N, N) of a unit walk at the fitted poses."""
+        values, vectors = np.linalg.eigh(self.walked)
+        return np.maximum(values, 0.0), vectors
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """White noise of each channel (6,) [N, N m], and variance of its bias's walk per step over that (6,)."""
+
+    white: Array
+    walk: Array
+
+    def weights(self, clock: Clock) -> Array:
+        """One over the deviation (6, N) of each mode of the poses."""
+        values, _ = clock.modes
+        return np.asarray(1 / (self.white[:, None] * np.sqrt(1 + self.walk[:, None] * values)))
+
+    def drift(self, clock: Clock, residual: Array) -> Array:
+        """Walk (N, 6) at the fitted poses that residuals (6, N) there tell: the best linear prediction."""
+        values, vectors = clock.modes
+        share = self.walk[:, None] * values / (1 + self.walk[:, None] * values)
+        return np.asarray(vectors @ (share * (residual @ vectors)).T)
+
+
+@dataclass(frozen=True)
+class BiasCurve:
+    """Bias over the order of recording: values (K, 6) [N, N m] at places (K,), and its slope (6,) beyond them.
+
+    Between places it is linear, which is what a random walk is expected to do between two that are known.
+    """
+
+    order: Array
+    values: Array
+    slope: Array
+
+    def at(self, order: Array | None, count: int = 1) -> Array:
+        """Bias at places in the order; None: as it was last, so many times."""
+        if order is None:
+            return np.repeat(self.values[-1:], count, axis=0)
+        found = np.stack([np.interp(order, self.order, own) for own in self.values.T], axis=1)
+        beyond = order - np.clip(order, self.order[0], self.order[-1])
+        return np.asarray(found + beyond[:, None] * self.slope)

@@ -1,0 +1,172 @@
+"""What is known of a tool on a sensor: wrenches at poses never fitted, and what speaks against the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minertia.identification.evidence import thresholds as at
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
+from minertia.identification.evidence.measure import WRENCH
+from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
+from minertia.identification.wrench.choice import PosesLeftOut
+from minertia.identification.wrench.fit import WrenchFit, fit_wrench
+from minertia.identification.wrench.load import CHANNELS, LOAD, TILT
+from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.residuals import WrenchResiduals, residuals_from, wrench_residuals
+from minertia.identification.wrench.setups import FEWEST, OtherWrench, WrenchReading, refuse_poses
+from minertia.identification.wrench.solve import WrenchEstimate
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
+
+LEVEL = 0.975  # of two-sided 95 % intervals
+NO_SCALE = "the scale of the forces is not judged: hang a known mass on the sensor to check it"
+
+
+def wrench_evidence(
+    estimate: WrenchEstimate, reading: WrenchReading, unseen: Sequence[tuple[str, StaticPoses]]
+) -> Evidence:
+    """Residuals of fitted poses, of poses left out and of unseen files, and what else speaks against the values."""
+    fit = estimate.wrench
+    training = wrench_residuals("training", fit.carried, fit.poses)
+    judged = tuple(wrench_residuals(name, fit.carried, poses) for name, poses in unseen)
+    folds = estimate.choice.tried.get(estimate.choice.bias)
+    left = judged or (() if folds is None else (residuals_from("poses left out", folds.left, folds.load),))
+    changed = [found for pair in unseen if (found := _changed(fit, reading, *pair))]
+    return Evidence(
+        training,
+        (training,),
+        wrench_values(fit),
+        NOTHING_LEFT_OUT if folds is None else _left(folds),
+        judged,
+        suspicions=(*reading.others, *_far_centre(fit)),
+        faults=(*changed, *_faults(fit, left)),
+        remarks=(*_remarks(estimate, left), *reading.notes),
+        not_judged=(NO_SCALE,),
+        measure=WRENCH,
+    )
+
+
+def _left(folds: PosesLeftOut) -> LeftOut:
+    rest, whole = (np.linalg.norm(x, axis=0) for x in (folds.left, folds.load))
+    return LeftOut(rest, whole, len(folds.left))
+
+
+# ------------------------------------------------------------------ values
+
+
+def quantile(fit: WrenchFit) -> float:
+    """Half width of a 95 % interval in deviations: Student's, since the noise was estimated."""
+    from scipy.special import stdtrit  # here: it takes long to load
+
+    return float(stdtrit(fit.freedom, LEVEL))
+
+
+def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
+    """Every value; deviations are relative to the larger of a value and the size that its kind has here."""
+    half, found = quantile(fit), []
+    prior = dict(zip((*TILT, *fit.mount.lean_names), fit.usual.tolist(), strict=True))
+    for k, name in enumerate(fit.names):
+        value, deviation = float(fit.values[k]), float(np.sqrt(fit.covariance[k, k]))
+        usual = prior.get(name, np.inf)
+        kind = PRIOR if (deviation / usual) ** 2 > at.BY_PRIOR else "alone"
+        relative = deviation / max(abs(value), _size(fit, name), 1e-300)
+        interval = (value - half * deviation, value + half * deviation)
+        found.append(ParameterEvidence(name, value, deviation, relative, interval, kind))
+    return tuple(found)
+
+
+def _size(fit: WrenchFit, name: str) -> float:
+    """Size of values of its kind: of the first moment, of the load's wrench, of an angle of mounts."""
+    g, moment = float(np.linalg.norm(fit.mount.up)), float(np.linalg.norm(fit.load[1:]))
+    if name in LOAD:
+        return abs(float(fit.load[0])) if name == "M" else moment
+    channel = name.rpartition("_")[2]
+    if channel in CHANNELS:
+        return g * (abs(float(fit.load[0])) if channel[0] == "f" else moment)
+    return float(np.min(fit.usual))
+
+
+def value_unit(name: str) -> str:
+    """Unit of a value; slopes are per step of the order of recording."""
+    if name in LOAD:
+        return "kg" if name == "M" else "kg m"
+    channel = name.rpartition("_")[2]
+    if channel not in CHANNELS:
+        return "rad"
+    return "N" if channel[0] == "f" else "N m"
+
+
+def centre(fit: WrenchFit) -> tuple[Array, Array]:
+    """Centre of mass (3,) in the sensor's axes, and its deviations [m]."""
+    M, c = fit.load[0], fit.load[1:] / fit.load[0]
+    J = np.concatenate([-c[:, None], np.eye(3)], axis=1) / M
+    return c, np.sqrt(np.diag(J @ fit.covariance[:4, :4] @ J.T))
+
+
+# ------------------------------------------------------------------ what speaks against it
+
+
+def _far_centre(fit: WrenchFit) -> tuple[OtherWrench, ...]:
+    """Moments in another unit: no tool has its centre of mass so far from the sensor."""
+    far = float(np.linalg.norm(fit.load[1:] / fit.load[0]))
+    if far < at.WRENCH_FAR:
+        return ()
+    what = f"the centre of mass would be {far:.3g} m from the sensor: moments seem to be in N mm"
+    return (OtherWrench("moment", what, 'set moment = "N mm"', far, float("nan")),)
+
+
+def _faults(fit: WrenchFit, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
+    found, M = [], float(fit.load[0])
+    if M <= 0:
+        found.append(f"the mass is {M:.3g} kg, which no tool has: sign or axes of the wrench are misread")
+    weight = abs(M) * float(np.linalg.norm(fit.mount.up))
+    moment = max((r.moment_rms for r in left), default=0.0)
+    if moment > at.WRENCH_ARM * weight:
+        found.append(
+            f"moments are off by {1e3 * moment:.3g} mN m, as much as if the weight hung {1e3 * moment / weight:.2g} mm "
+            "elsewhere: order, sign or unit of the moments, or a tool that moves"
+        )
+    return tuple(found)
+
+
+def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: StaticPoses) -> str | None:
+    """A sentence where poses of a file, fitted alone, have another mass or another bias."""
+    if len(poses) <= FEWEST:
+        return None
+    try:
+        refuse_poses(poses, reading.mount)
+    except InputError:
+        return None
+    own = fit_wrench(poses, reading.mount, reading.usual, "constant")
+    apart = abs(own.load[0] - fit.load[0])
+    sure = np.hypot(*(np.sqrt(one.covariance[0, 0]) for one in (own, fit)))
+    if apart > max(at.WRENCH_SURE * sure, at.WRENCH_MASS * abs(fit.load[0])):
+        return (
+            f"{name} alone has a mass of {own.load[0]:.4g} kg, not {fit.load[0]:.4g} kg: another tool, or a part of it"
+        )
+    weight = abs(fit.load[0]) * float(np.linalg.norm(fit.mount.up))
+    shift = float(np.abs(own.bias - fit.carried.bias_at(poses).mean(axis=0))[:3].max())
+    if shift > at.WRENCH_MOST * weight:
+        return f"the bias of {name} is another by {shift:.3g} N: the sensor was tared in between; fit its bias anew"
+    return None
+
+
+def _remarks(estimate: WrenchEstimate, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
+    fit, found = estimate.wrench, []
+    for r in left:
+        found.append(f"{r.log}: {r.force_rms:.3g} N and {1e3 * r.moment_rms:.3g} mN m are left, per component")
+    if estimate.choice.bias != "constant":
+        drift = np.ptp(fit.curve.values, axis=0)
+        k = int(np.argmax(drift[:3]))
+        found.append(
+            f"the bias is not constant ({estimate.choice.bias}): that of {CHANNELS[k]} drifts by {drift[k]:.3g} N"
+        )
+    angles, deviations = np.degrees(fit.values[4:9]), np.degrees(np.sqrt(np.diag(fit.covariance)[4:9]))
+    for words, own in (("the sensor is tilted", slice(0, 3)), ("gravity is off the stated direction", slice(3, 5))):
+        size, sure = np.linalg.norm(angles[own]), np.linalg.norm(deviations[own])
+        if size > 3 * sure and size > np.degrees(at.WRENCH_TILT):
+            found.append(f"{words} by {size:.2g} +- {sure:.1g} degrees")
+    return tuple(found)

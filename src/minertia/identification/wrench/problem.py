@@ -1,0 +1,261 @@
+"""`WrenchProblem`: wrenches of a force/torque sensor at poses at rest, and the tool and bias that explain them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
+from minertia.identification.campaigns.options import WrenchOptions
+from minertia.identification.campaigns.prepare import PreparedCampaign, Tell, refuse_twins
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.evidence.evidence import Evidence
+from minertia.identification.evidence.measure import WRENCH, Measure
+from minertia.identification.evidence.parameters import ParameterEvidence
+from minertia.identification.evidence.residuals import Residuals
+from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
+from minertia.identification.logs.recording import Recording
+from minertia.identification.model import Model
+from minertia.identification.problem.diagnosis import ExcitationDiagnosis
+from minertia.identification.wrench.judging import centre, quantile, value_unit, wrench_evidence
+from minertia.identification.wrench.load import CHANNELS, LOAD, TILT
+from minertia.identification.wrench.model import WrenchModel, wrench_record
+from minertia.identification.wrench.poses import PoseLog, StaticPoses, read_poses
+from minertia.identification.wrench.predict import PredictedWrench, predict_wrenches
+from minertia.identification.wrench.setups import WrenchReading, as_read, settled_reading
+from minertia.identification.wrench.solve import WrenchEstimate, refuse_estimators, solve_wrench
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError, expected
+from minertia.io.notebook import clipped, plural
+from minertia.io.resources import one_thread
+from minertia.io.schema import option_of
+from minertia.robot.robot import Note
+
+NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a fit of wrenches has no use for
+STANDS_FOR = {
+    "M": "mass of the tool, with all that hangs on the sensor",
+    "MX": "mass times x of its centre",
+    "MY": "mass times y of its centre",
+    "MZ": "mass times z of its centre",
+}
+WORDS = {
+    "tilt": "rotation of the sensor's axes about its",
+    "gravity": "rotation of gravity about the base's",
+    "bias": "mean bias of",
+    "slope": "bias per step of the order of recording, of",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class WrenchProblem(Problem):
+    """Wrenches at poses, how they are read, and the unknowns of tool, mount and bias."""
+
+    kind: ClassVar[str] = "wrench"
+    measure: ClassVar[Measure] = WRENCH
+    has_efforts: ClassVar[bool] = False
+    ladder = None
+    campaign: Campaign
+    logs: tuple[PoseLog, ...]
+    unseen: tuple[PoseLog, ...]
+    reading: WrenchReading = field(repr=False)
+
+    @classmethod
+    def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
+        """Whether the campaign says how wrenches are read."""
+        return isinstance(campaign, Campaign) and campaign.wrench is not None
+
+    @classmethod
+    def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> WrenchProblem:
+        """Read poses and wrenches, and find axes and sign where they are not stated."""
+        assert isinstance(campaign, Campaign)  # `takes` no other
+        _refuse_others(campaign)
+        refuse_twins(campaign)
+        options = campaign.wrench or WrenchOptions()
+        tell("reading wrenches")
+        fitted = read_poses(campaign, campaign.train, options)
+        unseen = tuple(read_poses(campaign, [log], options) for log in campaign.validate)
+        reading = settled_reading(fitted.poses, options, np.array(campaign.robot.gravity, float))
+        return cls(replace(campaign, wrench=reading.options), (fitted,), unseen, reading)
+
+    @property
+    def poses(self) -> StaticPoses:
+        """The fitted poses, with wrenches in the axes of the frame."""
+        return self._read(self.logs[0])
+
+    def _read(self, log: PoseLog) -> StaticPoses:
+        return as_read(log.poses, self.reading.options)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the unknowns: load, mount, gravity direction, bias."""
+        slopes = [f"slope_{c}" for c in CHANNELS] if self.reading.options.bias == "linear" else []
+        return (*LOAD, *TILT, *self.reading.mount.lean_names, *(f"bias_{c}" for c in CHANNELS), *slopes)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of forces and moments."""
+        return CHANNELS
+
+    @classmethod
+    def recording(cls, campaign: Campaign, log: Log) -> Recording:
+        """Refused: poses are not a motion."""
+        raise cls.refused("recordings over time to check", "identify, which tries other readings of the wrench")
+
+    def file_values(self) -> dict[str, float]:
+        """None: no file of a robot knows the tool on its sensor."""
+        return {}
+
+    def entry(self, value: ParameterEvidence) -> dict[str, Any]:
+        """A value with its unit and what it stands for."""
+        word, _, own = value.name.partition("_")
+        return {
+            "name": value.name,
+            "value": value.value,
+            "deviation": value.deviation,
+            "interval": list(value.interval),
+            "class": value.kind,
+            "relation": STANDS_FOR.get(value.name) or f"{WORDS[word]} {own}",
+            "unit": value_unit(value.name),
+        }
+
+    # ------------------------------------------------------------------ what the verbs ask
+
+    def solve(self, estimator: str | Estimator | None, tell: Tell) -> WrenchEstimate:
+        """The bias that is stated, or chosen by poses left out, and all values."""
+        refuse_estimators(self.campaign.estimator if estimator is None else estimator)
+        with one_thread():
+            return solve_wrench(self.poses, self.reading, tell)
+
+    def settled(self, estimate: Estimate) -> WrenchProblem:
+        """The problem with the bias that was chosen."""
+        expected(estimate, WrenchEstimate, "the estimate of a fit of wrenches", "solve")
+        options = replace(self.reading.options, bias=_of(estimate).choice.bias)
+        return replace(
+            self, reading=replace(self.reading, options=options), campaign=replace(self.campaign, wrench=options)
+        )
+
+    def evidence(self, estimate: Estimate) -> Evidence:
+        """Wrenches at poses left out and at unseen ones."""
+        unseen = [(log.name, self._read(log)) for log in self.unseen]
+        return wrench_evidence(_of(estimate), self.reading, unseen)
+
+    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
+        """What the poses show."""
+        count = len(estimate.names)
+        return ExcitationDiagnosis(
+            count, estimate.rank, estimate.condition, estimate.scaled_condition, tuple(range(count)), {}
+        )
+
+    def predicted(self, estimate: Estimate, log: PoseLog, residuals: Residuals) -> PredictedWrench:
+        """Wrenches of a file."""
+        return PredictedWrench(log, residuals, self._read(log), _of(estimate).wrench.carried)
+
+    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
+        """With the noise and the drift that were found."""
+        return estimate.covariance
+
+    def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> WrenchModel:
+        """The tool with bias and mount."""
+        return WrenchModel(
+            self.campaign.robot,
+            estimate.names,
+            estimate.beta,
+            estimate.covariance,
+            facts.parameters,
+            wrench_record(_of(estimate).wrench.carried),
+            facts.evidence,
+            facts.campaign,
+        )
+
+    def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """Load, centre of mass, bias, tilt, gravity direction and how the file was read."""
+        found, options = _of(estimate), self.reading.options
+        fit = found.wrench
+        c, deviation = centre(fit)
+        half, up = quantile(fit), fit.mount.acceleration
+        own = [{**value.to_dict(), **self.entry(value)} for value in evidence.parameters]
+        return {
+            "parameters": own,
+            "load": own[:4],
+            "com": c.tolist(),
+            "com_deviation": deviation.tolist(),
+            "com_interval": [[x - half * d, x + half * d] for x, d in zip(c.tolist(), deviation.tolist(), strict=True)],
+            "bias": fit.bias.tolist(),
+            "bias_model": found.choice.bias,
+            "bias_tried": [
+                {"bias": word, "force_rms": left.rms[0], "moment_rms": left.rms[1]}
+                for word, left in found.choice.tried.items()
+            ],
+            "drift": np.ptp(fit.curve.values, axis=0).tolist(),
+            "tilt_deg": np.degrees(fit.values[4:7]).tolist(),
+            "mount": fit.mount.axes.tolist(),
+            "gravity": (-up / np.linalg.norm(up)).tolist(),
+            "axes": options.axes,
+            "of": options.of,
+            "poses": len(fit.poses),
+            "noise": {"force": float(fit.noise.white[0]), "moment": float(fit.noise.white[3])},
+        }
+
+    def sections(self, estimate: Estimate) -> tuple[Section, ...]:
+        """The tool, and what each bias left of poses left out."""
+        found = _of(estimate)
+        c, deviation = centre(found.wrench)
+        place = ", ".join(f"{1e3 * x:.4g} +- {1e3 * d:.2g}" for x, d in zip(c, deviation, strict=True))
+        sentences = (
+            f"mass {found.wrench.load[0]:.5g} kg, centre of mass ({place}) mm in the sensor's axes",
+            f"bias: {found.choice.bias}, of {plural(len(found.wrench.poses), 'pose')}",
+        )
+        rows = tuple((word, left.rms[0], 1e3 * left.rms[1]) for word, left in found.choice.tried.items())
+        return (Section("Tool and bias", sentences, ("bias", "left [N]", "left [mN m]"), rows),)
+
+    # ------------------------------------------------------------------ models that were saved, and files
+
+    def losses(self, model: Model) -> tuple[str, ...]:
+        """The tool, whose inertia poses at rest do not show."""
+        return ("the tool is in model.toml alone: poses at rest do not show its inertia, which robot files need",)
+
+    @classmethod
+    def remembers(cls, model: Model) -> bool:
+        """Whether a model is that of a tool on a sensor."""
+        return isinstance(model, WrenchModel)
+
+    @classmethod
+    def predict_logs(
+        cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> tuple[PredictedWrench, ...]:
+        """Wrenches of other files."""
+        assert isinstance(model, WrenchModel)  # `remembers` no other
+        return predict_wrenches(model, logs, reading)
+
+    @classmethod
+    def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
+        """None: `losses` says why."""
+        return ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<WrenchProblem of '{clipped(self.campaign.robot.name, 40)}': "
+            f"{plural(len(self.poses), 'pose')}, {plural(len(self.names), 'unknown')}>"
+        )
+
+
+def _of(estimate: Estimate) -> WrenchEstimate:
+    assert isinstance(estimate, WrenchEstimate)  # `settled` refuses others
+    return estimate
+
+
+def _refuse_others(campaign: Campaign) -> None:
+    """Refuse what a campaign states and a fit of wrenches would not heed."""
+    refuse_estimators(campaign.estimator)
+    for name in NO_PART:
+        if getattr(campaign, name) != option_of(Campaign, name).default:
+            raise InputError(f"{name} of a campaign has no part in a fit of wrenches: leave it out")

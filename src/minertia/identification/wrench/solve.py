@@ -1,0 +1,59 @@
+"""From poses to an estimate: the bias is chosen, everything is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from minertia.identification.campaigns.prepare import Tell
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.estimators.estimator import Estimator
+from minertia.identification.wrench.choice import BiasChoice, chosen
+from minertia.identification.wrench.fit import WrenchFit
+from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.setups import WrenchReading
+from minertia.io.errors import CampaignError
+
+NAME = "restricted likelihood"
+
+
+@dataclass(frozen=True, repr=False)
+class WrenchEstimate(Estimate):
+    """Values of load, mount, gravity direction and bias, with the fit that they are of and how its bias was chosen."""
+
+    wrench: WrenchFit = field(kw_only=True, repr=False)
+    choice: BiasChoice = field(kw_only=True, repr=False)
+
+    __repr__ = Estimate.__repr__
+    __str__ = Estimate.__str__
+
+
+def refuse_estimators(asked: str | Estimator) -> None:
+    """Refuse an estimator of efforts, which would have no effect."""
+    if asked in ("auto", NAME):
+        return
+    word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
+    raise CampaignError(f"the estimator {word} does not fit wrenches: leave it at auto, and state bias in [wrench]")
+
+
+def solve_wrench(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> WrenchEstimate:
+    """Load, mount, gravity direction and bias of poses that are read as `reading` says."""
+    found, choice = chosen(poses, reading, tell)
+    deviation = np.sqrt(np.diag(found.covariance))
+    correlation = found.covariance / np.outer(deviation, deviation)
+    s = np.linalg.svd(correlation, compute_uv=False)
+    condition = float(np.sqrt(s[0] / s[-1])) if s[-1] > 0 else float("inf")
+    return WrenchEstimate(
+        names=found.names,
+        classes=tuple("alone" for _ in found.names),
+        beta=found.values,
+        covariance=found.covariance,
+        sigma=found.noise.white,
+        estimator=NAME,
+        rank=len(found.names),
+        condition=condition,
+        scaled_condition=condition,
+        wrench=found,
+        choice=choice,
+    )
