@@ -103,7 +103,7 @@ MISUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("base_parameters", (None,), {}, "the robot must be a Robot"),
     *(("read_model", (v,), {}, "a model needs the name or path of a file") for v in (None, 3)),
     ("read_campaign", (None,), {}, "a campaign needs the name or path of a file"),
-    ("compare", (None, None), {}, "must be an IdentifiedModel"),
+    ("compare", (None, None), {}, "must be a Model"),
     ("identify_payload", (None, None), {}, "is not an identified model"),
 ]
 OF_A_ROBOT: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [

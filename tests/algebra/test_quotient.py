@@ -111,6 +111,11 @@ def test_equal_quotients_have_one_hash():
     assert isinstance(quotient(SIN, COS), Quotient)
 
 
+def test_a_factor_of_one_less_a_squared_cosine_is_cancelled():
+    assert quotient(COS * COS - 1, COS + 1) == COS - 1
+    assert quotient(COS + 1, COS * COS - 1) == quotient(1, COS - 1)
+
+
 @given(coefficients(ATOMS[:3], "+-*"), coefficients(ATOMS[:3], "+-*"))
 def test_a_polynomial_that_divides_another_is_cancelled(a, b):
     """Without sines, whose squares are written by cosines."""

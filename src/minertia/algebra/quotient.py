@@ -153,6 +153,9 @@ def _reduced(upper: Poly | Number, lower: Poly | Number) -> Coefficient:
     if not isinstance(upper, Poly) and upper == 0:
         return 0
     (above, rest), (below, left) = split(upper), split(lower)
+    if above != _common(upper) or below != _common(lower):  # 1 - cos^2 is a sine squared there: look for factors first
+        upper, lower = _divided_out(upper, lower)
+        (above, rest), (below, left) = split(upper), split(lower)
     shared, (over, under) = _shared(above, below), _divided_out(rest, left)
     if shared or (over, under) != (rest, left):
         upper, lower = _times(lowered(above, shared), over), _times(lowered(below, shared), under)

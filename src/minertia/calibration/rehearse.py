@@ -19,6 +19,7 @@ from minertia.identification.geometry.joints import SHAPES, columns_at, joint_co
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.identification.geometry.spread import spread_of
 from minertia.io.errors import UnknownName
+from minertia.io.notebook import clipped
 from minertia.io.resources import one_thread
 from minertia.robot.files import RobotLike, as_robot
 
@@ -29,7 +30,7 @@ DRAWS = 20
 FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CalibrationRehearsal:
     """What calibrations of planted errors would find.
 
@@ -51,6 +52,12 @@ class CalibrationRehearsal:
         """As plain data, for JSON."""
         names = ("robot", "measure", "postures", "draws", "coverage", "deviations", "left", "nominal")
         return {"format": FORMAT, **{name: getattr(self, name) for name in names}, "levels": list(self.levels)}
+
+    def __repr__(self) -> str:
+        return (
+            f"<CalibrationRehearsal of '{clipped(self.robot, 40)}': {1e3 * self.left:.3g} mm of "
+            f"{1e3 * self.nominal:.3g} mm left, {100 * self.coverage:.0f} % of the intervals hold>"
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """What it says, in whole sentences."""

@@ -37,11 +37,12 @@ def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]
         target = target_of(file)
         if target is None or target.name not in exports or not file.is_file():
             continue
+        exports[target.name] = {**exports[target.name], "file": file.name}
         found = _efforts(target, file, model.nominal.numeric)
         if found is not None:
             engine, efforts = found
             left = _left(problem, exports[target.name]["left"], efforts)
-            exports[target.name] = {**exports[target.name], "file": file.name, "read_by": engine, "left": left}
+            exports[target.name] = {**exports[target.name], "read_by": engine, "left": left}
     return model.with_exports(exports)
 
 
@@ -92,6 +93,8 @@ def _efforts(target: ExportTarget, file: Path, robot: Robot) -> tuple[str, Effor
     try:
         own = read_robot(file, gravity=robot.gravity)
     except MinertiaError:
+        return None
+    if own.coordinate_names != robot.coordinate_names:  # joints that were held have no samples
         return None
     return "minertia", lambda q, qd, qdd: np.asarray(inverse_dynamics(own, q, qd, qdd))
 

@@ -1,0 +1,274 @@
+"""Campaigns drawn from stated ranges: robots, friction, drives, noise and motions that no rule was made for.
+
+Robot k of the even numbers serves to choose rules by, that of the odd ones to report them (`is_reported`).  Everything
+is drawn by the numbers of robot and campaign.  Friction is of other kinds than those that are fitted: Coulomb friction
+of any width, viscous friction that grows ever slower, Stribeck's excess, friction that grows with the load and changes
+with the position, ripple of gears.  The unseen motion is of another kind than the fitted ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import signal
+
+from minertia.algebra.polynomial import turn
+from minertia.algebra.vec3 import compose, shift, turn_x
+from minertia.dynamics.model import inverse_dynamics
+from minertia.identification.campaigns.campaign import Campaign
+from minertia.identification.logs.recording import Recording
+from minertia.identification.signals.options import Evaluation
+from minertia.robot.files import read_robot
+from minertia.robot.inertia import from_pseudo_inertia, pseudo_inertia
+from minertia.robot.joint import Joint
+from minertia.robot.robot import Robot
+
+Array = Any
+SEED = 34
+# bundled ones by name, and chains of drawn axes by their number of joints
+ROBOTS = ("planar2r", "puma560_physical", "scara", "stanford", "gantry", "panda", 2, "ur10e", "iiwa14", "puma260",
+          "tx40", "rx90", 3, 2, 4, 1, 5, 6, 3, 4)  # fmt: skip
+TWISTS = (0.0, np.pi / 2, -np.pi / 2, np.pi / 2, -np.pi / 2, 0.4)
+GRAVITY = (0.0, 0.0, -9.81)
+
+RATES = (100.0, 200.0, 500.0, 1000.0)  # Hz
+DURATION = (8.0, 40.0)  # s, of a fitted log
+UNSEEN = 12.0  # s
+LOGS = ((1, 0.5), (2, 0.3), (3, 0.2))  # fitted ones, and how often
+REACH = {"revolute": (0.4, 1.5), "prismatic": (0.1, 0.4)}  # rad or m, on each side
+SPEED = (0.4, 2.5)  # rad/s at an amplitude of 1
+MASSLESS = 0.15  # part of the files that have no masses
+FILE_ERROR = (0.03, 0.5)  # relative, of the file's links
+BEHIND_GEARS = 0.3  # part of the robots with torque sensors there: no rotors, a tenth of the friction
+NOISE = (0.003, 0.1)  # of an effort's size, white at the rate of the log
+SLOW_NOISE = (0.001, 0.02)  # of an effort's size, correlated over
+SLOW = (0.05, 1.0)  # s
+STEPS = (3e-6, 5e-4)  # rad or m of the encoder
+DELAY = (-1e-3, 2e-3)  # s of the efforts
+EVALUATION = (4.0, 20.0)  # Hz
+FRICTION = {  # of the size of an effort, at the highest speed
+    "coulomb": (0.03, 0.5),
+    "viscous": (0.02, 0.4),
+    "offset": (-0.1, 0.1),
+    "ripple": (0.0, 0.02),
+    "rotor": (0.05, 0.6),
+}
+WIDTH = (0.002, 0.15)  # of the highest speed
+STRIBECK = (0.0, 0.4)  # of Coulomb friction
+LOAD = (0.02, 0.15)  # friction per effort carried
+SPRING = (0.05, 0.4)  # of the size of an effort, at the end of the reach
+PLACED = (0.0, 0.15)  # change of Coulomb friction with the position
+
+
+def is_reported(robot: int) -> bool:
+    """Whether a robot is of the half on which rules are reported and not chosen."""
+    return robot % 2 == 1
+
+
+def draw_campaign(robot: int, number: int) -> Campaign:
+    """A campaign of a robot: fitted logs and one of another kind of motion, with a stated evaluation."""
+    own = _Draw(robot, number)
+    kinds = list(MOTIONS)
+    own.rng.shuffle(kinds)
+    count = own.rng.choice([k for k, _ in LOGS], p=[p for _, p in LOGS])
+    duration = own.log(DURATION)
+    fitted = [own.record(kinds[0] if k < 2 else kinds[1], duration, 1.0, k) for k in range(count)]
+    unseen = own.record(kinds[2], UNSEEN, own.uniform((0.8, 1.2)), "unseen")
+    cutoff = min(own.log(EVALUATION), 0.15 * own.rate)
+    evaluation = Evaluation(cutoff, min(5 * cutoff, own.rate), 0.3)
+    return Campaign(own.file, fitted, [unseen], evaluation=evaluation)
+
+
+class _Draw:
+    """One robot with its friction and sensors, in one campaign."""
+
+    def __init__(self, robot: int, number: int) -> None:
+        self.rng = np.random.default_rng([SEED, robot])  # what belongs to the robot
+        nominal = drawn_robot(robot)
+        self.is_behind = self.rng.random() < BEHIND_GEARS
+        self.has = {name: self.rng.random() < part for name, part in
+                    {"stribeck": 0.4, "load": 0.4, "spring": 0.35, "curved": 0.5}.items()}  # fmt: skip
+        self.true = _perturbed(nominal, self.rng, self.uniform(FILE_ERROR))
+        self.reach = np.array([self.uniform(REACH[j.kind]) for j in nominal.joints])
+        self.friction = _Friction.drawn(self, nominal.n)
+        self.rng = np.random.default_rng([SEED, robot, number])  # and to the campaign
+        self.file = nominal
+        if self.rng.random() < MASSLESS:
+            self.file = replace(nominal, links=(None,) * nominal.n_joints)
+        self.rate = float(self.rng.choice(RATES))
+        self.centre = self.rng.uniform(-1, 1, nominal.n) * self.reach
+        self.speed, self.size = self.log(SPEED), self.uniform((0.5, 1.0))
+        self.step, self.noise = self.log(STEPS), self.log(NOISE)
+        self.slow_noise, self.slow, self.delay = self.log(SLOW_NOISE), self.log(SLOW), self.uniform(DELAY)
+        self.efforts: Array = None
+
+    def uniform(self, limits: tuple[float, float]) -> float:
+        return float(self.rng.uniform(*limits))
+
+    def log(self, limits: tuple[float, float]) -> float:
+        return float(np.exp(self.rng.uniform(*np.log(limits))))
+
+    def record(self, kind: str, duration: float, times: float, what: object) -> Recording:
+        """A log of a kind of motion."""
+        t = np.arange(round(duration * self.rate)) / self.rate
+        amplitude = times * self.size * self.reach
+        q, qd, qdd = MOTIONS[kind](self.rng, t, amplitude, self.speed)
+        q = q + self.centre
+        rigid = np.asarray(inverse_dynamics(self.true, q, qd, qdd))
+        if self.efforts is None:
+            own = np.sqrt(np.mean(rigid**2, axis=0))
+            self.efforts = np.maximum(own, 0.05 * own.max()), np.abs(qd).max(axis=0), np.abs(qdd).max(axis=0)
+        tau = rigid + self.friction.efforts(q - self.centre, qd, qdd, rigid, self.efforts, self.reach)
+        later = np.column_stack([np.interp(t - self.delay, t, x) for x in tau.T])
+        size = self.efforts[0]
+        noise = self.noise * size * self.rng.normal(size=q.shape) + self.slow_noise * size * self._slow(q.shape)
+        measured = self.step * np.round(q / self.step + self.rng.uniform(-0.5, 0.5, q.shape))
+        return Recording(t, measured, later + noise, source=f"{kind} {what}")
+
+    def _slow(self, shape: tuple[int, ...]) -> Array:
+        memory = np.exp(-1 / (self.rate * self.slow))
+        drive = self.rng.normal(size=shape) * np.sqrt(1 - memory**2)
+        return signal.lfilter([1.0], [1.0, -memory], drive, axis=0)
+
+
+@dataclass(frozen=True)
+class _Friction:
+    """Friction of each joint, in parts of its effort at the highest speed."""
+
+    parts: dict[str, Array]
+    width: Array
+    stribeck: Array
+    slow: Array
+    power: Array
+    load: Array
+    spring: Array
+    placed: Array
+    phase: Array
+    teeth: Array
+    scale: float
+
+    @classmethod
+    def drawn(cls, own: _Draw, n: int) -> _Friction:
+        rng, has = own.rng, own.has
+        parts = {name: rng.uniform(*limits, n) for name, limits in FRICTION.items()}
+        if own.is_behind:
+            parts["rotor"] = np.zeros(n)
+        return cls(
+            parts,
+            np.exp(rng.uniform(*np.log(WIDTH), n)),
+            rng.uniform(*STRIBECK, n) * has["stribeck"],
+            np.exp(rng.uniform(np.log(0.01), np.log(0.1), n)),
+            rng.uniform(0.5, 1.0, n) if has["curved"] else np.ones(n),
+            rng.uniform(*LOAD, n) * has["load"],
+            rng.uniform(*SPRING, n) * (rng.random(n) < 0.4) * has["spring"],
+            rng.uniform(*PLACED, n),
+            rng.uniform(0, 2 * np.pi, (2, n)),
+            rng.integers(10, 80, n),
+            0.1 if own.is_behind else 1.0,
+        )
+
+    def efforts(self, q: Array, qd: Array, qdd: Array, rigid: Array, sizes: Array, reach: Array) -> Array:
+        size, fastest, sharpest = sizes
+        v, p = qd / fastest, self.parts
+        slide = np.tanh(v / self.width)
+        dry = p["coulomb"] * (1 + self.stribeck * np.exp(-((v / self.slow) ** 2)))
+        dry = dry * (1 + self.placed * np.sin(2 * q + self.phase[0])) * slide
+        viscous = p["viscous"] * np.sign(v) * np.abs(v) ** self.power
+        ripple = p["ripple"] * np.sin(self.teeth * q + self.phase[1])
+        friction = size * self.scale * (dry + viscous + ripple) + self.scale * self.load * np.abs(rigid) * slide
+        rest = p["offset"] + self.spring * q / reach + p["rotor"] * qdd / sharpest
+        return np.asarray(friction + size * rest)
+
+
+def drawn_robot(k: int) -> Robot:
+    """Robot k: bundled, or a chain of drawn axes; all with masses."""
+    rng = np.random.default_rng([SEED, 1000, k])
+    which = ROBOTS[k]
+    if isinstance(which, str):
+        robot = read_robot(which)
+        links = tuple(_body(rng) if ten is None or ten[9] <= 0 else ten for ten in robot.links)
+        return replace(robot, links=links, effects=tuple({} for _ in robot.joints))
+    joints = []
+    for j in range(which):
+        R, p = compose(turn_x(turn(float(rng.choice(TWISTS)))), shift(x=float(rng.uniform(-0.5, 0.5))),
+                       shift(z=float(rng.uniform(-0.4, 0.4))))  # fmt: skip
+        kind = "revolute" if rng.random() < 0.8 else "prismatic"
+        joints.append(Joint(f"j{j + 1}", kind, None if j == 0 else j - 1, R, p, f"link{j + 1}"))
+    links = tuple(_body(rng) for _ in joints)
+    return Robot(name=f"chain {k}", joints=tuple(joints), gravity=GRAVITY, links=links, effects=({},) * len(joints))
+
+
+def _body(rng: np.random.Generator) -> tuple[float, ...]:
+    A = rng.normal(size=(4, 4)) * np.array([0.15, 0.15, 0.15, 1.0])[:, None]
+    return tuple(from_pseudo_inertia(A @ A.T + 1e-3 * np.eye(4)))
+
+
+def _perturbed(robot: Robot, rng: np.random.Generator, error: float) -> Robot:
+    """Links that differ from the file's by about this part of it, and can exist."""
+    links = []
+    for ten in robot.links:
+        change = np.eye(4) + error / 2 * rng.normal(size=(4, 4))
+        P = pseudo_inertia([float(x) for x in ten])
+        links.append(tuple(from_pseudo_inertia(change @ P @ change.T)))
+    return replace(robot, links=tuple(links))
+
+
+# ---------------------------------------------------------------------- motions: q, qd, qdd of (N, n) around zero
+
+
+def _fourier(rng: np.random.Generator, t: Array, amplitude: Array, speed: float) -> tuple[Array, Array, Array]:
+    n = len(amplitude)
+    base = max(speed / (2 * np.pi) / 2.5, 1.5 / t[-1])  # one and a half periods at least
+    w = 2 * np.pi * base * np.arange(1, 6)
+    a = rng.normal(size=(n, 5)) / np.arange(1, 6) ** 0.5
+    a *= amplitude[:, None] / np.abs(a).sum(axis=1, keepdims=True) * 1.3
+    angle = t[:, None, None] * w + rng.uniform(0, 2 * np.pi, (n, 5))
+    return _sum(a, w, angle)
+
+
+def _sum(a: Array, w: Array, angle: Array) -> tuple[Array, Array, Array]:
+    s, c = np.sin(angle), np.cos(angle)
+    return (a * s).sum(axis=2), (a * w * c).sum(axis=2), -(a * w**2 * s).sum(axis=2)
+
+
+def _sines(rng: np.random.Generator, t: Array, amplitude: Array, speed: float) -> tuple[Array, Array, Array]:
+    """Two sines for each joint: weak excitation."""
+    n = len(amplitude)
+    w = speed * np.concatenate([rng.uniform(0.4, 0.8, (n, 1)), rng.uniform(0.9, 1.4, (n, 1))], axis=1)
+    part = rng.uniform(0.3, 0.7, (n, 1))
+    a = amplitude[:, None] * np.concatenate([part, 1 - part], axis=1)
+    return _sum(a, w, t[:, None, None] * w + rng.uniform(0, 2 * np.pi, (n, 2)))
+
+
+def _chirp(rng: np.random.Generator, t: Array, amplitude: Array, speed: float) -> tuple[Array, Array, Array]:
+    n = len(amplitude)
+    low, high = 0.3 * speed, 1.4 * speed * rng.uniform(0.8, 1.2, n)
+    rise = (high - low) / t[-1]
+    phase = low * t[:, None] + 0.5 * rise * t[:, None] ** 2 + rng.uniform(0, 2 * np.pi, n)
+    w = low + rise * t[:, None]
+    a = amplitude * 0.8
+    return a * np.sin(phase), a * w * np.cos(phase), a * (rise * np.cos(phase) - w**2 * np.sin(phase))
+
+
+def _waypoints(rng: np.random.Generator, t: Array, amplitude: Array, speed: float) -> tuple[Array, Array, Array]:
+    """Moves from posture to posture, with a rest now and then."""
+    n = len(amplitude)
+    q, qd, qdd = np.zeros((3, len(t), n))
+    start, here = 0.0, rng.uniform(-1, 1, n) * amplitude
+    while start < t[-1]:
+        there = rng.uniform(-1, 1, n) * amplitude
+        T = max(0.4, 1.9 * float(np.max(np.abs(there - here) / amplitude)) / speed)
+        rest = rng.uniform(0, 0.5) if rng.random() < 0.4 else 0.0
+        rows = (t >= start) & (t < start + T + rest)
+        x = np.clip((t[rows, None] - start) / T, 0, 1)
+        go = there - here
+        q[rows] = here + go * x**3 * (10 - 15 * x + 6 * x**2)
+        qd[rows] = go / T * 30 * x**2 * (1 - x) ** 2
+        qdd[rows] = go / T**2 * 60 * x * (1 - 3 * x + 2 * x**2)
+        start, here = start + T + rest, there
+    return q, qd, qdd
+
+
+MOTIONS = {"fourier": _fourier, "sines": _sines, "chirp": _chirp, "waypoints": _waypoints}
