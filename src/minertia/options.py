@@ -1,4 +1,4 @@
-"""Options of the verbs: frozen values that check themselves."""
+"""Options of the verbs: frozen, self-validating values."""
 
 from minertia.io.names import lazy_names
 

@@ -1,3 +1,3 @@
-"""The version, in its one place; the build reads it from here without importing anything."""
+"""Version number, defined here only; the build reads it without importing anything."""
 
 __version__ = "1.0.0rc1"

@@ -1,4 +1,4 @@
-"""Load and residuals while the robot works: `learn_levels` once, then `watch_log` or an `OnlineWatch`."""
+"""On-line monitoring of payload and residuals: `learn_levels` once, then `watch_log` or an `OnlineWatch`."""
 
 from minertia.io.names import lazy_names
 

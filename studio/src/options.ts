@@ -195,7 +195,7 @@ export const OPTIONS = {
       "default": []
     },
     "validate": {
-      "help": "Logs that are only predicted.",
+      "help": "Validation logs, never fitted.",
       "unit": "",
       "type": "file",
       "default": []
@@ -274,7 +274,7 @@ export const OPTIONS = {
       "default": "equation"
     },
     "trim_s": {
-      "help": "Time dropped at each end.",
+      "help": "Time discarded at each end.",
       "unit": "s",
       "type": "number",
       "low": 0.0,
@@ -433,7 +433,7 @@ export const OPTIONS = {
       "default": []
     },
     "delimiter": {
-      "help": "Text between columns.",
+      "help": "Column separator.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -527,7 +527,7 @@ export const OPTIONS = {
       "default": null
     },
     "gain_deviations": {
-      "help": "How well the gains are known, in their unit; it enters the deviations of a [payload](howto/payload.md).",
+      "help": "Standard deviation of the gains, in their unit; it enters the deviations of a [payload](howto/payload.md).",
       "unit": "",
       "type": "file",
       "low": 1e-12,
@@ -614,7 +614,7 @@ export const OPTIONS = {
       "default": "auto"
     },
     "iterations": {
-      "help": "Most iterations of the weights.",
+      "help": "Maximum number of reweighting iterations.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -622,7 +622,7 @@ export const OPTIONS = {
       "default": 30
     },
     "threshold": {
-      "help": "Residual over the scale from which it counts less; 1.345 is 95 % efficient on clean data.",
+      "help": "Huber threshold in units of the residual scale; 1.345 is 95 % efficient on clean data.",
       "unit": "",
       "type": "number",
       "low": 0.1,
@@ -630,7 +630,7 @@ export const OPTIONS = {
       "default": 1.345
     },
     "tolerance": {
-      "help": "Step that ends the iteration, in deviations.",
+      "help": "Convergence tolerance on the step, in standard deviations.",
       "unit": "",
       "type": "number",
       "low": 1e-12,
@@ -646,7 +646,7 @@ export const OPTIONS = {
       "default": 0.1
     },
     "bandwidth": {
-      "help": "Bandwidth of the loop that holds the simulation near the measured motion.",
+      "help": "Bandwidth of the tracking controller of the simulation.",
       "unit": "rad/s",
       "type": "number",
       "low": 0.1,
@@ -654,7 +654,7 @@ export const OPTIONS = {
       "default": 20.0
     },
     "segments": {
-      "help": "Pieces of a recording that are simulated side by side, each from its measured start.",
+      "help": "Number of segments of a recording that are simulated in parallel, each from its measured state.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -678,7 +678,7 @@ export const OPTIONS = {
       "default": 1.0
     },
     "kind": {
-      "help": "Distance to the prior.",
+      "help": "Distance measure to the prior.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -688,7 +688,7 @@ export const OPTIONS = {
       "default": "euclidean"
     },
     "margin": {
-      "help": "Least eigenvalue of a pseudo-inertia, as a part of its trace.",
+      "help": "Smallest eigenvalue of a pseudo-inertia, relative to its trace.",
       "unit": "",
       "type": "number",
       "low": 1e-12,
@@ -705,21 +705,21 @@ export const OPTIONS = {
       "high": 10000000.0
     },
     "rate_hz": {
-      "help": "Rate at which efforts are compared; it stands beside `cutoff_hz`.",
+      "help": "Rate at which efforts are compared; requires `cutoff_hz`.",
       "unit": "Hz",
       "type": "number",
       "low": 0.001,
       "high": 10000000.0
     },
     "trim_s": {
-      "help": "Time left out at both ends of a log.",
+      "help": "Time excluded at both ends of a log.",
       "unit": "s",
       "type": "number",
       "low": 0.0,
       "default": 0.0
     },
     "log_unit": {
-      "help": "Judge in the log's unit and on its side (amperes of motors) instead of joint efforts.",
+      "help": "Evaluate residuals in the unit and on the side of the log (motor currents) instead of joint efforts.",
       "unit": "",
       "type": "flag",
       "default": false
@@ -727,7 +727,7 @@ export const OPTIONS = {
   },
   "command": {
     "law": {
-      "help": "Control law of the position loops.",
+      "help": "Control law of the position servos.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -769,7 +769,7 @@ export const OPTIONS = {
       "default": false
     },
     "hold": {
-      "help": "The command between rows: held, or linear.",
+      "help": "Interpolation of the command between rows: held, or linear.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -787,7 +787,7 @@ export const OPTIONS = {
       "default": "?"
     },
     "delay_of": {
-      "help": "What is late.",
+      "help": "Signal that is delayed.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -805,7 +805,7 @@ export const OPTIONS = {
       "default": null
     },
     "reference": {
-      "help": "What fixes the scale.",
+      "help": "Reference that fixes the scale.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -854,7 +854,7 @@ export const OPTIONS = {
       "default": 0.0
     },
     "leave_out_contact": {
-      "help": "Stretches that nothing in the loop explains, as where the robot touches something, take no part in the fit ([below](#where-the-robot-is-pushed)).",
+      "help": "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",
       "unit": "",
       "type": "flag",
       "default": true
@@ -869,7 +869,7 @@ export const OPTIONS = {
       "default": []
     },
     "stiffness": {
-      "help": "Where the fit of the stiffness on the link side starts: a number for all of them or one each, or `\"?\"`.",
+      "help": "Initial value of the stiffness on the link side: a number for all of them or one each, or `\"?\"`.",
       "unit": "N m/rad or N/m",
       "type": "file",
       "low": 1.0,
@@ -877,7 +877,7 @@ export const OPTIONS = {
       "default": null
     },
     "damping": {
-      "help": "Where the fit of the damping on the link side starts: a number for all of them or one each, or `\"?\"`.",
+      "help": "Initial value of the damping on the link side: a number for all of them or one each, or `\"?\"`.",
       "unit": "N m s/rad or N s/m",
       "type": "file",
       "low": 0,
@@ -896,7 +896,7 @@ export const OPTIONS = {
       "default": null
     },
     "feedback": {
-      "help": "Side that the joints' own position loops read.",
+      "help": "Side that the joints' position servos read.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -930,7 +930,7 @@ export const OPTIONS = {
       "default": 0.0
     },
     "stiffness": {
-      "help": "Stiffness of the floor and what touches it.",
+      "help": "Contact stiffness of the floor and the bodies that touch it.",
       "unit": "N/m",
       "type": "number",
       "low": 100.0,
@@ -940,7 +940,7 @@ export const OPTIONS = {
   },
   "calibration": {
     "levels": {
-      "help": "Corrections to fit, in this order.",
+      "help": "Groups of corrections to fit, in this order.",
       "unit": "",
       "type": "file",
       "choices": [
@@ -958,13 +958,13 @@ export const OPTIONS = {
       "default": null
     },
     "root": {
-      "help": "Link or frame where the chain begins.",
+      "help": "Link or frame where the kinematic chain begins.",
       "unit": "",
       "type": "text",
       "default": null
     },
     "zeros": {
-      "help": "Zeros into the robot's frames, or as a table for its controller.",
+      "help": "Where joint offsets go: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1183,14 +1183,14 @@ export const JOBS = {
       "type": "text"
     },
     "logs": {
-      "help": "Logs to predict, by key.",
+      "help": "Validation logs, by key.",
       "unit": "",
       "type": "file"
     }
   },
   "excite": {
     "family": {
-      "help": "Fourier series, or splines of degree 5.",
+      "help": "Parametrisation of the trajectory: Fourier series, or splines of degree 5.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1200,7 +1200,7 @@ export const JOBS = {
       "default": "fourier"
     },
     "duration": {
-      "help": "Length of the motion.",
+      "help": "Duration of the trajectory.",
       "unit": "s",
       "type": "number",
       "low": 0.01,
@@ -1216,7 +1216,7 @@ export const JOBS = {
       "default": 5
     },
     "pieces": {
-      "help": "Polynomial pieces of the spline.",
+      "help": "Number of polynomial segments of the spline.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -1231,7 +1231,7 @@ export const JOBS = {
       "default": null
     },
     "criterion": {
-      "help": "Optimality criterion: condition number of the regressor, the same with columns of length one, volume of the confidence region (D-optimality), or largest predicted relative deviation.",
+      "help": "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the confidence region (D-optimality), or largest predicted relative deviation.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1261,7 +1261,7 @@ export const JOBS = {
       "default": true
     },
     "noise": {
-      "help": "Deviation of the measured efforts, one number or one per joint.",
+      "help": "Standard deviation of the effort noise, one number or one per joint.",
       "unit": "N m or N",
       "type": "number",
       "low": 0,
@@ -1270,7 +1270,7 @@ export const JOBS = {
       "default": null
     },
     "starts": {
-      "help": "Searches from random motions, the best of which counts.",
+      "help": "Number of random initial trajectories; the best result is kept.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -1278,7 +1278,7 @@ export const JOBS = {
       "default": 1
     },
     "seed": {
-      "help": "Seed of the first search.",
+      "help": "Random seed of the first search.",
       "unit": "",
       "type": "whole",
       "low": 0,
@@ -1286,7 +1286,7 @@ export const JOBS = {
       "default": 0
     },
     "samples": {
-      "help": "Samples at which a motion is evaluated.",
+      "help": "Number of samples at which a trajectory is evaluated.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -1358,7 +1358,7 @@ export const JOBS = {
           "default": null
         },
         "effort_margin": {
-          "help": "Part of every limit of effort kept free for what the nominal model does not know.",
+          "help": "Fraction of every effort limit reserved for errors of the nominal model.",
           "unit": "",
           "type": "number",
           "low": 0,
@@ -1375,7 +1375,7 @@ export const JOBS = {
           "default": "base"
         },
         "table": {
-          "help": "Another word for the floor: a table with its `height`.",
+          "help": "Same as the floor: a table with its `height`.",
           "unit": "",
           "type": "file",
           "otherwise": "none",
@@ -1390,13 +1390,13 @@ export const JOBS = {
           }
         },
         "self_collision": {
-          "help": "Whether links keep apart.",
+          "help": "Check self-collision.",
           "unit": "",
           "type": "flag",
           "default": true
         },
         "margin": {
-          "help": "Distance to keep from floor, links and obstacles.",
+          "help": "Minimum distance to floor, links and obstacles.",
           "unit": "m",
           "type": "number",
           "low": 0,
@@ -1405,7 +1405,7 @@ export const JOBS = {
           "default": null
         },
         "radius": {
-          "help": "Radius of links that the robot's file shows nothing of.",
+          "help": "Radius assumed for links without shapes in the robot file.",
           "unit": "m",
           "type": "number",
           "low": 0,
@@ -1414,7 +1414,7 @@ export const JOBS = {
           "default": null
         },
         "transmission_deg": {
-          "help": "What angles between links of closed loops keep from 0 and 180 degrees, where branches meet.",
+          "help": "Minimum distance of the angles between links of closed loops from 0 and 180 degrees (singularities).",
           "unit": "degrees",
           "type": "number",
           "low": 0,
@@ -1428,7 +1428,7 @@ export const JOBS = {
           "otherwise": "none",
           "options": {
             "frame": {
-              "help": "Frame whose origin stays in the box; in files also a list of frames.",
+              "help": "Frame whose origin must stay in the box; in files also a list of frames.",
               "unit": "",
               "type": "file"
             },
@@ -1449,7 +1449,7 @@ export const JOBS = {
           }
         },
         "obstacle": {
-          "help": "Boxes that links keep from.",
+          "help": "Box-shaped obstacles.",
           "unit": "",
           "type": "file",
           "otherwise": "none",
@@ -1467,7 +1467,7 @@ export const JOBS = {
               ]
             },
             "size": {
-              "help": "Whole sides.",
+              "help": "Side lengths.",
               "unit": "m",
               "type": "file",
               "low": 0,
@@ -1479,7 +1479,7 @@ export const JOBS = {
               ]
             },
             "name": {
-              "help": "Name of the obstacle, in results.",
+              "help": "Name of the obstacle in the results.",
               "unit": "",
               "type": "text",
               "otherwise": "its number",
@@ -1488,7 +1488,7 @@ export const JOBS = {
           }
         },
         "format": {
-          "help": "Format of a file that was written.",
+          "help": "Format version of the written file.",
           "unit": "",
           "type": "whole",
           "low": 1,
@@ -1496,7 +1496,7 @@ export const JOBS = {
           "default": 1
         },
         "made_for": {
-          "help": "Robot, joints and gravity of a file that was written.",
+          "help": "Robot, joints and gravity for which the file was written.",
           "unit": "",
           "type": "file",
           "otherwise": "any robot"
@@ -1593,7 +1593,7 @@ export const JOBS = {
       "default": "double"
     },
     "sincos": {
-      "help": "Sines and cosines without a library.",
+      "help": "Inline sines and cosines, no math library.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1605,7 +1605,7 @@ export const JOBS = {
   },
   "rehearse": {
     "noise": {
-      "help": "Deviation of the measured efforts, a part of each joint's rms effort.",
+      "help": "Standard deviation of the effort noise, relative to each joint's rms effort.",
       "unit": "",
       "type": "number",
       "default": 0.01
@@ -1617,7 +1617,7 @@ export const JOBS = {
       "default": 500.0
     },
     "duration": {
-      "help": "Length of each motion.",
+      "help": "Duration of each trajectory.",
       "unit": "s",
       "type": "number",
       "low": 0.01,
@@ -1625,7 +1625,7 @@ export const JOBS = {
       "default": 8.0
     },
     "harmonics": {
-      "help": "Harmonics of the motions.",
+      "help": "Harmonics of the trajectories.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -1633,7 +1633,7 @@ export const JOBS = {
       "default": 5
     },
     "starts": {
-      "help": "Searches from random motions, the best of which counts.",
+      "help": "Number of random initial trajectories; the best result is kept.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -1656,7 +1656,7 @@ export const JOBS = {
       "default": 20.0
     },
     "seed": {
-      "help": "Seed of the motions and the noise.",
+      "help": "Random seed of the trajectories and the noise.",
       "unit": "",
       "type": "whole",
       "low": 0,
@@ -1672,7 +1672,7 @@ export const JOBS = {
       "default": 0.0
     },
     "stribeck": {
-      "help": "Friction at standstill beyond Coulomb friction, a part of it (Stribeck effect).",
+      "help": "Static friction beyond Coulomb friction, relative to it (Stribeck effect).",
       "unit": "",
       "type": "number",
       "low": 0,
@@ -1680,14 +1680,14 @@ export const JOBS = {
       "default": 0.0
     },
     "load": {
-      "help": "Payload that is picked up while its mass is estimated.",
+      "help": "Payload that is attached while its mass is estimated.",
       "unit": "kg",
       "type": "number",
       "otherwise": "5 % of the moving mass",
       "default": null
     },
     "show": {
-      "help": "Generated controllers to try, or all.",
+      "help": "Generated controllers to test, or all.",
       "unit": "",
       "type": "choices",
       "choices": [
@@ -1698,7 +1698,7 @@ export const JOBS = {
       "default": []
     },
     "watch": {
-      "help": "Free motion in which false alarms of collisions are counted.",
+      "help": "Duration of contact-free motion in which false collision alarms are counted.",
       "unit": "s",
       "type": "number",
       "default": 60.0
@@ -1713,14 +1713,14 @@ export const JOBS = {
       "default": null
     },
     "known": {
-      "help": "Model that its controller has.",
+      "help": "Model used by the controller.",
       "unit": "",
       "type": "text",
       "otherwise": "the robot of the file",
       "default": null
     },
     "seconds": {
-      "help": "Length of the motion.",
+      "help": "Duration of the trajectory.",
       "unit": "s",
       "type": "number",
       "low": 0.5,
@@ -1728,7 +1728,7 @@ export const JOBS = {
       "default": 4.0
     },
     "seed": {
-      "help": "Seed of the motion.",
+      "help": "Random seed of the trajectory.",
       "unit": "",
       "type": "whole",
       "low": 0,
@@ -1736,7 +1736,7 @@ export const JOBS = {
       "default": 0
     },
     "shows": {
-      "help": "Generated controllers to try.",
+      "help": "Generated controllers to test.",
       "unit": "",
       "type": "choices",
       "choices": [
@@ -1757,7 +1757,7 @@ export const JOBS = {
       "type": "text"
     },
     "q": {
-      "help": "Part of the alarms that may be false.",
+      "help": "False discovery rate: fraction of the alarms that may be false.",
       "unit": "",
       "type": "number",
       "low": 0.0001,
@@ -1765,7 +1765,7 @@ export const JOBS = {
       "default": 0.1
     },
     "horizon": {
-      "help": "Days with logs over which the beginning of a change is spread.",
+      "help": "Prior of the onset of a change: number of days with logs over which it is spread.",
       "unit": "days",
       "type": "whole",
       "low": 1,
@@ -1773,7 +1773,7 @@ export const JOBS = {
       "default": 90
     },
     "learning": {
-      "help": "First days with logs, from which a robot is learnt.",
+      "help": "Number of training days: the first days with logs.",
       "unit": "days",
       "type": "whole",
       "low": 2,
@@ -1792,15 +1792,15 @@ export const JOBS = {
 
 export const ESTIMATORS = {
   "auto": "auto: chosen by prediction",
-  "ols": "ols: All efforts count alike",
-  "wls": "wls: Each effort is divided by the deviation of its residual",
+  "ols": "ols: Least squares with equal weights",
+  "wls": "wls: Least squares with each effort divided by its residual standard deviation",
   "robust": "robust: Huber's M-estimator",
   "tls": "tls: Mixed total least squares on rows weighted by joint",
-  "iv": "iv: Refined instruments",
-  "ridge": "ridge: Each unknown is drawn to its prior value by what it does to the efforts",
-  "sequential": "sequential: One small problem per joint",
+  "iv": "iv: Refined instrumental variables",
+  "ridge": "ridge: Ridge regression with each unknown scaled by its column norm",
+  "sequential": "sequential: One small least-squares problem per joint",
   "offline": "offline: Stages of logs",
-  "recursive": "recursive: The on-line estimator run over the logs in order",
+  "recursive": "recursive: Recursive estimator",
   "physical": "physical: Semidefinite fit on the triangle"
 } as const;
 

@@ -1,1 +1,1 @@
-"""Scalars, 3-vectors, expressions, polynomials and linear forms; knows nothing of robots."""
+"""Scalars, 3-vectors, expression graphs, polynomials and linear forms, independent of robots."""

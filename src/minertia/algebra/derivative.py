@@ -1,4 +1,4 @@
-"""Derivatives on expression graphs by the reverse mode, and graphs run on any scalars."""
+"""Reverse-mode differentiation of expression graphs, and evaluation of graphs on any scalar type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minertia.algebra.scalar import Scalar, absolute, add, cos, div, exp, mul, n
 
 
 def reverse(graph: Graph, outputs: Sequence[Expr | float], seeds: Sequence[Expr]) -> dict[int, Expr]:
-    """Derivative of sum(seed * output) with respect to every node the outputs need."""
+    """Return the derivatives of sum(seed * output) with respect to every node that the outputs depend on."""
     adjoints: dict[int, Expr] = {}
 
     def gather(node: int, value: Expr) -> None:
@@ -46,7 +46,10 @@ _RULES: dict[str, Callable[..., tuple[Expr, ...]]] = {
 
 
 def replayed(outputs: Sequence[Scalar], values: Mapping[str, Scalar]) -> list[Scalar]:
-    """The outputs of a graph with other scalars (numbers, arrays, expressions of another graph) for its inputs."""
+    """Return the outputs of a graph with its inputs replaced.
+
+    The new inputs may be floats, arrays or expressions of another graph.
+    """
     expressions = [output for output in outputs if isinstance(output, Expr)]
     results: dict[int, Scalar] = {}
     graph = expressions[0].graph if expressions else Graph()

@@ -1,7 +1,8 @@
-"""Expressions as signed references into a graph in which equal operations are one node.
+"""Expression graph with common-subexpression elimination: equal operations share one node.
 
-Arguments come before users, so the node numbers are a schedule.  A sign costs nothing: -(a - b) and b - a are the same
-node, and sums and products are kept in one order, so what is computed twice is computed once.
+Arguments precede their users, so the node numbers are an evaluation order.  Signs are stored in the references and
+cost nothing: -(a - b) and b - a are the same node.  Sums and products have a canonical order, so equal subexpressions
+are computed once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ IDEMPOTENT = frozenset({"sign", "abs"})  # f(f(x)) = f(x)
 
 
 class Graph:
-    """Nodes of one program: ("const", value), ("var", name), (operation, argument, argument)."""
+    """Expression graph; nodes are ("const", value), ("var", name) or (operation, argument, argument)."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
@@ -30,20 +31,20 @@ class Graph:
         self._index: dict[tuple[Any, ...], int] = {}
 
     def variable(self, name: str) -> Expr:
-        """An input."""
+        """Return the expression of a named input."""
         return Expr(self, self._node(("var", name)), False)
 
     def variables(self, name: str, count: int) -> list[Expr]:
-        """The entries of an input array."""
+        """Return the entries of an input array."""
         return [self.variable(f"{name}[{k}]") for k in range(count)]
 
     def constant(self, value: float) -> Expr:
-        """A number."""
+        """Return a constant expression."""
         value = float(value)
         return Expr(self, self._node(("const", abs(value))), value < 0)
 
     def function(self, name: str, x: Expr) -> Expr:
-        """A function of `_FUNCTIONS` of an expression."""
+        """Apply one of `_FUNCTIONS` to an expression."""
         value = x.value
         if value is not None:
             return self.constant(_FUNCTIONS[name](value))
@@ -70,7 +71,7 @@ class Graph:
         return Expr(self, self._node((operation, x.id, y.id)), x.negative)
 
     def multiply(self, x: Expr, y: Expr) -> Expr:
-        """x * y; numbers are collected in front."""
+        """x * y, with constant factors collected in front."""
         cx, cy = x.value, y.value
         if cx is not None and cy is not None:
             return self.constant(cx * cy)
@@ -110,7 +111,7 @@ class Graph:
         return found
 
     def needed(self, outputs: Iterable[Expr]) -> list[int]:
-        """The nodes the outputs need, arguments before users."""
+        """Return the nodes that the outputs depend on, in evaluation order."""
         seen: set[int] = set()
         stack = [output.id for output in outputs]
         while stack:
@@ -122,7 +123,7 @@ class Graph:
 
 
 class Expr:
-    """A value of a graph: a node and a sign."""
+    """Expression: a node of a graph and a sign."""
 
     __slots__ = ("graph", "id", "negative")
     __array_ufunc__ = None  # NumPy must leave products to us
@@ -132,7 +133,7 @@ class Expr:
 
     @property
     def value(self) -> float | None:
-        """The number, if it is one."""
+        """Value of a constant expression; None otherwise."""
         node = self.graph.nodes[self.id]
         return (-node[1] if self.negative else node[1]) if node[0] == "const" else None
 
@@ -203,7 +204,7 @@ class Expr:
 
 
 def count_operations(outputs: Sequence[Expr]) -> Counter[str]:
-    """How often each operation stands in the graph of the outputs."""
+    """Count the operations of each kind in the graph of the outputs."""
     if not outputs:
         return Counter()
     graph = outputs[0].graph
@@ -213,10 +214,10 @@ def count_operations(outputs: Sequence[Expr]) -> Counter[str]:
 
 
 class Tape:
-    """The operations that some outputs need, in order, to be run on many values of the inputs.
+    """Operations that some outputs depend on, in order, for evaluation at many values of the inputs.
 
-    Outputs that are plain numbers stay so.  operations: {name: function} in place of the usual ones, number: what makes
-    numbers of the graph's floats, for other arithmetic.
+    Outputs that are constants stay plain numbers.  operations: {name: function} that replaces the default functions.
+    number: conversion of the graph's floats, for another arithmetic.
     """
 
     def __init__(
@@ -242,7 +243,7 @@ class Tape:
                 self.steps.append((run[operation], node, rest[0], rest[1] if len(rest) > 1 else None))
 
     def run(self, values: Mapping[str, Any]) -> list[Any]:
-        """The outputs at floats or arrays."""
+        """Evaluate the outputs at floats or arrays."""
         results = list(self.start)
         for node, name in self.inputs:
             results[node] = values[name]
@@ -252,7 +253,7 @@ class Tape:
 
 
 def evaluate(outputs: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-    """Run the schedule on floats or arrays; outputs that are plain numbers stay so."""
+    """Evaluate outputs at floats or arrays; outputs that are constants stay plain numbers."""
     return Tape(outputs).run(values)
 
 

@@ -10,7 +10,7 @@ from minertia.algebra.scalar import Scalar, add, is_zero, mul, neg
 
 
 class Linear:
-    """Sum of coefficient * column; what cancels is dropped."""
+    """Linear form: sum of coefficient * column; coefficients that cancel are removed."""
 
     __slots__ = ("terms",)
     __array_ufunc__ = None
@@ -20,7 +20,7 @@ class Linear:
 
     @staticmethod
     def unit(column: Hashable) -> Linear:
-        """The form that is one column."""
+        """Return the linear form that consists of one column."""
         return Linear({column: 1})
 
     def __add__(self, other: Linear) -> Linear | int:
@@ -52,7 +52,7 @@ class Linear:
 
 
 def _cancelled(a: Scalar, b: Scalar, total: Scalar) -> bool:
-    """Whether a sum of two numbers is only their rounding error."""
+    """Whether a sum of two numbers is zero up to rounding error."""
     if type(total) is not float or is_zero(a) or not all(isinstance(s, (int, float)) for s in (a, b)):
         return False
     return bool(abs(total) <= NEGLIGIBLE * (abs(a) + abs(b)))

@@ -78,10 +78,10 @@ def pivots_of(A: Array) -> Pivots:
 
 
 class Eliminated:
-    """A square system of equations whose matrix is eliminated once, for any number of right-hand sides.
+    """Linear system whose matrix is eliminated once, for any number of right-hand sides.
 
-    rows: {column: entry}, structural zeros left out.  diagonal: what was divided by, in whose product, the determinant,
-    only a sign is missing that depends on the pivots alone.
+    rows: {column: entry}, without structural zeros.  diagonal: pivots, whose product is the determinant up to a sign
+    that depends only on the order of the pivots.
     """
 
     def __init__(self, pivots: Pivots, rows: Sequence[Mapping[int, Scalar]]) -> None:
@@ -108,7 +108,7 @@ class Eliminated:
                 changed[c] = sub(changed.get(c, 0), mul(factor, entry))
 
     def solve(self, right: Sequence[Scalar]) -> dict[int, Scalar]:
-        """{column: unknown}."""
+        """Solution as {column: unknown}."""
         values = list(right)
         for other, row, factor in self.factors:
             values[other] = sub(values[other], mul(factor, values[row]))
@@ -130,8 +130,9 @@ class Eliminated:
 def square_root_update(
     S: Matrix, theta: Sequence[Scalar], row: Sequence[Scalar], value: Scalar, forgetting: Scalar = 1
 ) -> tuple[Matrix, list[Scalar]]:
-    """S and theta after a measurement value = row . theta + noise of deviation 1 (scale both by 1/deviation).
+    """Update S and theta with a measurement value = row . theta + noise of standard deviation 1.
 
+    Divide row and value by the standard deviation of the noise first.
     S: upper triangular, p x p.  Entries of the row that are the int 0 cost nothing.
     """
     p = len(theta)
@@ -154,7 +155,7 @@ def square_root_update(
 
 
 def _update_column(S: Matrix, new: Matrix, gain: list[Scalar], j: int, f: Scalar, alpha: Scalar, ratio: Scalar) -> None:
-    """Column j of the root, and what it adds to the gain."""
+    """Update column j of the root and add its contribution to the gain."""
     if is_zero(f):
         return
     shrink = div(f, alpha)

@@ -1,7 +1,7 @@
-"""Polynomials in letters: lengths, and cosines and sines of angles that have no value yet.
+"""Polynomials in symbolic constants: lengths, and cosines and sines of constant angles.
 
-They are kept in one canonical form, so equal relations print equally and what cancels is gone at once.
-A result without letters is returned as a plain number, so structure (the ints 0, 1, -1) is never hidden.
+The form is canonical, so equal relations print equally and terms that cancel disappear at once.  A result without
+symbols is returned as a plain number, so structural values (the ints 0, 1, -1) stay recognisable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FUNCTIONS = {"cos": math.cos, "sin": math.sin}
 
 
 class Poly:
-    """Sum of number * product of letters, immutable."""
+    """Immutable polynomial: sum of number * product of symbols."""
 
     __slots__ = ("terms",)
     __array_ufunc__ = None  # NumPy must leave products to us
@@ -76,11 +76,11 @@ class Poly:
         return hash(frozenset(self.terms.items()))
 
     def cos(self) -> Poly | Number:
-        """Cosine of an angle: a number plus or minus single letters."""
+        """Cosine of an angle that is a number plus or minus single symbols."""
         return turn(self)[0]
 
     def sin(self) -> Poly | Number:
-        """Sine of an angle: a number plus or minus single letters."""
+        """Sine of an angle that is a number plus or minus single symbols."""
         return turn(self)[1]
 
     def __repr__(self) -> str:
@@ -88,17 +88,17 @@ class Poly:
 
     @property
     def letters(self) -> set[str]:
-        """Letters that occur, cos(a) and sin(a) counted as a."""
+        """Symbols that occur; cos(a) and sin(a) count as a."""
         return {_argument(atom) for monomial in self.terms for atom, _ in monomial}
 
 
 def letter(name: str) -> Poly:
-    """The polynomial that is one letter."""
+    """Return the polynomial that consists of one symbol."""
     return Poly({((name, 1),): 1})
 
 
 def turn(angle: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
-    """(cos, sin) of a constant angle; exact ints at multiples of 90 degrees, letters stay letters."""
+    """(cos, sin) of a constant angle; exact ints at multiples of 90 degrees, symbolic angles stay symbolic."""
     if not isinstance(angle, Poly):
         return _exact(math.cos(angle)), _exact(math.sin(angle))
     c: Poly | Number = 1
@@ -110,7 +110,7 @@ def turn(angle: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
 
 
 class Values(dict[str, float]):
-    """Numbers of letters, and of their cosines and sines, which are computed once."""
+    """Values of the symbols, with their cosines and sines cached."""
 
     def __missing__(self, atom: str) -> float:
         function, name = split_atom(atom)
@@ -121,7 +121,7 @@ class Values(dict[str, float]):
 
 
 def evaluate(value: Poly | Number, values: Mapping[str, float]) -> Number:
-    """Number of a polynomial once every letter has a value; `Values` where many are asked for."""
+    """Evaluate a polynomial at values of its symbols; pass `Values` for many evaluations."""
     if not isinstance(value, Poly):
         return value
     known = values if isinstance(values, Values) else Values(values)
@@ -130,7 +130,7 @@ def evaluate(value: Poly | Number, values: Mapping[str, float]) -> Number:
 
 
 def substitute(value: Poly | Number, atom_value: Callable[[str], Any]) -> Any:
-    """The polynomial with each atom (a letter, cos(letter), sin(letter)) replaced by another scalar."""
+    """Replace each atom (a symbol, cos(symbol), sin(symbol)) of a polynomial by another scalar."""
     if not isinstance(value, Poly):
         return value
     total: Any = 0
@@ -144,17 +144,17 @@ def substitute(value: Poly | Number, atom_value: Callable[[str], Any]) -> Any:
 
 
 def sorted_terms(value: Poly) -> list[tuple[Monomial, Number]]:
-    """Terms in the order they are printed in: highest powers first, then by letters."""
+    """Terms in printing order: highest powers first, then by symbol names."""
     return sorted(value.terms.items(), key=lambda item: (-sum(power for _, power in item[0]), item[0]))
 
 
 def leading(value: Poly | Number) -> Number:
-    """The number of the term that is printed first."""
+    """Coefficient of the term that is printed first."""
     return sorted_terms(value)[0][1] if isinstance(value, Poly) else value
 
 
 def exactly_divided(value: Poly, divisor: Poly) -> Poly | Number | None:
-    """The polynomial whose product with the divisor this is, None where there is none (long division)."""
+    """Exact quotient of two polynomials by long division; None if the divisor does not divide the polynomial."""
     atoms = sorted({atom for part in (value, divisor) for monomial in part.terms for atom, _ in monomial})
 
     def order(monomial: Monomial) -> tuple[int, ...]:
@@ -177,7 +177,7 @@ def exactly_divided(value: Poly, divisor: Poly) -> Poly | Number | None:
 
 
 def split_atom(atom: str) -> tuple[str, str]:
-    """('', 'D3') of a letter, ('cos', 'a2') of the cosine of one."""
+    """Split an atom: ('', 'D3') for the symbol D3, ('cos', 'a2') for the cosine of a2."""
     return (atom[:3], atom[4:-1]) if atom.endswith(")") else ("", atom)
 
 
@@ -235,9 +235,9 @@ def _product(a: Monomial, b: Monomial) -> tuple[tuple[Monomial, Number], ...]:
 
 
 class Packing:
-    """Monomials of some atoms as one integer, a field of bits for each power, for products of many terms.
+    """Monomials packed into integers, one bit field per exponent, for fast products of polynomials.
 
-    A product of monomials is then a sum.  Terms come in the order, and with the numbers, that `_product` gives.
+    The product of monomials is then a sum of integers.  Terms have the order and the coefficients of `_product`.
     """
 
     def __init__(self, atoms: Iterable[str], width: int) -> None:
@@ -250,7 +250,7 @@ class Packing:
 
     @staticmethod
     def of(*factors: Iterable[Monomial]) -> Packing:
-        """Fields that hold every power of the product of the factors."""
+        """Return a packing whose fields hold every exponent of the product of the factors."""
         found = [set(chain.from_iterable(factor)) for factor in factors]
         largest = sum(max((power for _, power in own), default=0) for own in found)
         atoms = {atom for own in found for atom, _ in own}
@@ -258,11 +258,11 @@ class Packing:
         return _packing(frozenset(atoms), 8 * (1 + (largest + 2).bit_length() // 8))
 
     def packed(self, monomial: Monomial) -> int:
-        """The integer of a monomial."""
+        """Integer code of a monomial."""
         return sum([power * self.one[atom] for atom, power in monomial])
 
     def unpacked(self, keys: Iterable[int]) -> Iterator[Monomial]:
-        """The monomials of these integers."""
+        """Decode the monomials of these integers."""
         for key in keys:
             monomial = self.known.get(key)
             if monomial is None:
@@ -280,7 +280,7 @@ class Packing:
         return tuple(powers)
 
     def product(self, a: Mapping[Monomial, Number], b: Mapping[Monomial, Number]) -> dict[Monomial, Number]:
-        """Terms of the product of two sums."""
+        """Terms of the product of two polynomials."""
         left = [(self.packed(monomial), number) for monomial, number in a.items()]
         right = [(self.packed(monomial), number) for monomial, number in b.items()]
         terms: dict[int, Number] = {}
@@ -296,7 +296,7 @@ class Packing:
         return dict(zip(self.unpacked(terms), terms.values(), strict=True))
 
     def _reduction(self, twice: int) -> list[tuple[int, int]]:
-        """What sin^2 = 1 - cos^2 makes of a monomial with these sines squared: changes of its integer, and signs."""
+        """Rewrite of a monomial with these squared sines by sin^2 = 1 - cos^2: changes of its code, and signs."""
         changes = [(0, 1)]
         for sine, cosine in self.sines:
             if twice & sine:

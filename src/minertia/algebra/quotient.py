@@ -1,8 +1,7 @@
-"""Quotients of polynomials in letters, for the one place in regrouping that divides: sin(a)/cos(a), x/z.
+"""Quotients of polynomials, for the one regrouping rule that divides: sin(a)/cos(a), x/z.
 
-Common factors are cancelled where that is cheap (numbers, single letters, cosines and sines, and all of one polynomial
-where it divides the other); nothing is lost where they are not, for a quotient is zero exactly when its upper
-polynomial is.
+Common factors are cancelled where that is cheap (numbers, single symbols, cosines and sines, and a polynomial that
+divides the other).  Uncancelled factors do no harm: a quotient is zero exactly when its numerator is.
 """
 
 from __future__ import annotations
@@ -17,7 +16,10 @@ Coefficient: TypeAlias = "Quotient | Poly | Number"
 
 
 class Quotient:
-    """upper / lower, immutable; the lower polynomial has letters, the upper one is not zero.  Made by `quotient`."""
+    """Immutable quotient upper / lower; the denominator has symbols, the numerator is not zero.
+
+    Use `quotient` to construct it.
+    """
 
     __slots__ = ("lower", "upper")
     __array_ufunc__ = None  # NumPy must leave products to us
@@ -76,19 +78,19 @@ def quotient(a: Coefficient, b: Coefficient) -> Coefficient:
 
 
 def number_of(value: Coefficient, values: Mapping[str, float]) -> Number:
-    """Number of a coefficient once every letter has a value."""
+    """Evaluate a coefficient at values of its symbols."""
     upper, lower = _parts(value)
     number = evaluate(upper, values)
     return number if not isinstance(value, Quotient) else number / evaluate(lower, values)
 
 
 def length(value: Coefficient) -> int:
-    """Number of terms of a coefficient, above and below."""
+    """Number of terms in the numerator and denominator of a coefficient."""
     return sum(len(part.terms) if isinstance(part, Poly) else 1 for part in _parts(value))
 
 
 def divisors(value: Coefficient) -> Iterator[Poly]:
-    """What must not be zero for the coefficient to have a value: letters, cosines, sines and sums of them."""
+    """Factors of the denominator, which must not be zero: symbols, cosines, sines and sums of them."""
     if not isinstance(value, Quotient):
         return
     common = _common(value.lower)
@@ -99,7 +101,7 @@ def divisors(value: Coefficient) -> Iterator[Poly]:
 
 
 def split(value: Poly | Number) -> tuple[Monomial, Poly | Number]:
-    """The product of letters that every term of a polynomial has, 1 - cos^2 as a sine squared, and what is left."""
+    """Split a polynomial into the monomial common to all terms (1 - cos^2 as a squared sine) and the cofactor."""
     common = dict(_common(value))
     rest = without(value, tuple(common.items()))
     for name in sorted(rest.letters) if isinstance(rest, Poly) else ():
@@ -110,7 +112,7 @@ def split(value: Poly | Number) -> tuple[Monomial, Poly | Number]:
 
 
 def _without_sine(value: Poly | Number, cosine: str) -> Poly | Number | None:
-    """The polynomial divided by 1 - cosine^2, None where something would be left."""
+    """Divide a polynomial by 1 - cosine^2; None if the remainder is not zero."""
     if not isinstance(value, Poly):
         return None
     parts: dict[int, Poly | Number] = {}
@@ -131,7 +133,7 @@ def _without_sine(value: Poly | Number, cosine: str) -> Poly | Number | None:
 
 
 def without(value: Poly | Number, common: Monomial) -> Poly | Number:
-    """A polynomial divided by a product of letters that every one of its terms has."""
+    """Divide a polynomial by a monomial that is common to all its terms."""
     if not isinstance(value, Poly) or not common:
         return value
     terms = {lowered(monomial, common): number for monomial, number in value.terms.items()}
@@ -139,7 +141,7 @@ def without(value: Poly | Number, common: Monomial) -> Poly | Number:
 
 
 def lowered(monomial: Monomial, by: Iterable[tuple[str, int]]) -> Monomial:
-    """A product of letters divided by some of them."""
+    """Divide a monomial by powers of some of its symbols."""
     taken = dict(by)
     return tuple((atom, power - taken.get(atom, 0)) for atom, power in monomial if power > taken.get(atom, 0))
 
@@ -149,7 +151,7 @@ def _parts(value: Coefficient) -> tuple[Poly | Number, Poly | Number]:
 
 
 def _reduced(upper: Poly | Number, lower: Poly | Number) -> Coefficient:
-    """upper / lower with common letters and numbers cancelled; a polynomial or number where nothing is left below."""
+    """upper / lower with common symbols and numbers cancelled; a polynomial or number if the denominator is 1."""
     if not isinstance(upper, Poly) and upper == 0:
         return 0
     (above, rest), (below, left) = split(upper), split(lower)
@@ -168,7 +170,7 @@ def _reduced(upper: Poly | Number, lower: Poly | Number) -> Coefficient:
 
 
 def _divided_out(upper: Poly | Number, lower: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
-    """Both without the one of them that divides the other."""
+    """Cancel the polynomial that divides the other, if one does."""
     if not isinstance(upper, Poly) or not isinstance(lower, Poly):
         return upper, lower
     (above, one), (below, other) = _primitive(upper), _primitive(lower)
@@ -178,7 +180,7 @@ def _divided_out(upper: Poly | Number, lower: Poly | Number) -> tuple[Poly | Num
 
 
 def _primitive(value: Poly) -> tuple[int, Poly]:
-    """The largest whole number that divides all numbers of a polynomial, and what is left."""
+    """Split a polynomial into the greatest common divisor of its coefficients and the primitive part."""
     numbers = list(value.terms.values())
     factor = math.gcd(*(int(n) for n in numbers)) if all(isinstance(n, int) for n in numbers) else 1
     return factor, Poly({monomial: _divided(n, factor) for monomial, n in value.terms.items()})  # type: ignore[misc]
@@ -192,7 +194,7 @@ def _times(monomial: Monomial, value: Poly | Number) -> Poly | Number:
 
 
 def _common(value: Poly | Number) -> Monomial:
-    """Letters with the lowest power they have in any term."""
+    """Common monomial: each symbol with its lowest power over all terms."""
     if not isinstance(value, Poly):
         return ()
     first, *others = value.terms
@@ -208,13 +210,13 @@ def _shared(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _missing(a: Poly | Number, b: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
-    """(f, g) with a f = b g as short as products of letters allow."""
+    """Return (f, g) with a f = b g, the shortest that monomial factors allow."""
     shared = _shared(_common(a), _common(b))
     return without(b, shared), without(a, shared)
 
 
 def _content(upper: Poly | Number, lower: Poly | Number) -> Number:
-    """The number to divide both by, so that the lower polynomial begins with +1 or has the smallest whole numbers."""
+    """Common numeric factor of both, chosen so that the denominator starts with +1 or has the smallest integers."""
     numbers = [n for value in (upper, lower) for n in (value.terms.values() if isinstance(value, Poly) else (value,))]
     first = leading(lower)
     if all(isinstance(n, int) for n in numbers):

@@ -81,7 +81,7 @@ def neg(a: Scalar) -> Scalar:
 
 
 def sin(a: Scalar) -> Scalar:
-    """Sine; 0 stays structural."""
+    """Sine; the sine of a structural 0 is the structural 0."""
     if is_zero(a):
         return 0
     return a.sin() if hasattr(a, "sin") else np.sin(a)
@@ -102,7 +102,7 @@ def sign(a: Scalar) -> Scalar:
 
 
 def absolute(a: Scalar) -> Scalar:
-    """Absolute value; that of an int stays one."""
+    """Absolute value; that of an int stays an int."""
     if type(a) is int:
         return abs(a)
     return a.absolute() if hasattr(a, "absolute") else np.abs(a)
@@ -116,14 +116,14 @@ def exp(a: Scalar) -> Scalar:
 
 
 def tanh(a: Scalar) -> Scalar:
-    """Hyperbolic tangent; 0 stays structural."""
+    """Hyperbolic tangent; that of a structural 0 is the structural 0."""
     if is_zero(a):
         return 0
     return a.tanh() if hasattr(a, "tanh") else np.tanh(a)
 
 
 def sqrt(a: Scalar) -> Scalar:
-    """Square root; those of 0 and 1 stay structural."""
+    """Square root; those of the ints 0 and 1 stay structural."""
     if type(a) is int and a in (0, 1):
         return a
     return a.sqrt() if hasattr(a, "sqrt") else np.sqrt(a)
@@ -133,7 +133,7 @@ def sqrt(a: Scalar) -> Scalar:
 
 
 class Turn:
-    """An angle that is known by its cosine and sine alone; whatever needs no more takes it as any other scalar."""
+    """Angle known only by its cosine and sine; usable as a scalar where no more is needed."""
 
     __slots__ = ("c", "s")
     __array_ufunc__ = None  # NumPy must leave sums to us
@@ -142,11 +142,11 @@ class Turn:
         self.c, self.s = c, s
 
     def cos(self) -> Scalar:
-        """Its cosine."""
+        """Cosine of the angle."""
         return self.c
 
     def sin(self) -> Scalar:
-        """Its sine."""
+        """Sine of the angle."""
         return self.s
 
     def __neg__(self) -> Turn:

@@ -1,4 +1,4 @@
-"""Polynomials, their quotients and linear forms as text (readable by Python) and as LaTeX."""
+"""Format polynomials, their quotients and linear forms as text (valid Python) or LaTeX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minertia.algebra.quotient import Coefficient, Quotient, lowered, split
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a factor, a power, a product and a fraction are written."""
+    """Notation of an output format: functions for factors, templates for powers, products and fractions."""
 
     atom: Callable[[str], str]
     name: Callable[[str], str]
@@ -24,17 +24,17 @@ class Style:
 
 
 def text(value: Coefficient | Linear) -> str:
-    """One line that Python can evaluate: D3**2*(M3 + M4) - tan(a2)*MZ3."""
+    """Format as one line that Python can evaluate: D3**2*(M3 + M4) - tan(a2)*MZ3."""
     return _form(value, _TEXT)
 
 
 def latex(value: Coefficient | Linear) -> str:
-    """The same for a paper."""
+    """Format as LaTeX."""
     return _form(value, _LATEX)
 
 
 def latex_name(name: str) -> str:
-    """XX_{R3} of XXR3, D_{3} of D3, L of L."""
+    """LaTeX of a parameter name: XX_{R3} for XXR3, D_{3} for D3, L for L."""
     if len(name) == 1:
         return name
     match = re.fullmatch(r"([A-Za-z]+?)(R?)_?(\d+)", name)
@@ -55,7 +55,7 @@ def _form(value: Coefficient | Linear, style: Style) -> str:
 
 
 def _linear(form: Linear, style: Style) -> str:
-    """Columns with the same coefficient stand together in one bracket."""
+    """Format a linear form; columns with the same coefficient share one bracket."""
     groups: dict[Coefficient, list[tuple[str, str]]] = {}
     for name, coefficient in form.terms.items():
         sign, key = _split_sign(coefficient)
@@ -86,7 +86,7 @@ def _polynomial(value: Poly | Number, style: Style) -> str:
 
 
 def _quotient(value: Coefficient, style: Style) -> str:
-    """A quotient that begins with a plus, sines over cosines of one angle as tangents."""
+    """Format a quotient with a leading plus; sine over cosine of the same angle is written as a tangent."""
     assert isinstance(value, Quotient)
     (common, upper), (below, lower) = split(value.upper), split(value.lower)
     tangents = _tangents(common, below)
@@ -102,7 +102,7 @@ def _quotient(value: Coefficient, style: Style) -> str:
 
 
 def _product(monomial: Monomial, rest: Poly | Number, style: Style, alone: bool) -> str:
-    """Letters times a polynomial or a number; alone: whether a sum by itself needs no brackets."""
+    """Format a monomial times a polynomial or number; alone: whether a sum by itself needs no brackets."""
     factors = [_power(atom, power, style) for atom, power in monomial]
     if isinstance(rest, Poly):
         written = _polynomial(rest, style)
@@ -113,7 +113,7 @@ def _product(monomial: Monomial, rest: Poly | Number, style: Style, alone: bool)
 
 
 def _tangents(above: Monomial, below: Monomial) -> Monomial:
-    """Angles whose sine stands above and whose cosine stands below, with the power of the tangent."""
+    """Angles with the sine in the numerator and the cosine in the denominator, and the power of the tangent."""
     powers = dict(below)
     sines = ((split_atom(atom)[1], power) for atom, power in above if split_atom(atom)[0] == "sin")
     return tuple((name, min(power, powers[f"cos({name})"])) for name, power in sines if f"cos({name})" in powers)
@@ -140,7 +140,7 @@ def _split_sign(coefficient: Coefficient) -> tuple[str, Coefficient]:
 
 
 def _has_squared_sine(value: Poly | Number) -> bool:
-    """Whether a polynomial is a sine squared times something, which its own form writes as 1 - cos^2."""
+    """Whether a polynomial has a squared sine as a factor (1 - cos^2 in canonical form)."""
     return any(power > 1 and split_atom(atom)[0] == "sin" for atom, power in split(value)[0])
 
 

@@ -1,7 +1,8 @@
-"""Passes over expression graphs that leave fewer operations: dead code, free operands together, common factors, sums.
+"""Simplification passes on expression graphs that reduce the number of operations.
 
-A node is *free* when it depends on numbers and on parameters only: such values are computed once, not at every call, so
-a pass may spend as many of them as it likes.  Passes return new expressions in a new graph and never make it dearer.
+The passes remove dead code, collect free operands, factor common terms and share partial sums.  A node is *free* if it
+depends only on constants and parameters: such values are computed once, not at every call, and count as free of
+charge. Passes return new expressions in a new graph and never increase the operation count.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Pair = tuple[Term, Term]
 
 
 def free_nodes(graph: Graph, nodes: Iterable[int], parameters: Collection[str]) -> set[int]:
-    """Of these nodes (arguments before users), those that depend on numbers and the named input arrays only."""
+    """Select the nodes (in evaluation order) that depend only on constants and the named input arrays."""
     free: set[int] = set()
     for node in nodes:
         if graph.nodes[node][0] == "var":
@@ -36,7 +37,7 @@ def free_nodes(graph: Graph, nodes: Iterable[int], parameters: Collection[str]) 
 
 @dataclass(frozen=True)
 class _Needs:
-    """What outputs are made of: nodes of their graph, arguments before users, and which of these are free."""
+    """Nodes that outputs depend on, in evaluation order, and the free ones among them."""
 
     graph: Graph
     nodes: list[int]
@@ -44,7 +45,7 @@ class _Needs:
 
     @property
     def operations(self) -> tuple[int, int]:
-        """Multiplications (divisions too) and additions of all that is not free."""
+        """Number of multiplications (including divisions) and of additions of all nodes that are not free."""
         found = Counter(self.graph.nodes[node][0] for node in self.nodes if node not in self.free)
         return found["*"] + found["/"], found["+"] + found["-"]
 
@@ -57,12 +58,12 @@ def _needs(outputs: Sequence[Any], parameters: Collection[str]) -> _Needs:
 
 
 def operations(outputs: Sequence[Any], parameters: Collection[str] = ()) -> tuple[int, int]:
-    """Multiplications (divisions too) and additions of all that is not free."""
+    """Number of multiplications (including divisions) and of additions of all nodes that are not free."""
     return _needs(outputs, parameters).operations
 
 
 def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thorough: bool = True) -> list[Any]:
-    """The same values in fewer operations; thorough also looks for parts that several sums share."""
+    """Return the same outputs with fewer operations; thorough: also share partial sums."""
     best, needs = list(outputs), _needs(outputs, parameters)
     cost = sum(needs.operations)
     passes = (_Factoring, _Sharing) if thorough else (_Factoring,)
@@ -80,7 +81,7 @@ def simplified(outputs: Sequence[Any], parameters: Collection[str] = (), *, thor
 
 
 class _Pass(abc.ABC):
-    """Rebuild the graph of the outputs; subclasses say how a sum is put together again."""
+    """Rebuild the graph of the outputs; subclasses define how sums are rebuilt."""
 
     def __init__(self, outputs: Sequence[Any], needs: _Needs) -> None:
         self.outputs = outputs
@@ -96,7 +97,7 @@ class _Pass(abc.ABC):
         self.made: dict[int, Expr] = {}
 
     def _melts(self, node: int, user: str) -> bool:
-        """Whether a node is only a step on the way to one longer sum or product."""
+        """Whether a node is only an intermediate result of one longer sum or product."""
         if self.uses[node] != 1 or node in self.free:
             return False
         operation = self.old.nodes[node][0]
@@ -131,7 +132,7 @@ class _Pass(abc.ABC):
         return self.new.function(operation, self.made[rest[0]])
 
     def _product(self, factors: list[int]) -> Expr:
-        """Free factors are multiplied first, so that all but one product with them vanish."""
+        """Rebuild a product with its free factors multiplied first, so that only one product with them remains."""
         ordered = sorted(factors, key=lambda f: f not in self.free)
         product = self.made[ordered[0]]
         for factor in ordered[1:]:
@@ -139,7 +140,7 @@ class _Pass(abc.ABC):
         return product
 
     def factors(self, node: int) -> list[int]:
-        """Factors of a product, products used only here taken apart."""
+        """Factors of a product; products with no other user are expanded."""
         found: list[int] = []
         stack = list(reversed(self.old.arguments[node]))
         while stack:
@@ -151,7 +152,7 @@ class _Pass(abc.ABC):
         return found
 
     def terms(self, node: int) -> list[Term]:
-        """Terms of a sum, sums used only here taken apart."""
+        """Terms of a sum; sums with no other user are expanded."""
         found: list[Term] = []
         stack: list[Term] = [(node, False)]
         while stack:
@@ -165,25 +166,25 @@ class _Pass(abc.ABC):
         return found
 
     def total(self, terms: Iterable[Expr], start: Expr | None = None) -> Expr:
-        """Sum of new expressions."""
+        """Sum of expressions of the new graph."""
         result = self.new.constant(0) if start is None else start
         for term in terms:
             result = self.new.add(result, term)
         return result
 
     def term(self, term: Term) -> Expr:
-        """A term of the old graph in the new one."""
+        """Translate a term of the old graph into the new graph."""
         node, negative = term
         made = self.made[node]
         return -made if negative else made
 
     @abc.abstractmethod
     def sum_of(self, node: int) -> Expr:
-        """How a sum is put together."""
+        """Rebuild a sum."""
 
 
 class _Factoring(_Pass):
-    """a b + a c becomes a (b + c), greedily, for products that only one sum uses; free terms are added first."""
+    """Greedy factoring of a b + a c into a (b + c), for products with one user; free terms are added first."""
 
     def sum_of(self, node: int) -> Expr:
         terms = self.terms(node)
@@ -214,7 +215,7 @@ class _Factoring(_Pass):
         return own
 
     def _gain(self, factor: int, group: list[Term]) -> int:
-        """Operations saved by taking this factor out of these terms."""
+        """Operations saved by factoring this factor out of these terms."""
         if len(group) < 2:
             return -1
         rests = [self._cofactors(factor, t) for t in group]
@@ -239,7 +240,7 @@ class _Factoring(_Pass):
 
 
 class _Sharing(_Pass):
-    """Pairs of terms that stand together in several sums become one node (greedy, most frequent first)."""
+    """Greedy sharing of pairs of terms that occur in several sums, most frequent first."""
 
     def run(self) -> list[Any]:
         self._find_pairs()
@@ -269,7 +270,7 @@ class _Sharing(_Pass):
 
 
 class _TermPairs:
-    """Which pairs of terms stand in which sums; where a pair is replaced, only the sums that have it are seen again."""
+    """Index of the pairs of terms of all sums; replacing a pair updates only the sums that contain it."""
 
     def __init__(self, sums: dict[int, list[Term]]) -> None:
         self.sums = sums
@@ -281,7 +282,7 @@ class _TermPairs:
         heapify(self.ranks)
 
     def most_frequent(self) -> Pair | None:
-        """The pair in most sums, if these are several; of equals the last."""
+        """Return the pair that occurs in the most sums, if in more than one; the last of equally frequent pairs."""
         while self.ranks:
             times, a, b, is_alike = self.ranks[0]
             pair = ((-a, False), (-b, not is_alike))
@@ -291,7 +292,7 @@ class _TermPairs:
         return None
 
     def replace(self, pair: Pair, fresh: int) -> None:
-        """Put a new term in place of a pair, in every sum."""
+        """Replace a pair by a new term in every sum."""
         long = [node for node, terms in self.sums.items() if len(terms) > LONG]
         touched: set[Pair] = set()
         for node in (*self.where[pair], *long):
@@ -302,7 +303,7 @@ class _TermPairs:
                 heappush(self.ranks, _rank(other, len(self.where[other])))
 
     def _see(self, node: int) -> set[Pair]:
-        """Count the pairs of a sum; those that came or went."""
+        """Update the count of the pairs of a sum; return the pairs that were added or removed."""
         terms, before = self.sums[node], self.own[node]
         now = {_normal(a, b) for a, b in combinations(terms, 2)} if len(terms) <= LONG else set()
         self.own[node] = now
@@ -314,13 +315,13 @@ class _TermPairs:
 
 
 def _rank(pair: Pair, times: int) -> tuple[int, int, int, bool]:
-    """Smallest for the pair to take first: most frequent, then last by its terms."""
+    """Sort key of a pair: most frequent first, ties broken by its terms, last first."""
     (a, _), (b, is_opposite) = pair
     return -times, -a, -b, not is_opposite
 
 
 def _normal(a: Term, b: Term) -> Pair:
-    """A pair up to order and common sign."""
+    """Canonical form of a pair of terms, up to order and common sign."""
     if a[0] > b[0]:
         a, b = b, a
     return ((a[0], False), (b[0], a[1] != b[1]))

@@ -1,4 +1,4 @@
-"""Polynomials in letters as SymPy expressions.  SymPy (extra `symbolic`) is loaded here and nowhere else.
+"""Conversion of polynomials to SymPy expressions.  Only this module imports SymPy (extra `symbolic`).
 
 A product of sines and cosines is written as a sum of sines and cosines of sums of angles where that is shorter:
 cos q1 cos q2 - sin q1 sin q2 as cos(q1 + q2).
@@ -23,7 +23,7 @@ Wave: TypeAlias = tuple[str, Turns]  # "cos" or "sin" of a sum of angles
 
 
 def symbol(name: str) -> Any:
-    """The SymPy symbol of a letter; real, and the same wherever it is asked for."""
+    """Real SymPy symbol of a name; the same object for the same name."""
     return _sympy().Symbol(name, real=True)
 
 
@@ -55,7 +55,7 @@ def matrix_of(rows: Sequence[Sequence[Any]]) -> Any:
 
 
 def latex_of(value: Any, names: Iterable[str], dotted: Mapping[str, str]) -> str:
-    """LaTeX of an expression or a matrix; dotted: letters that are not written as parameters are."""
+    """LaTeX of an expression or a matrix; dotted: LaTeX of the symbols that are not parameter names."""
     written = {symbol(name): dotted.get(name) or latex_name(name) for name in names}
     return str(_sympy().latex(value, symbol_names=written, mat_delim="[", mul_symbol=r"\,"))
 
@@ -79,7 +79,7 @@ def _shorter(angles: Angles) -> Any:
 
 @cache
 def _shortest(terms: tuple[tuple[Monomial, Number], ...]) -> Any:
-    """A sum of products of sines and cosines, or the sum without products where it has fewer terms."""
+    """Sum of products of sines and cosines, or its Fourier series if that has fewer terms."""
     waves = _waves(terms) if len(terms) > 1 else {}
     if not 0 < len(waves) < len(terms):
         return _sympy().Add(*(_sympy().sympify(number) * _product(monomial) for monomial, number in terms))
@@ -88,7 +88,7 @@ def _shortest(terms: tuple[tuple[Monomial, Number], ...]) -> Any:
 
 
 def _waves(terms: tuple[tuple[Monomial, Number], ...]) -> dict[Wave, float]:
-    """The Fourier series of a polynomial in sines and cosines: it is unique, so what cancels is gone."""
+    """Fourier series of a polynomial in sines and cosines; it is unique, so terms that cancel disappear."""
     total: dict[Turns, complex] = {}
     for monomial, number in terms:
         for turns, factor in _exponentials(monomial).items():
@@ -130,5 +130,5 @@ def _wave(wave: Wave) -> Any:
 
 
 def _number(value: float, is_exact: bool) -> Any:
-    """A factor; halves and quarters of ints stay fractions."""
+    """SymPy number of a factor; halves and quarters of ints stay fractions."""
     return _sympy().Rational(value) if is_exact else _sympy().Float(value)

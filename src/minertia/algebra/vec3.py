@@ -89,7 +89,7 @@ def skew(v: Vec) -> Mat:
 
 
 def compose(*poses: Pose) -> Pose:
-    """Pose of the last frame in the first one's parent."""
+    """Compose poses: the pose of the last frame relative to the reference frame of the first."""
     return reduce(_compose2, poses, HERE)
 
 
@@ -98,7 +98,7 @@ def _compose2(a: Pose, b: Pose) -> Pose:
 
 
 def invert(pose: Pose) -> Pose:
-    """The pose seen the other way round."""
+    """Inverse of a pose."""
     R = transpose(pose[0])
     x, y, z = apply(R, pose[1])
     return R, (neg(x), neg(y), neg(z))

@@ -1,6 +1,6 @@
-"""Numbers of sixty digits, as arrays of `decimal.Decimal`, for ranks that those of sixteen do not decide.
+"""Arithmetic with 60 decimal digits, as arrays of `decimal.Decimal`, for rank decisions beyond double precision.
 
-Sums and products are those of NumPy on arrays of objects; everything runs inside `digits()`.
+Sums and products use NumPy object arrays; every computation runs inside `digits()`.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ HALVINGS = 6  # of an angle before its series
 
 
 def digits() -> AbstractContextManager[Context]:
-    """Arithmetic of sixty digits for what is done inside."""
+    """Context manager that sets decimal arithmetic to 60 digits."""
     return localcontext(Context(prec=DIGITS))
 
 
 def wide(values: ArrayLike) -> Wide:
-    """An array of floats as it is, in decimals."""
+    """Convert an array of floats exactly to decimals."""
     return np.asarray(_EXACT(np.asarray(values, float)), object)
 
 
 def wide_tape(outputs: Sequence[Any]) -> Tape:
-    """A tape that runs on arrays of decimals."""
+    """Return a tape that runs on arrays of decimals."""
     return Tape(outputs, _OPERATIONS, Decimal)
 
 
 def stacked(values: Sequence[Any], count: int) -> Wide:
-    """What a tape gives, of which some are numbers, as columns."""
+    """Stack the outputs of a tape, some of which may be constants, as columns."""
     found = np.empty((count, len(values)), object)
     for k, value in enumerate(values):
         found[:, k] = value if isinstance(value, np.ndarray | Decimal) else Decimal(value)
@@ -44,7 +44,7 @@ def stacked(values: Sequence[Any], count: int) -> Wide:
 
 
 def solve(A: Wide, b: Wide) -> Wide:
-    """A^-1 b of every sample, A (N, r, r), b (N, r, columns), by elimination with row pivots."""
+    """A^-1 b of every sample, A (N, r, r), b (N, r, columns), by Gaussian elimination with row pivoting."""
     A, b, every = A.copy(), b.copy(), np.arange(len(A))
     for k in range(A.shape[1]):
         pivot = np.abs(A[:, k:, k]).astype(float).argmax(axis=1) + k
@@ -60,7 +60,7 @@ def solve(A: Wide, b: Wide) -> Wide:
 
 
 def pivot_sizes(W: Wide) -> list[float]:
-    """What is left of each column, of length 1 (or 0) at first, once the longest are taken out; longest first."""
+    """Pivot norms of a column-pivoted QR factorisation of columns of length 1 (or 0), largest first."""
     V = W / np.array([_length(column) or Decimal(1) for column in W.T], object)
     found: list[float] = []
     while V.shape[1]:
@@ -79,7 +79,7 @@ def _length(column: Wide) -> Decimal:
 
 
 def _turn(angle: Decimal) -> tuple[Decimal, Decimal]:
-    """Sine and cosine, by their series for a small part of the angle, which is then doubled."""
+    """Sine and cosine by their series at a small fraction of the angle, followed by angle doubling."""
     small = angle / 2**HALVINGS
     square, sine, cosine = small * small, small, Decimal(1)
     odd, even, k = small, Decimal(1), 0

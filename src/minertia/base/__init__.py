@@ -1,4 +1,4 @@
-"""Base parameters: what of a robot's inertia its joint efforts can show."""
+"""Base parameters: the identifiable inertial parameters of a robot."""
 
 from minertia.io.names import lazy_names
 

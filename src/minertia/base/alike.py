@@ -1,6 +1,7 @@
-"""Relations of links that turn alike because loops or followers hold them so (theory, eqs. 43 to 46).
+"""Relations between links whose relative orientation loop closures or mimic joints keep constant.
 
-Found on random closed states; whoever takes them holds them against others, at other values of the letters, too.
+(theory, eqs. 43 to 46).  They are found on random closed states; callers verify them at other states and other values
+of the symbols.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def alike_relations(robot: Robot) -> Iterator[Relation]:
-    """What links that keep their orientation to one another cannot show one by one."""
+    """Yield parameter combinations without effect in closed kinematic chains with constant orientations.
+
+    These come from links with constant relative orientation or a single rotation axis, and from joints
+    with equal or opposite rates.  Robots without cut joints or with a floating base have none.
+    """
     if not robot.cuts or robot.is_floating:
         return
     R, p, rates = _poses(robot)
@@ -57,7 +62,7 @@ def alike_relations(robot: Robot) -> Iterator[Relation]:
 
 
 def _alike_effects(robot: Robot, rates: Array) -> Iterator[Relation]:
-    """Rotors, viscous and Coulomb friction of joints whose rates are equal or opposite in every motion."""
+    """Relations of rotor inertia, viscous and Coulomb friction of joints with equal or opposite rates."""
     for i, k in combinations(range(robot.n_joints), 2):
         one, other = rates[:, i], rates[:, k]
         is_alike = min(np.abs(one - other).max(), np.abs(one + other).max()) < SAME
@@ -66,7 +71,7 @@ def _alike_effects(robot: Robot, rates: Array) -> Iterator[Relation]:
 
 
 def _one_direction(R: Array) -> Vec | None:
-    """The direction of a link about which alone it turns, its 0, 1 and -1 as structure; None where there is none."""
+    """Direction of a link's only rotation axis, with its 0, 1 and -1 structural; None if there is no single axis."""
     off = np.concatenate([turn.T - R[0].T for turn in R[1:]])
     _, values, V = np.linalg.svd(off)
     if values[2] > SAME or values[1] < SAME:
@@ -75,7 +80,7 @@ def _one_direction(R: Array) -> Vec | None:
 
 
 def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
-    """A link that turns about u alone shows u'Ju of its inertia, and nothing of a first moment along u."""
+    """Relations of a link that rotates about u only: u'Ju is identifiable, a first moment along u is not."""
     relation: Relation = {}
     enter(robot, relation, j, dict(zip(("MX", "MY", "MZ"), u, strict=True)), 1)
     yield relation
@@ -89,7 +94,7 @@ def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
 
 
 class _Pair(NamedTuple):
-    """Opposite sides of a parallelogram: link `kept` (None: ground) at the vertex both pairs share, `far` across it.
+    """Opposite sides of a parallelogram: link `kept` (None: ground) at the vertex of both pairs, `far` opposite.
 
     place: that vertex in the kept link.  moment: z x edge of it there.
     """
@@ -101,9 +106,10 @@ class _Pair(NamedTuple):
 
 
 def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
-    """The first moments that a parallelogram cannot show where it moves in its plane (theory, eq. 45).
+    """Combinations of first moments that are unidentifiable in a parallelogram moving in its plane (theory, eq. 45).
 
-    A moment across the edge of each kept link, in the far link less in the kept one, summed over both pairs.
+    For each pair: a first moment across the edge of the kept link, on the far link minus on the kept link; then the
+    sum of both pairs.
     """
     found: Relation = {}
     for pair in _pairs(robot, cut, R) if cut.form else ():
@@ -118,10 +124,10 @@ def _opposite_moments(robot: Robot, cut: Cut, R: Array) -> Iterator[Relation]:
 
 
 def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Relation]:
-    """First moments of the links that swing on a carrier which turns about one direction u alone (theory, eq. 46).
+    """Relations of first moments of links hinged on a carrier that rotates about one direction u (theory, eq. 46).
 
-    With the edge e between their hinges in the plane of u and of their axis z, a moment m of one, less the same in the
-    other, less c (m z' + z m') in the inertia of that, c = (e . e) (u . z) / (u . e), has no effect.
+    With the edge e between their hinges in the plane of u and of their axis z, a moment m of one, minus the same on
+    the other, minus c (m z' + z m') in the inertia of the latter, c = (e . e) (u . z) / (u . e), has no effect.
     """
     long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
     if not cut.form or len(long) != 2 or len(short) != 1:
@@ -147,7 +153,7 @@ def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Rel
 
 
 def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
-    """Both pairs of sides: of four links on one hinge, or of three and the one that carries them."""
+    """Both pairs of opposite sides: of four links on one revolute joint, or of three links and their carrier."""
     long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
     if len(long) != 2 or len(short) not in (1, 2):
         return ()
@@ -163,7 +169,7 @@ def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
 
 
 def _sense(R: Array, other: Array) -> int:
-    """Whether the z axes of two links point the same way, 1, or not, -1."""
+    """Relative sense of the z axes of two links: 1 if they point the same way, -1 otherwise."""
     return 1 if float(R[0, :, 2] @ other[0, :, 2]) > 0 else -1
 
 
@@ -185,9 +191,9 @@ def _poses(robot: Robot) -> tuple[Array, Array, Array]:
 
 
 def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:
-    """The point of a link that moves as the origin of another one of the same orientation, None where none does.
+    """Point of a link that moves like the origin of another link of the same orientation; None if there is none.
 
-    apart: from origin to origin.  Where the robot has letters only its own origin is told from a number.
+    apart: vector from origin to origin.  For a robot with symbolic lengths only the origin itself can be recognised.
     """
     if np.abs(apart - apart[0]).max() < SAME:
         return (0, 0, 0)
@@ -202,7 +208,7 @@ def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:
 
 
 def _moved(robot: Robot, i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
-    """A parameter of link k less the same on link i."""
+    """Relation: a parameter of link k minus the same parameter on link i."""
     unit: dict[str, Scalar] = {s: int(s == symbol) for s in LINK_SYMBOLS}
     found: Relation = {full_name(symbol, k + 1): 1}
     enter(robot, found, i, transport(unit, (turn, offset)), -1)

@@ -1,4 +1,4 @@
-"""The certificate that every set of base parameters carries."""
+"""Rank certificate of a set of base parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIRMED = 1e-9  # largest reconstruction error of a set that is right
 
 
 class Judged(NamedTuple):
-    """A rank with what speaks for it; see `Certificate`."""
+    """Numerical rank with the evidence for it; see `Certificate`."""
 
     rank: int
     gap: float
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the rank is beyond doubt."""
+        """Whether the rank is unambiguous."""
         if self.smallest is None:
             return self.gap >= CLEAR_GAP
         return self.gap >= CLOSED_GAP and self.smallest >= (SMALLEST if self.digits == DIGITS else WIDE_SMALLEST)
@@ -33,9 +33,9 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Redrawn:
-    """What holds of the relations in letters at a second, independent draw of all letters, at states of its own.
+    """Verification of the symbolic relations at a second, independent draw of all symbols, at its own random states.
 
-    count: number of relations that are in letters throughout, before any was merged for this robot's own numbers.
+    count: number of fully symbolic relations, before any was merged for this robot's own values.
     """
 
     values: Mapping[str, float]
@@ -47,14 +47,15 @@ class Redrawn:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Certificate:
-    """How a set of base parameters was checked on random states (theory, eq. 22).
+    """Numerical verification of a set of base parameters on random states (theory, eq. 22).
 
-    rank: of the whole regressor.  gap: smallest singular value that counts over the largest that does not, or over
-    measured rounding (columns scaled to length 1).  error: largest column of Y - Y_base K over the longest of its kind
-    in Y, the worse of two sets of states.  states, seed: how to repeat it.  redrawn: the same at other values of the
-    letters.  smallest: where loops are closed, the smallest singular value that counts over the largest; the states are
-    then of the branch of the robot's seed alone.  digits: of the numbers that decided the rank; 60 where 16 left doubt
-    (`smallest` and the gap are then of parts of columns that are left once others are taken out).
+    rank: of the whole regressor.  gap: smallest nonzero singular value over the largest that counts as zero, or over
+    the measured rounding error (columns scaled to length 1).  error: largest column of Y - Y_base K over the longest
+    of its kind in Y, the worse of two sets of states.  states, seed: number and seed of the random states.  redrawn:
+    the same at other values of the symbols.  smallest: for closed kinematic chains, the smallest nonzero singular
+    value over the largest; the states then belong only to the assembly branch of the robot's seed.  digits: precision
+    that decided the rank; 60 where 16 were ambiguous (`smallest` and the gap then come from the pivots of a
+    column-pivoted factorisation).
     """
 
     rank: int
@@ -75,11 +76,11 @@ class Certificate:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the rank is beyond doubt."""
+        """Whether the rank is unambiguous."""
         return Judged(self.rank, self.gap, self.smallest, self.digits).is_clear
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
+        """All fields as plain data, for JSON."""
         data: dict[str, Any] = {name: getattr(self, name) for name in ("rank", "gap", "error", "states", "seed")}
         data["gap"] = self.gap if math.isfinite(self.gap) else None
         r = self.redrawn

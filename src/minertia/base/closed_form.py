@@ -1,7 +1,8 @@
-"""Regrouping in closed form, on letters (Gautier & Khalil 1990; Khalil, Bennis & Gautier; theory, eqs. 13 to 17).
+"""Symbolic regrouping in closed form (Gautier & Khalil 1990; Khalil, Bennis & Gautier; theory, eqs. 13 to 17).
 
-What a joint's motion cannot make visible looks the same from its parent at every position, so it is moved there, from
-the tips to the base.  Six rules, numbered as in the theory page, then clear the first links of each path.
+A parameter combination that a joint's motion does not excite acts on its parent in the same way at every position, so
+it is moved to the parent, from the tips to the base.  Six rules, numbered as in the theory page, then regroup or
+eliminate the parameters of the first links of each path.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SMALLEST_DIVISOR = 1e-3  # component of a unit vector that others are divided by
 
 
 def closed_form(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
-    """{kept column: its regrouped form} for the given standard parameters, in their order."""
+    """Return {retained column: its regrouped linear form} for the given standard parameters, in their order."""
     axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
     _move_to_parents(robot, base, links)
@@ -45,7 +46,7 @@ def closed_form(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None
 
 
 def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Forms]]:
-    """Every parameter as the linear form that is itself: of a floating base, and of each link."""
+    """Each standard parameter as its own linear form: of the floating base, and of each link."""
     tables: dict[int, Forms] = {k: dict.fromkeys(LINK_SYMBOLS, 0) for k in range(robot.n_joints + 1)}
     for name in columns:
         symbol, link = split_name(name)
@@ -54,7 +55,10 @@ def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Form
 
 
 def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
-    """Rule 1 (theory, eqs. 14 to 15): the invisible part of each link goes to its parent, at the ground to nobody."""
+    """Rule 1 (theory, eqs. 14 to 15): regroup each link's unexcited part into its parent.
+
+    At the ground it vanishes.
+    """
     for j in reversed(range(robot.n_joints)):
         joint, x = robot.joints[j], links[j]
         moved = dict.fromkeys(LINK_SYMBOLS, 0) | {s: x[source] for s, source in KINDS[joint.kind].invisible}
@@ -68,7 +72,7 @@ def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
 
 
 def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Rules 2 and 3: first moments of translational links between r1 and r2, outermost first."""
+    """Rules 2 and 3: regroup first moments of prismatic links between r1 and r2, outermost first."""
     axis, joint = axes.axis[j], robot.joints[j]
     if joint.kind != "prismatic" or axis.r1 is None or axis.beyond:
         return
@@ -80,9 +84,9 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
 
 
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Axis parallel to r1's: MZ has no effect, MX and MY go to the parent and to ZZ of the nearest turning joint.
+    """Rule 2, axis parallel to r1's: MZ has no effect; regroup MX and MY.
 
-    (theory, eq. 16)
+    They go into the parent and into ZZ of the nearest revolute joint (theory, eq. 16).
     """
     joint, x = robot.joints[j], links[j]
     parent = joint.parent
@@ -99,9 +103,10 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 
 
 def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
-    """Axis not parallel to r1's, whose direction in this frame is u: one first moment goes (theory, eq. 17).
+    """Rule 3, axis not parallel to r1's, whose direction in this frame is u: eliminate one first moment.
 
-    It is the last one along which u has a part worth dividing by, at the values of the letters too.
+    (theory, eq. 17).  It is the last one whose component of u is large enough to divide by, also at the symbols'
+    values.
     """
     sizes = [abs(float(evaluate(s, values))) for s in u]
     gone = max(k for k in range(3) if not is_zero(u[k]) and sizes[k] >= SMALLEST_DIVISOR)
@@ -112,7 +117,7 @@ def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
 
 
 def _clear_without_effect(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Rules 4, 5 and 6: parameters of the first links that never show."""
+    """Rules 4, 5 and 6: eliminate parameters of the first links that have no effect."""
     axis, kind, x = axes.axis[j], robot.joints[j].kind, links[j]
     if kind == "revolute" and not axis.beyond:
         gone = ("XX", "XY", "XZ", "YZ", *(("MX", "MY") if axes.first_moments_vanish(j) else ()))
@@ -124,7 +129,7 @@ def _clear_without_effect(robot: Robot, axes: Axes, links: list[Forms], j: int) 
 
 
 def _merge_rotor(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
-    """Rotor inertia that acts exactly as ZZ (r1; r2 perpendicular to r1) or as the mass of a first sliding link."""
+    """Merge a rotor inertia that acts as ZZ (r1; r2 perpendicular to r1) or as the mass of a first prismatic link."""
     partner = rotor_partner(robot, axes, j)
     x = links[j]
     if partner is not None and isinstance(x.get("IA", 0), Linear) and isinstance(x[partner], Linear):
@@ -133,7 +138,7 @@ def _merge_rotor(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 
 
 def rotor_partner(robot: Robot, axes: Axes, j: int) -> str | None:
-    """The symbol whose column equals that of IA of joint j, None if there is none in closed form."""
+    """Symbol whose column equals that of IA of joint j; None if there is none in closed form."""
     axis = axes.axis[j]
     if robot.joints[j].kind == "revolute":
         first = axis.r1 == j

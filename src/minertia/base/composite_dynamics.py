@@ -1,18 +1,19 @@
 """Newton-Euler in the minimal linear combinations of composite bodies (Lin 1995, equations 57 to 93).
 
-Composite body i is link i with everything beyond it.  Its mass MH, the constant part k of its first moment and the
-constant part U of its inertia about the frame's origin (theory, eqs. 18 to 20) are the only parameters; no link has
-parameters of its own.  With a the acceleration of a frame's origin less gravity, W = [wd]x + [w]x[w]x, and of a slide h
-= W d + 2 w x u qd + u qdd, what the bodies beyond joint i do is carried by two sums from the tips to the base,
+Composite body i is link i with all links beyond it.  Its mass MH, the constant part k of its first moment and the
+constant part U of its inertia about the frame's origin (theory, eqs. 18 to 20) are the only parameters; links have no
+parameters of their own.  With a the acceleration of a frame's origin less gravity, W = [wd]x + [w]x[w]x, and for a
+prismatic joint h = W d + 2 w x u qd + u qdd, two sums from the tips to the base give the wrench of the bodies beyond
+joint i,
 
-    P_i = rho_i + sum of P over children          rho: W (k1, k2, 0) of a turning joint, MH h of a slide
+    P_i = rho_i + sum of P over children          rho: W (k1, k2, 0) of a revolute joint, MH h of a prismatic one
     N_i = zeta_i + sum of (N + s x P) over children
-    zeta: E(D) + (k1, k2, 0) x a of a turning joint, k x (h - W d) + MH d x (a - h) of a slide
+    zeta: E(D) + (k1, k2, 0) x a of a revolute joint, k x (h - W d) + MH d x (a - h) of a prismatic one
 
-with E(D) = D wd + w x D w, and efforts tau = u . N at a turning joint, tau = u . (MH a + W k + P of the children) at a
-slide.  Before the second direction of turning joints w keeps its direction, and two numbers a slide do for k (eq. 20).
-The copy at hand has lost (60) to (70) and (82) to (90) but for fragments; they are derived anew here and carry Lin's
-numbers where the text around them tells which they are.
+with E(D) = D wd + w x D w, and efforts tau = u . N at a revolute joint, tau = u . (MH a + W k + P of the children) at
+a prismatic one.  Before the second direction of revolute joints the direction of w is constant, and two values per
+prismatic joint suffice for k (eq. 20).  The available copy of the paper lacks (60) to (70) and (82) to (90) except for
+fragments; they are derived anew here and carry Lin's numbers where the surrounding text identifies them.
 """
 
 from __future__ import annotations
@@ -59,10 +60,11 @@ NO_INERTIA: Mat = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
 
 
 class BodyWrench(NamedTuple):
-    """What composite body j adds to the two sums, in its frame, with the quantities of Lin's equations.
+    """Contribution of composite body j to the two sums, in its frame, with the quantities of Lin's equations.
 
-    h: acceleration relative to the parent's frame at this place, (69) to (71), of slides.  rho (64), zeta (65): terms
-    of force and moment.  D (38), (91): inertia that a turning joint's moment is made of.  P (66), N (67): the sums.
+    h: acceleration relative to the parent's frame at this point, (69) to (71), for prismatic joints.  rho (64), zeta
+    (65): terms of force and moment.  D (38), (91): inertia in the moment of a revolute joint.  P (66), N (67): the
+    sums.
     """
 
     motion: LinkMotion
@@ -82,14 +84,14 @@ def composite_torques(
     axes: Axes | None = None,
     recursion: Forward = forward,
 ) -> list[Scalar]:
-    """Efforts [N m or N] that move the links, from minimal combinations; combinations that are not given are zero."""
+    """Rigid-body joint efforts [N m or N] from minimal linear combinations; omitted combinations are zero."""
     return to_coordinates(robot, CompositeBodies(robot, values, state, gravity, axes, recursion).efforts)
 
 
 class CompositeBodies:
-    """One evaluation of the recursion: `bodies` has every intermediate quantity, `efforts` one entry a joint.
+    """One evaluation of the recursion: `bodies` holds all intermediate quantities, `efforts` one entry per joint.
 
-    recursion: the forward half, (57) to (62), in another form of the same numbers, as generated code takes it.
+    recursion: implementation of the forward recursion, (57) to (62); generated code passes an equivalent form.
     """
 
     def __init__(
@@ -127,9 +129,9 @@ class CompositeBodies:
     # ------------------------------------------------------------------ constant inertias, (39) to (43)
 
     def _inertias(self) -> list[Mat]:
-        """U' less diag(U'22, U'22, 0) of every turning joint, from the tips to the base: (42).
+        """U' less diag(U'22, U'22, 0) of every revolute joint, from the tips to the base: (42).
 
-        U' differs from U by what a turning joint beyond shows of itself, which that joint's own term has: G, (43).
+        U' differs from U by the contribution G (43) of the next revolute joint, which that joint's own term contains.
         """
         found: list[Mat] = [NO_INERTIA] * self.robot.n_joints
         raised: list[Scalar] = [0] * self.robot.n_joints  # (U' - U)22
@@ -148,7 +150,7 @@ class CompositeBodies:
         return ((a, b, c), (b, 0, d), (c, d, e))
 
     def _seen_beyond(self, j: int, raised: Sequence[Scalar]) -> Mat:
-        """G of the next turning joints beyond, through slides, in the frame of j (40)."""
+        """G of the next revolute joints, through prismatic joints, in the frame of j (40)."""
         total = NO_INERTIA
         for child in self.children[j]:
             if self.turning[child]:
@@ -159,7 +161,7 @@ class CompositeBodies:
         return total
 
     def _inertia(self, j: int) -> Mat:
-        """D of a turning joint: what slides up to the next turning joint add varies with their positions (91)."""
+        """D of a revolute joint; prismatic joints up to the next revolute joint add terms in their positions (91)."""
         total = self.U[j]
         for k, R in self._slides(j, IDENTITY):
             if self.axes.axis[k].beyond:
@@ -171,7 +173,7 @@ class CompositeBodies:
         return total
 
     def _slides(self, j: int, R: Mat) -> list[tuple[int, Mat]]:
-        """Slides beyond j up to the next turning joint, with their constant orientation in the frame of j."""
+        """Prismatic joints between j and the next revolute joint, with their orientation in the frame of j."""
         found = []
         for child in self.children[j]:
             if not self.turning[child]:
@@ -205,7 +207,7 @@ class CompositeBodies:
         return ZERO, D, force, moment
 
     def _sliding_terms(self, j: int) -> tuple[Vec, Mat, Vec, Vec]:
-        """h (70), (71); rho and zeta of a slide, whose k has two numbers before the second direction (86), (87)."""
+        """h (70), (71), rho and zeta of a prismatic joint; before the second direction k has two values (86), (87)."""
         motion, mass, along = self.motions[j], self._of("MH", j), (0, 0, self.q[j])
         slip = vadd(cross(motion.w, (0, 0, mul(2, self.qd[j]))), (0, 0, self.qdd[j]))
         h = vadd(apply(motion.U, along), slip)
@@ -221,14 +223,14 @@ class CompositeBodies:
         return h, NO_INERTIA, scale(h, mass), vadd(scale(axis.u, about), lever)
 
     def _before(self, j: int) -> Vec:
-        """Acceleration less gravity of the point of the parent at which a slide stands at zero, in its frame (69)."""
+        """Acceleration less gravity of the parent's point at a prismatic joint's zero, in its frame (69)."""
         joint = self.robot.joints[j]
         way = Passage(joint.R, joint.p, (1, 0))
         parent = self.ground if joint.parent is None else self.motions[joint.parent]
         return way.inward(vadd(parent.vd, apply(parent.U, joint.p)))
 
     def _force(self, j: int) -> Scalar:
-        """MH a + W k along a slide, (63) and (68), by the two numbers of k before the second direction (86)."""
+        """MH a + W k along a prismatic joint, (63), (68), by two values of k before the second direction (86)."""
         motion, axis = self.motions[j], self.axes.axis[j]
         force = mul(self._of("MH", j), motion.vd[2])
         if axis.beyond:
@@ -240,7 +242,7 @@ class CompositeBodies:
         return add(force, turned)
 
     def _rate(self, j: int) -> tuple[Scalar, Scalar]:
-        """Speed and acceleration about the one direction of the turning joints up to j, (80) and (81)."""
+        """Velocity and acceleration about the common direction of the revolute joints up to j, (80) and (81)."""
         w: Scalar = 0
         wd: Scalar = 0
         for k in self.robot.ancestors(j):
@@ -251,7 +253,7 @@ class CompositeBodies:
 
 
 def _slide_inertia(k: Vec) -> Mat:
-    """-[u]x[k]x - [k]x[u]x: inertia per length that a slide adds, (92)."""
+    """-[u]x[k]x - [k]x[u]x: inertia per unit displacement of a prismatic joint, (92)."""
     x, y, z = k
     twice = mul(2, z)
     return ((twice, 0, neg(x)), (0, twice, neg(y)), (neg(x), neg(y), 0))

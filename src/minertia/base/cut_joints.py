@@ -1,7 +1,8 @@
-"""Relations that a cut joint adds to those of the tree it leaves (theory, eqs. 40 and 41).
+"""Regrouping relations that a cut joint adds to those of the spanning tree (theory, eqs. 40 and 41).
 
-What a joint's motion cannot show may sit on either of the links it joins; that holds for a cut joint as for any other.
-So the part written at the cut's frame and moved to the first link, less the same moved to the second, has no effect.
+The part of a body that a joint's motion does not excite may belong to either of the links it connects; that holds for
+a cut joint as for any other.  So this part, expressed at the cut's frame and assigned to the first link, minus the
+same on the second link, has no effect.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PIVOT = 1e-2  # part of it that a factor needs for others to be divided by it
 
 
 def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
-    """What the cut joints add between these columns; the factors are in letters where the robot's lengths are."""
+    """Yield the relations that the cut joints add between these columns; symbolic where the lengths are."""
     for cut in (robot.uncut(cut) for cut in robot.cuts):
         chains = cut_chains(robot, cut)
         is_planar = _is_planar(robot, cut, chains)
@@ -51,7 +52,7 @@ def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
 
 
 def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
-    """The same part of a body, at the cut's frame, on the first link less on the second."""
+    """Relation: a part of a body, at the cut's frame, on the first link minus the same on the second."""
     found: Relation = {}
     for joint, pose, sign in ((cut.first, cut.first_pose, 1), (cut.second, cut.second_pose, -1)):
         enter(robot, found, joint, transport(unit, pose), sign)
@@ -59,9 +60,10 @@ def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
 
 
 def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
-    """Inertias w z' + z w', w = z x e, of all links of a planar loop of hinges with axis z and edges e (eq. 42).
+    """Inertias w z' + z w', w = z x e, of all links of a planar loop of revolute joints with axis z, edges e (eq. 42).
 
-    Their effect is the velocity around the loop, sum of (w . z) e = 0, times what all links turn across the plane.
+    Their effect is the loop-closure velocity, sum of (w . z) e = 0, times the common angular velocity across the
+    plane.
     """
     found: Relation = {}
     starts: list[Vec] = []  # where each side begins, in the carrier's frame
@@ -82,7 +84,7 @@ def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
 
 
 def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], times: Scalar) -> None:
-    """Add a part of the link of a joint to a relation; the ground has none."""
+    """Add a part of the link of a joint to a relation; the ground has no parameters."""
     if joint is None and not robot.is_floating:
         return
     for symbol, value in part.items():
@@ -92,7 +94,7 @@ def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, S
 
 
 def _is_planar(robot: Robot, cut: Cut, chains: Chains) -> bool:
-    """Whether a loop has hinges only, all parallel whatever the letters are."""
+    """Whether a loop has revolute joints only, all parallel for any values of the symbols."""
     joints = [j for chain in chains for j in chain]
     if cut.kind not in ("revolute", "spherical") or any(robot.joints[j].kind != "revolute" for j in joints):
         return False
@@ -109,7 +111,10 @@ def _is_planar(robot: Robot, cut: Cut, chains: Chains) -> bool:
 
 
 def _as_hinge(robot: Robot, cut: Cut, chains: Chains) -> Cut:
-    """The cut of a planar loop as a hinge, its z axes along the loop's; a ball there turns about no other direction."""
+    """Replace the cut of a planar loop by a revolute joint with z along the loop's axis.
+
+    A spherical joint in a planar loop rotates about no other direction.
+    """
     if cut.kind == "revolute":
         return cut
     drawn = robot.at(robot.other_values(DRAW))
@@ -127,10 +132,10 @@ def _as_hinge(robot: Robot, cut: Cut, chains: Chains) -> Cut:
 def with_relations(
     left: Mapping[str, Linear], relations: Iterable[Relation], draws: Sequence[Mapping[str, float]]
 ) -> dict[str, Linear]:
-    """Forms with one kept column less for each relation between them that is new; draws: values of the letters.
+    """Eliminate one retained column for each new relation; draws: values of the symbols.
 
-    A relation of columns is one of kept columns, K rho; one column that has a part in it goes, and the others take on
-    its form in the ratio of their factors to its own.
+    A relation between columns implies one between retained columns, K rho.  One column that occurs in it is
+    eliminated, and the others absorb its form in the ratio of their coefficients to its own.
     """
     forms = dict(left)
     for relation in relations:
@@ -151,7 +156,7 @@ def with_relations(
 def without_columns(
     left: Mapping[str, Linear], absent: Collection[str], draws: Sequence[Mapping[str, float]]
 ) -> dict[str, Linear]:
-    """Forms of parameters of which some are zero; one that was kept hands its place to another in its form."""
+    """Eliminate parameters that are zero; a retained one is replaced by another column of its form."""
     stripped = {name: _without(form, absent, draws) for name, form in left.items()}
     forms: dict[str, Linear] = {name: form for name, form in stripped.items() if form.terms}
     for name in [name for name in forms if name in absent]:
@@ -170,25 +175,28 @@ def without_columns(
 
 
 def _without(form: Linear, absent: Collection[str], draws: Sequence[Mapping[str, float]]) -> Linear:
-    """A form without what is zero, and without the rounding that would then be all there is."""
+    """Remove from a form the zero parameters and the coefficients that are only rounding error."""
     least = ROUNDING * _size(form.terms.values(), draws)
     kept = [name for name, factor in form.terms.items() if name not in absent and _size([factor], draws) > least]
     return Linear({name: form.terms[name] for name in kept})
 
 
 def _size(factors: Iterable[Scalar], draws: Sequence[Mapping[str, float]]) -> float:
-    """The largest of some factors, at any values of the letters: one may vanish at the robot's own by chance."""
+    """Largest magnitude of some coefficients over all draws of the symbols.
+
+    One may vanish at the robot's own values.
+    """
     return max((abs(float(number_of(factor, values))) for factor in factors for values in draws), default=0.0)
 
 
 def _wanted(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
-    """What takes a place first: factors of 1 or -1, short ones, columns far out, then the kind that is kept first."""
+    """Sort key for the replacement column: coefficients of 1 or -1, short ones, distal columns, then by preference."""
     symbol, link = split_name(name)
     return *simplicity(factor), link, -preference(symbol)
 
 
 def _between_kept(forms: Mapping[str, Linear], relation: Relation, draws: Sequence[Mapping[str, float]]) -> Relation:
-    """A relation as one of kept columns; what is only the rounding of a sum is none of it."""
+    """Express a relation in retained columns; coefficients that are only rounding error are dropped."""
     least = ROUNDING * _size(relation.values(), draws)
     found: Relation = {}
     for name, form in forms.items():
@@ -202,18 +210,18 @@ def _between_kept(forms: Mapping[str, Linear], relation: Relation, draws: Sequen
 
 
 def _readiness(name: str, factor: Scalar) -> tuple[bool, int, int, int]:
-    """What goes first: the simplest factors, then columns far out, then the least wanted kind."""
+    """Sort key for elimination: the simplest coefficients, then distal columns, then the least preferred kind."""
     symbol, link = split_name(name)
     return *simplicity(factor), link, preference(symbol)
 
 
 def preference(symbol: str) -> int:
-    """Place of a symbol among those that are kept first; effects come before links."""
+    """Rank of a symbol in the order of retention; effects come before link parameters."""
     return PREFERENCE.index(symbol) if symbol in PREFERENCE else -1
 
 
 def simplicity(factor: Scalar) -> tuple[bool, int]:
-    """What others are best divided by: 1 and -1, then short ones; sums would grow from relation to relation."""
+    """Sort key of a pivot: 1 and -1, then short coefficients; long sums would grow from relation to relation."""
     return type(factor) is int and abs(factor) == 1, -length(factor)
 
 

@@ -1,8 +1,8 @@
-"""`base_parameters`: rules in letters, then the numerical completion that confirms or completes them.
+"""`base_parameters`: symbolic regrouping rules and their numerical completion with a rank certificate.
 
-The rules of the papers leave a few parameters too many where gravity is zero and axes meet, or where joints depend on
-one another.  So every method ends with the rank of the regressor itself: what the rules left and the rank does not
-allow is merged numerically and marked so.  A result is returned only with a certificate that holds.
+The published rules leave a few parameters too many where gravity is zero and axes intersect, or where joints depend on
+one another.  So every method ends with the rank of the regressor itself: parameters beyond the rank are merged
+numerically and marked so.  A result is returned only with a valid certificate.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def base_parameters(
     keep: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
-    """The base parameters of a robot (theory, eq. 13), with relations in letters and a certificate.
+    """Derive the base parameters of a robot (theory, eq. 13), with symbolic relations and a rank certificate.
 
     method: "closed-form" (regrouping rules), "mlc" (minimal linear combinations) or "numeric".  rotors, friction:
     include IA, and FV, FC, OFF.  gravity [m/s2] in the base frame instead of the robot's.  keep: columns to keep as
-    representatives where there is a choice.  seed: of the random states of the certificate.  RankError where no set
-    can be certified, which happens to axes that are nearly but not quite aligned.
+    representatives where there is a choice.  seed: of the random states of the certificate.  Raises RankError if no
+    set can be certified, which happens for axes that are nearly but not exactly aligned.
     """
     robot = as_robot(robot)
     if str(method) not in METHODS:
@@ -64,7 +64,7 @@ def base_parameters(
 
 
 class Derivation:
-    """One robot at random states, and at a second draw of its letters if it has any: what its sets have in common."""
+    """Regressor of one robot at random states, and at a second draw of its symbols, shared by all its sets."""
 
     def __init__(self, robot: Robot, columns: tuple[str, ...], keep: tuple[str, ...], seed: int) -> None:
         self.robot, self.columns, self.seed = robot, columns, seed
@@ -76,7 +76,7 @@ class Derivation:
         self.sets = Sets(robot, columns, keep, self.sample, self.other, self.values)
 
     def _redraw(self) -> Sample:
-        """The regressor at other values of the letters; at those of yet another draw where loops do not close there."""
+        """Regressor at other values of the symbols; draws again if the loops do not close there."""
         if not self.robot.open_cuts:
             return self._drawn(SECOND_DRAW)
         for draw in range(SECOND_DRAW, SECOND_DRAW + DRAWS):
@@ -96,7 +96,7 @@ class Derivation:
         return Sample.of(self.robot.at(self.values), self.columns, self.states, self.seed + 1)
 
     def result(self, asked: str) -> BaseParameters:
-        """The set of a method; where its rules do not hold, that of the rank."""
+        """Base parameters by the given method; by rank alone if the rules of the method do not hold."""
         rules = self.sets.rules
         among = range(len(self.columns)) if rules is None else rules.kept
         judged = self._judged(self.robot, self.sample, among)
@@ -109,7 +109,10 @@ class Derivation:
         raise RankError(_why(self.robot, found, certificate))
 
     def _judged(self, robot: Robot, sample: Sample, among: Sequence[int]) -> Judged:
-        """The rank of some columns; in sixty digits where loops leave doubt, if that of all these columns is clear."""
+        """Rank of some columns.
+
+        If loop closures leave it ambiguous, the 60-digit rank is used where it shows all columns independent.
+        """
         rank, gap = sample.rank_and_gap(among)
         if not robot.open_cuts:
             return Judged(rank, gap)
@@ -120,14 +123,14 @@ class Derivation:
         return more if more.is_clear and more.rank == len(among) else found
 
     def _certificate(self, found: BaseSet, method: str, judged: Judged) -> Certificate:
-        """What the states that found the set say about it, and others, and a second draw of the letters."""
+        """Certificate of a set at its own states, at other states and at a second draw of the symbols."""
         error = max(sample.error(found.kept, found.K) for sample in (self.sample, self.fresh))
         redrawn = self._redrawn(found, method)
         given = (judged.rank, judged.gap, error, self.states, self.seed, redrawn, judged.smallest, judged.digits)
         return Certificate(*given)
 
     def _redrawn(self, found: BaseSet, method: str) -> Redrawn | None:
-        """The relations in letters at the second draw: the set itself, or what it was before any number came in."""
+        """Verify the symbolic relations at the second draw: the set itself, or its state before numerical merging."""
         rules = self.sets.rules
         if self.other is None or rules is None:
             return None
@@ -139,7 +142,7 @@ class Derivation:
         return Redrawn(self.values, len(lettered.kept), judged.rank, judged.gap, error)
 
     def _holds(self, found: BaseSet, certificate: Certificate) -> bool:
-        """Whether a certificate says what it must; the robot's own numbers may allow fewer parameters than others."""
+        """Whether a certificate is valid; the robot's own values may allow fewer parameters than generic ones."""
         if len(found.kept) != certificate.rank or not certificate.is_clear or certificate.error > CONFIRMED:
             return False
         redrawn = certificate.redrawn
@@ -164,7 +167,7 @@ class Derivation:
 
 
 def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
-    """The sentence for a set without a certificate: what failed, where to look, what to do."""
+    """Error message for a set without a valid certificate: cause, location and remedy."""
     head = f"the base parameters of '{robot.name}' cannot be certified: "
     if c.redrawn is not None and c.redrawn.error > CONFIRMED:
         return head + (
@@ -187,7 +190,7 @@ def _why(robot: Robot, found: BaseSet, c: Certificate) -> str:
 
 
 def _sorted(form: Linear, where: Mapping[str, int], own: str) -> Linear:
-    """Terms in the order of the columns, the parameter's own column first."""
+    """Sort the terms in the order of the columns, the parameter's own column first."""
     names = sorted(form.terms, key=lambda name: (name != own, where[str(name)]))
     return Linear({name: form.terms[name] for name in names})
 

@@ -1,8 +1,8 @@
-"""Which axes are parallel, perpendicular or on one line: the facts the regrouping rules ask for.
+"""Parallel, perpendicular and coincident joint axes: the geometric conditions of the regrouping rules.
 
-Up to the first rotational axis that is not parallel to the first one (r2), the directions between axes do not depend on
-the posture, so everything is read off at the zero position.  Where there are letters it is read off at values drawn for
-all of them, so that what is found there holds whatever their values; directions themselves stay in letters.
+Up to the first revolute axis that is not parallel to the first one (r2), the relative directions of axes do not depend
+on the posture, so they are evaluated at the zero position.  Symbols are evaluated at random values, so that the
+conditions hold for generic values; the directions themselves stay symbolic.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DRAW = 0  # of the letters, to see which axes are aligned
 
 @dataclass(frozen=True)
 class Axis:
-    """A joint's place on its path from the ground.
+    """Geometry of a joint axis relative to the axes on its path from the ground.
 
-    r1: the first rotational joint up to and including this one, None if there is none.
-    beyond: a rotational axis not parallel to r1's has been passed or is this one (always so on a floating base).
-    u: the axis of r1 in this joint's frame, in letters; None once `beyond`, where it depends on the posture.
+    r1: the first revolute joint up to and including this one, None if there is none.
+    beyond: whether a revolute axis not parallel to r1's precedes or is this one (always true on a floating base).
+    u: the axis of r1 in this joint's frame, symbolic; None once `beyond`, where it depends on the posture.
     """
 
     r1: int | None
@@ -41,7 +41,7 @@ class Axis:
 
 
 class Axes:
-    """The axes of a robot at the zero position; tolerance: see `TOLERANCE`."""
+    """Joint axes of a robot at the zero position; tolerance: see `TOLERANCE`."""
 
     def __init__(self, robot: Robot, tolerance: float = TOLERANCE) -> None:
         self.letters, self.values, self.tolerance = robot, robot.other_values(DRAW), tolerance
@@ -67,7 +67,7 @@ class Axes:
         )
 
     def _direction(self, r1: int, path: tuple[int, ...]) -> Vec:
-        """The axis of r1 in the frame of the last joint of a path, in letters, its 0, 1, -1 as structure."""
+        """Symbolic axis of r1 in the frame of the last joint of a path, with 0, 1 and -1 structural."""
         u: Vec = Z
         for k in path[path.index(r1) + 1 :]:
             u = apply(transpose(self.letters.joints[k].R), u)
@@ -87,7 +87,7 @@ class Axes:
         return self.R[j][:, 2]
 
     def first_moments_vanish(self, j: int) -> bool:
-        """Rule 5: MX and MY of rotational joint j, r1 <= j < r2, never show."""
+        """Rule 5: whether MX and MY of revolute joint j, r1 <= j < r2, have no effect."""
         a = self.axis[j]
         assert a.r1 is not None
         if not self.is_upright(a.r1):
@@ -98,17 +98,17 @@ class Axes:
         )
 
     def is_upright(self, j: int) -> bool:
-        """Whether joint j's axis is along gravity at the zero position, or gravity is zero."""
+        """Whether joint j's axis is parallel to gravity at the zero position, or gravity is zero."""
         g = np.array(self.robot.gravity)
         across = float(np.linalg.norm(np.cross(self.z(j), g)))
         return across <= self.tolerance * max(1.0, float(np.linalg.norm(g)))
 
     def is_first(self, j: int) -> bool:
-        """Whether joint j stands on the ground."""
+        """Whether joint j is attached to the ground."""
         return self.robot.joints[j].parent is None and not self.robot.is_floating
 
     def gravity_along(self, j: int) -> bool:
-        """Whether gravity has a part along joint j's axis at the zero position."""
+        """Whether gravity has a component along joint j's axis at the zero position."""
         g = np.array(self.robot.gravity)
         return abs(float(self.z(j) @ g)) > self.tolerance * max(1.0, float(np.linalg.norm(g)))
 
@@ -124,7 +124,7 @@ class Axes:
 
 
 def nearly_aligned(robot: Robot) -> list[str]:
-    """Joints whose frame stands almost, but not quite, along an axis of their parent's frame."""
+    """Joints whose frame is almost, but not exactly, aligned with an axis of their parent's frame."""
     found = []
     for joint in robot.numeric.joints:
         entries = (abs(float(s)) for row in joint.R for s in row)

@@ -32,10 +32,10 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """The smallest set of combinations that determines every torque.
+    """Base parameters: the minimal set of linear combinations that determines all joint efforts.
 
-    names, relations: each parameter and its linear form over `columns`, the standard parameters, letters kept.
-    is_numeric: whether a relation has coefficients that only hold for this robot's numbers.
+    names, relations: each parameter and its symbolic linear form over `columns`, the standard parameters.
+    is_numeric: whether a relation has coefficients that hold only for this robot's values.
     K: the relations as a matrix, beta = K chi.  kept: independent standard columns, one per parameter.
     """
 
@@ -56,23 +56,23 @@ class BaseParameters:
 
     @cached_property
     def kept_indices(self) -> list[int]:
-        """Positions of the kept columns in `columns`."""
+        """Indices of the retained columns in `columns`."""
         where = {name: k for k, name in enumerate(self.columns)}
         return [where[name] for name in self.kept]
 
     @cached_property
     def divisors(self) -> tuple[Poly, ...]:
-        """What relations divide by: at values of the letters where one of these is zero they say nothing."""
+        """Denominators of the relations, which must not be zero at the values of the symbols."""
         found = (d for form in self.relations for c in form.terms.values() for d in divisors(c))
         return tuple(dict.fromkeys(found))
 
     @property
     def drawn(self) -> Mapping[str, float]:
-        """Letters without a value of their own, with those drawn for them: numbers in numeric relations are theirs."""
+        """Random values drawn for symbols without a value; numeric relations hold at these."""
         return {name: self.robot.symbol_values[name] for name, value in self.robot.symbols.items() if value is None}
 
     def values(self, chi: ArrayLike | None = None) -> Array:
-        """beta = K chi; by default of the robot's nominal parameters."""
+        """beta = K chi; chi defaults to the robot's nominal parameters."""
         if chi is None:
             nominal = self.robot.parameter_vector(rotors=True, friction=True)
             table = dict(zip(self.robot.columns(True, True), nominal, strict=True))
@@ -83,7 +83,7 @@ class BaseParameters:
         return np.asarray(self.K @ vector)
 
     def standard_values(self, beta: ArrayLike) -> Array:
-        """The standard parameters with the same torques that are zero outside the kept columns."""
+        """Standard parameters with the same efforts that are zero outside the retained columns."""
         chi = np.zeros(len(self.columns))
         chi[self.kept_indices] = np.linalg.solve(self.K[:, self.kept_indices], np.asarray(beta, float))
         return chi
@@ -104,9 +104,10 @@ class BaseParameters:
     # ------------------------------------------------------------------ classes
 
     def classes(self, frames: str = "joint") -> dict[str, str]:
-        """Khosla's class of each standard parameter: "alone", "combination" or "none".
+        """Identifiability class (Khosla) of each standard parameter.
 
-        frames: "joint", or "file" for parameters written in the description file's own link frames.
+        "alone": identifiable, "combination": identifiable in linear combination only, "none": unidentifiable.
+        frames: "joint", or "file" for parameters expressed in the link frames of the robot file.
         """
         K = self.K if frames == "joint" else product(self.K, file_to_joint(self.robot, self.columns))
         reduced = K / np.maximum(np.abs(K).max(axis=0), 1e-300)
@@ -122,28 +123,28 @@ class BaseParameters:
     # ------------------------------------------------------------------ showing
 
     def relation_texts(self) -> dict[str, str]:
-        """{name: relation}, readable by people and by Python."""
+        """{name: relation} as text, which is valid Python."""
         return {name: text(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def relation_latex(self) -> dict[str, str]:
-        """{name: relation} for a paper."""
+        """{name: relation} in LaTeX."""
         return {name: latex(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def to_latex(self) -> str:
-        """An align* environment with all relations, and what they divide by."""
+        """LaTeX align* environment with all relations and their denominators."""
         rows = [f"  {latex_name(name)} &= {written}" for name, written in self.relation_latex().items()]
         rows += [rf"  {latex(divisor)} &\neq 0" for divisor in self.divisors]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each parameter: its relation, and its nominal value if there is one."""
+        """Pandas DataFrame with one row per parameter: its relation, and its nominal value if known."""
         nominal = self.values() if self.robot.has_parameters else np.full(self.count, np.nan)
         relations = list(self.relation_texts().values())
         columns = {"name": self.names, "value": nominal, "relation": relations, "numeric": self.is_numeric}
         return frame(columns, "name", robot=self.robot.name, method=self.method)
 
     def plot(self) -> Any:
-        """A matplotlib Figure: singular values of the certificate with their gap, and the class of each parameter."""
+        """Matplotlib figure of the singular values with their gap, and of the class of each parameter."""
         title = f"{self.robot.name}: {self.count} base parameters of {len(self.columns)} standard ones"
         return base_figure(title, self.singular_values(), self.certificate, self.classes())
 
@@ -152,12 +153,12 @@ class BaseParameters:
         return {symbol(name): linear_form(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def singular_values(self) -> Array:
-        """Singular values of the regressor of the certificate, columns scaled to length 1; largest first."""
+        """Singular values of the regressor of the certificate, columns scaled to length 1, in descending order."""
         c = self.certificate
         return numeric.singular_values(numeric.sample_regressor(self.robot, self.columns, c.states, c.seed))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
+        """All fields as plain data, for JSON."""
         return {
             "format": FORMAT,
             "robot": self.robot.name,
@@ -179,7 +180,7 @@ class BaseParameters:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -218,7 +219,7 @@ class BaseParameters:
         return "\n".join([head, *lines, *self._remarks(), str(self.certificate)])
 
     def _remarks(self) -> list[str]:
-        """What the letters must not be, and what numbers in relations belong to."""
+        """Notes on the validity of the relations: denominators, and the values that numeric relations hold for."""
         remarks = []
         if self.divisors:
             remarks.append(f"holds where {', '.join(text(d) for d in self.divisors)} is not 0")
@@ -229,7 +230,7 @@ class BaseParameters:
 
 
 def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[str, float]) -> Array:
-    """Linear forms as rows over the columns, letters replaced by their values."""
+    """Matrix of linear forms over the columns, evaluated at the values of the symbols."""
     where, values = {name: k for k, name in enumerate(columns)}, Values(values)
     K = np.zeros((len(forms), len(columns)))
     for row, form in enumerate(forms):
@@ -239,7 +240,7 @@ def matrix_of(forms: Sequence[Linear], columns: Sequence[str], values: Mapping[s
 
 
 def file_to_joint(robot: Robot, columns: Sequence[str]) -> Array:
-    """Matrix from parameters in the file's link frames to those in the joint frames."""
+    """Transformation matrix from parameters in the file's link frames to those in the joint frames."""
     where = {name: k for k, name in enumerate(columns)}
     T = np.eye(len(columns))
     for j, joint in enumerate(robot.numeric.joints):

@@ -1,9 +1,10 @@
-"""Minimal linear combinations of composite bodies (Lin 1995, theorem 2), for trees and floating bases too.
+"""Minimal linear combinations of composite bodies (Lin 1995, theorem 2), also for trees and floating bases.
 
 The equations are theory, eqs. 18 to 20.
 
-Composite body i is link i with everything beyond it, made independent of the joint positions beyond.  The efforts at
-joint i need only the combinations of bodies i and beyond, so a robot can be identified from the last link to the first.
+Composite body i is link i with all links beyond it, made independent of the joint positions beyond.  The efforts at
+joint i depend only on the combinations of bodies i and beyond, so a robot can be identified from the last link to the
+first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MOMENTS = {"K1": "MX", "K2": "MY", "K3": "MZ"}
 
 
 def minimal_combinations(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
-    """{name: form} of the set, for the given standard parameters; effects keep their own names."""
+    """Return {name: linear form} of the set, for the given standard parameters; effects keep their names."""
     axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
     _compose(robot, base, links)
@@ -40,12 +41,12 @@ def minimal_combinations(robot: Robot, columns: tuple[str, ...], axes: Axes | No
 
 
 def link_of(name: str) -> int:
-    """Link number of a combination's name."""
+    """Link number in the name of a combination."""
     return int(name.rsplit("_", 1)[1]) if "_" in name else split_name(name)[1]
 
 
 def _compose(robot: Robot, base: Forms, links: list[Forms]) -> None:
-    """Add to each body what its children look like whatever their joints do."""
+    """Add to each body the part of its children that does not depend on their joint positions."""
     for j in reversed(range(robot.n_joints)):
         joint = robot.joints[j]
         if joint.parent is None and not robot.is_floating:
@@ -56,7 +57,7 @@ def _compose(robot: Robot, base: Forms, links: list[Forms]) -> None:
 
 
 def _seen(x: Forms, kind: str) -> Forms:
-    """What of a composite body its parent sees at every position of the joint between them."""
+    """Part of a composite body that acts on its parent independently of the position of the joint between them."""
     if kind == "prismatic":
         return {symbol: x[symbol] for symbol in LINK_SYMBOLS}
     empty: Forms = dict.fromkeys(LINK_SYMBOLS, 0)
@@ -81,7 +82,7 @@ def _combinations(robot: Robot, axes: Axes, x: Forms, j: int) -> Forms:
 
 
 def _oblique_moments(x: Forms, u: Vec) -> Forms:
-    """The two parts of the first moment that a turn about r1 shows on an oblique slide (theory, eq. 20)."""
+    """First-moment components of an oblique prismatic joint that rotation about r1 excites (theory, eq. 20)."""
     ux, uy, uz = u
     along = add(mul(ux, x["MX"]), mul(uy, x["MY"]))
     return {

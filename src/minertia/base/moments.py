@@ -1,7 +1,8 @@
-"""Relations of first moments of links that loops let turn alike (theory, eq. 46a).
+"""Relations of first moments of links with constant relative orientation in loops (theory, eq. 46a).
 
-A first moment acts by its weight and through its products with the edges that carry its link.  Where edges of two links
-lie in links that turn alike, combinations of their moments have no product that is not zero, and so no effect.
+A first moment acts by its weight and through its products with the edges from the base to its link.  Where edges of
+two links lie in links with constant relative orientation, combinations of their moments have only zero products and
+hence no effect.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ Products: TypeAlias = dict[tuple[int, ...], Scalar]  # {two such links, a slide 
 
 
 def constant(turns: Array) -> Mat | None:
-    """The rotation that all states have in common, its 0, 1 and -1 as structure."""
+    """Rotation common to all states, with its 0, 1 and -1 structural; None if it varies."""
     if np.abs(turns - turns[0]).max() > SAME:
         return None
     return tuple(tuple(structural(float(v)) for v in row) for row in turns[0])  # type: ignore[return-value]
 
 
 def structural(value: float) -> Scalar:
-    """A cosine; 0, 1 and -1 as structure."""
+    """Direction cosine; 0, 1 and -1 become structural ints."""
     return round(value) if abs(value - round(value)) < SAME else value
 
 
 def moment(m: Vec, at: Vec) -> dict[str, Scalar]:
-    """The ten of a first moment about a point, in the frame of the link."""
+    """The ten inertial parameters of a first moment about a point, in the frame of the link."""
     unit: dict[str, Scalar] = dict.fromkeys(LINK_SYMBOLS, 0) | dict(zip(("MX", "MY", "MZ"), m, strict=True))
     return transport(unit, (IDENTITY, at))
 
 
 def carried_moments(robot: Robot, R: Array, axes: Axes) -> Iterator[Relation]:
-    """Combinations of first moments without effect; R: rotations (states, joints, 3, 3) of the links."""
+    """Combinations of first moments without effect; R: link rotations (states, joints, 3, 3)."""
     known: dict[tuple[int, ...], tuple[Relation, Products]] = {}  # {pivot: a combination in which it is 1}
     for relation, products in _Carriers(robot, R, axes).elements():
         size = _largest(products, robot)
@@ -67,7 +68,7 @@ def carried_moments(robot: Robot, R: Array, axes: Axes) -> Iterator[Relation]:
 
 
 class _Carriers:
-    """Which links turn alike, and every vector as a sum of vectors of theirs, each normal to its link's axis."""
+    """Links with constant relative orientation, and vectors decomposed into parts normal to the links' axes."""
 
     def __init__(self, robot: Robot, R: Array, axes: Axes) -> None:
         self.robot, self.axes = robot, axes
@@ -79,7 +80,7 @@ class _Carriers:
             self.turn.append(turn)
 
     def _alike(self, j: int, R: Array) -> Iterator[tuple[int, Mat]]:
-        """Links that turn as this one, itself at last, with the rotation between them."""
+        """Links with constant orientation relative to this one, itself last, with the rotation between them."""
         for k in (GROUND, *sorted({*self.first} - {GROUND}), j):
             own = np.broadcast_to(np.eye(3), R[:, j].shape) if k == GROUND else R[:, k]
             turn = constant(np.einsum("sji,sjk->sik", own, R[:, j]))
@@ -87,7 +88,7 @@ class _Carriers:
                 yield k, turn
 
     def parts(self, j: int | None, v: Vec) -> Parts:
-        """A vector of a link; what lies along the axis of its joint is one of the link before as well."""
+        """Decompose a vector of a link; its part along the joint axis also belongs to the parent link."""
         found: Parts = {}
         while j is not None and (k := self.first[j]) != GROUND:
             x, y, z = apply(self.turn[j], v)
@@ -96,7 +97,7 @@ class _Carriers:
         return found | {GROUND: v if j is None else apply(self.turn[j], v)}
 
     def place(self, j: int) -> dict[int, Parts]:
-        """Where the origin of a link is: {slide: what its position multiplies}, and the rest."""
+        """Position of a link's origin: {prismatic joint: vector multiplied by its position}, and the constant part."""
         found: dict[int, Parts] = {FIXED: {}}
         for k in self.robot.ancestors(j):
             joint = self.robot.joints[k]
@@ -107,7 +108,7 @@ class _Carriers:
         return found
 
     def elements(self) -> Iterator[tuple[Relation, Products]]:
-        """Products of inertia with the axis of a joint, and first moments, each with what acts of it."""
+        """Products of inertia with a joint axis, and first moments, each with its products that have an effect."""
         for k in sorted({*self.first} - {GROUND}):
             joint = self.robot.joints[k]
             for m, symbol in ((X, "XZ"), (Y, "YZ")):
@@ -120,7 +121,7 @@ class _Carriers:
             yield from (self._of_moment(j, m) for m in (X, Y))
 
     def _of_moment(self, j: int, m: Vec) -> tuple[Relation, Products]:
-        """A first moment of a link, less what of it acts as an inertia, and what else acts of it."""
+        """First moment of a link, less the part that acts as an inertia, and its other products."""
         relation: Relation = {}
         products: Products = {}
         enter(self.robot, relation, j, moment(m, ZERO), 1)
@@ -140,7 +141,7 @@ class _Carriers:
     def _multiply(
         self, products: Products, moved: tuple[int, Vec], carrying: tuple[int, Vec], slide: int = FIXED
     ) -> None:
-        """Add the products of a vector of one link and one of another that carries it; the ground never moves."""
+        """Add the products of a vector of one link with one of a link that carries it; the ground does not move."""
         if slide == FIXED:
             if carrying[0] == GROUND:
                 return
@@ -148,7 +149,10 @@ class _Carriers:
         _enter(products, (moved[0], carrying[0], slide), self._product(*moved, *carrying))
 
     def _product(self, k: int, v: Vec, c: int, u: Vec) -> tuple[Scalar, ...]:
-        """What acts of a vector of one link and one of another: all products, in a plane two combinations."""
+        """Effective products of the components of two vectors on two links.
+
+        All products; two combinations for parallel axes with planar motion.
+        """
         is_plane = c != GROUND and not any(self.axes.axis[i].beyond for i in (k, c)) and self.axes.are_parallel(k, c)
         if not is_plane:
             return tuple(mul(a, b) for a in v for b in u)
@@ -156,7 +160,7 @@ class _Carriers:
         return add(mul(v[0], u[0]), mul(v[1], along)), add(mul(v[0], along), neg(mul(v[1], u[0])))
 
     def _is_weightless(self, k: int) -> bool:
-        """Whether gravity is zero, or along the axis about which alone a link turns."""
+        """Whether gravity is zero, or along the only axis about which a link rotates."""
         return not any(self.robot.gravity) or (not self.axes.axis[k].beyond and self.axes.is_upright(k))
 
 
@@ -176,7 +180,7 @@ def _divided(values: Mapping[Key, Scalar], by: Scalar) -> dict[Key, Scalar]:
 
 
 def _pivot(products: Products, robot: Robot) -> tuple[int, ...]:
-    """What the others are best divided by."""
+    """Pivot: the product by which the others are divided."""
     least = PIVOT * _largest(products, robot)
     free = [key for key, value in products.items() if abs(_number(value, robot)) >= least]
     return max(free, key=lambda key: simplicity(products[key]))

@@ -35,7 +35,7 @@ FEWEST_STATES = 50  # of large robots, where each state gives many rows
 
 
 def random_states(robot: Robot, count: int, seed: int) -> State:
-    """States that excite everything: any posture (of closed loops), velocities and accelerations of gravity's size."""
+    """Random states: any posture (with loops closed), velocities and accelerations comparable to gravity."""
     rng = np.random.default_rng(seed)
     reach = np.array([np.pi if robot.joints[j].kind == "revolute" else 1.0 for j in robot.independent])
     q = rng.uniform(-1, 1, (count, robot.n)) * reach
@@ -63,7 +63,7 @@ def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLi
 
 
 def enough_states(robot: Robot, n_columns: int) -> int:
-    """Random states that make the stacked regressor several times taller than wide, whatever part of it one takes."""
+    """Number of random states that makes the stacked regressor several times taller than wide."""
     tall = int(np.ceil(4 * n_columns / robot.n_velocity))
     return max(tall, STATES if n_columns <= 200 else FEWEST_STATES)
 
@@ -76,7 +76,7 @@ def triangle(W: Array) -> Array:
 
 
 def scaled(R: Array) -> tuple[Array, Array]:
-    """Columns scaled to length 1, and their lengths; columns that are zero stay zero with length 0."""
+    """Columns scaled to length 1, and their lengths; zero columns stay zero with length 0."""
     lengths = np.linalg.norm(R, axis=0)
     lengths = np.where(lengths > RANK_TOLERANCE * max(lengths.max(initial=0.0), 1e-300), lengths, 0.0)
     return R / np.where(lengths > 0, lengths, np.inf), lengths
@@ -88,7 +88,7 @@ def singular_values(R: Array) -> Array:
 
 
 def rank_and_gap(R: Array) -> tuple[int, float]:
-    """Numerical rank of a triangle and the ratio of the singular values on both sides of it."""
+    """Numerical rank of a triangular matrix and the ratio of the singular values on both sides of it."""
     s = singular_values(R)
     if s.size == 0 or s[0] == 0:
         return 0, float("inf")
@@ -98,7 +98,7 @@ def rank_and_gap(R: Array) -> tuple[int, float]:
 
 
 def cleared(K: Array) -> Array:
-    """Coefficients that are only rounding set to zero, those next to an integer made exact."""
+    """Set coefficients within rounding error of zero or of an integer to that value."""
     K = np.where(np.abs(K) < SMALL * max(1.0, float(np.abs(K).max(initial=0.0))), 0.0, K)
     nearest = np.rint(K)
     return np.where(np.abs(K - nearest) < SMALL, nearest, K)
@@ -116,11 +116,12 @@ CANCELLED = 1e-12  # part of the terms of a sum below which it is rounding
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A regressor at random states, or its triangle.
+    """Regressor at random states, or its triangular factor.
 
-    lengths: of its columns.  rounding: in each column; it is measured, by computing the columns once more at the same
-    states with positions changed in their last digits.  scale: length of the longest column of the same kind (inertia,
-    first moment, mass, or one effect), so that units do not matter.  no_effect: part of it that counts as zero.
+    lengths: of its columns.  rounding: rounding error in each column, measured by computing the columns once more at
+    the same states with positions changed in their last digits.  scale: length of the longest column of the same kind
+    (inertia, first moment, mass, or one effect), so that units do not matter.  no_effect: fraction of it that counts
+    as zero.
     """
 
     R: Array
@@ -131,7 +132,7 @@ class Sample:
 
     @staticmethod
     def of(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
-        """The regressor of a robot at so many random states."""
+        """Regressor of a robot at `count` random states."""
         q, qd, qdd = (np.asarray(a) for a in random_states(robot, count, seed))
         W = regressor_at(robot, columns, q, qd, qdd)
         again = regressor_at(robot, columns, q * (1 + LAST_DIGITS), qd, qdd)
@@ -141,31 +142,31 @@ class Sample:
 
     @staticmethod
     def to_check(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
-        """The same as rows, its rounding not measured: enough for `error`."""
+        """Sample as by `of`, without triangularisation and rounding estimate: sufficient for `error`."""
         W = regressor_at(robot, columns, *random_states(robot, count, seed))
         lengths = np.linalg.norm(W, axis=0)
         return Sample(W, lengths, np.zeros(len(columns)), _scale(columns, lengths))
 
     @staticmethod
     def of_matrix(R: Array, units: Array | float = 1.0) -> Sample:
-        """A matrix that is only rounded; columns are compared with one another once divided by their units."""
+        """Sample of a matrix with rounding errors only; columns are comparable after division by their units."""
         lengths = np.linalg.norm(R, axis=0)
         longest = (lengths / units).max(initial=0.0)
         return Sample(R, lengths, np.zeros(R.shape[1]), np.broadcast_to(longest * units, lengths.shape))
 
     @staticmethod
     def of_relations(K: Array) -> Sample:
-        """Relations beta = K chi: each column is compared with itself, as its unit is another one in every row."""
+        """Sample of relations beta = K chi; each column is its own reference, as units differ between rows."""
         lengths = np.linalg.norm(K, axis=0)
         return Sample.of_matrix(K, np.where(lengths > 0, lengths, 1.0))
 
     @property
     def shown(self) -> NDArray[np.bool_]:
-        """Which columns are not zero."""
+        """Mask of the nonzero columns."""
         return self.lengths > self.no_effect * self.scale
 
     def rank_and_gap(self, among: Sequence[int]) -> tuple[int, float]:
-        """Rank of some columns, each scaled to length 1, read at the lowest clear gap; and that gap."""
+        """Rank of some columns, scaled to length 1, read at the smallest clear gap; and that gap."""
         there = [c for c in among if self.shown[c]]
         if not there:
             return 0, float("inf")
@@ -178,13 +179,13 @@ class Sample:
         return last + 1, float(gaps[last])
 
     def smallest(self, among: Sequence[int], rank: int) -> float:
-        """The smallest singular value that counts, over the largest, of columns scaled to length 1."""
+        """Smallest nonzero singular value over the largest, of columns scaled to length 1."""
         there = [c for c in among if self.shown[c]]
         s = np.linalg.svd(self.R[:, there] / self.lengths[there], compute_uv=False)
         return float(s[rank - 1] / s[0]) if rank else 1.0
 
     def chosen(self, order: Sequence[int], rank: int) -> list[int]:
-        """So many independent columns: at each step the first in order of which nearly as much is left as of any."""
+        """Select `rank` independent columns: at each step the first in order whose residual is nearly the largest."""
         left = [c for c in order if self.shown[c]]
         V = self.R[:, left] / self.scale[left]
         found: list[int] = []
@@ -202,7 +203,7 @@ class Sample:
     def express(self, kept: Sequence[int], among: Sequence[int] | None = None) -> Array:
         """K with R = R[:, kept] K (theory, eq. 21) over some columns, by default all; rounding errors cleared.
 
-        It is the identity on the kept columns, which `among` must hold.
+        It is the identity on the kept columns, which `among` must contain.
         """
         kept, columns = list(kept), list(range(len(self.lengths)) if among is None else among)
         places = [columns.index(c) for c in kept]
@@ -213,7 +214,7 @@ class Sample:
         return self._cleared(K, kept, columns)
 
     def _cleared(self, K: Array, kept: list[int], columns: list[int]) -> Array:
-        """Small coefficients set to zero and near integers made exact, as far as torques do not notice."""
+        """Set small coefficients to zero and round near-integers, as far as the efforts do not change."""
         scale = np.where(self.scale > 0, self.scale, 1.0)[columns]
         weights = self.lengths[kept][:, None] / np.maximum(self.lengths[columns], NO_EFFECT * scale)
         nearest = np.rint(K)
@@ -228,7 +229,7 @@ class Sample:
     def error(self, kept: Sequence[int], K: Array) -> float:
         """Largest column of Y - Y_base K over the longest of its kind, with Y_base = Y[:, kept] K[:, kept]^-1.
 
-        (theory, eq. 22).  Infinite where the groups of the kept columns depend on one another.
+        (theory, eq. 22).  Infinite if the parameters of the kept columns are linearly dependent.
         """
         kept = list(kept)
         try:
@@ -244,7 +245,7 @@ def _no_effect(robot: Robot) -> float:
 
 
 def _scale(columns: Sequence[str], lengths: Array) -> Array:
-    """For each column the length of the longest one with the same unit, or of the same effect."""
+    """Length of the longest column with the same unit, or of the same effect, for each column."""
     units = {symbol.name: symbol.unit for symbol in LINK}
     symbols = [split_name(name)[0] for name in columns]
     kinds = [units.get(symbol, symbol) for symbol in symbols]
@@ -255,7 +256,7 @@ def _scale(columns: Sequence[str], lengths: Array) -> Array:
 
 
 def product(A: Array, B: Array) -> Array:
-    """A B, with what is only the rounding of a sum set to zero and what is next to an integer made exact."""
+    """A B, with entries that are only rounding error set to zero and near-integers rounded."""
     C: Array = A @ B
     nearest = np.rint(C)
     return np.where(np.abs(C - nearest) <= CANCELLED * (np.abs(A) @ np.abs(B)), nearest, C)
@@ -274,7 +275,7 @@ NOISE = 1e-45  # what is left of a column that depends on others
 
 
 class WideRank(NamedTuple):
-    """Rank, smallest part of a column that counts over the largest that does not, and that smallest one."""
+    """Rank, ratio of the smallest nonzero pivot to the largest pivot that counts as zero, and that smallest pivot."""
 
     rank: int
     gap: float
@@ -282,7 +283,7 @@ class WideRank(NamedTuple):
 
 
 def wide_rank(robot: Robot, columns: Sequence[str], seed: int) -> WideRank:
-    """Of some columns of a robot with loops on a fixed base, at random closed states."""
+    """Rank of some columns of a robot with closed kinematic chains on a fixed base, at random closed states."""
     robot = robot.numeric
     count = -(-TALL * len(columns) // robot.n) + MORE_STATES
     q, qd, qdd = (np.asarray(part) for part in random_states(robot, count, seed))
@@ -296,7 +297,7 @@ def wide_rank(robot: Robot, columns: Sequence[str], seed: int) -> WideRank:
 
 
 class _ClosedStates:
-    """Positions, velocities and accelerations (N, tree) of the tree in sixty digits, and G (N, tree, n)."""
+    """Positions, velocities and accelerations (N, tree) of the spanning tree in 60 digits, and G (N, tree, n)."""
 
     def __init__(self, closing: Closing, q: Wide, qd: Wide, qdd: Wide) -> None:
         self.closing, self.count = closing, len(q)
@@ -317,7 +318,7 @@ class _ClosedStates:
         self.inputs = columns_by_name(q=q, qd=rates, qdd=accelerations)
 
     def _equations(self, q: Wide) -> tuple[Wide, Wide]:
-        """Residual (N, equations) and its derivatives (N, equations, tree)."""
+        """Loop-closure residual (N, equations) and its derivatives (N, equations, tree)."""
         values = stacked(self._tape.run(columns_by_name(q=q)), self.count)
         first = len(self.closing.units)
         A = np.full((self.count, first, q.shape[1]), Decimal(0), object)
@@ -326,7 +327,7 @@ class _ClosedStates:
 
 
 def _regressor(tree: Robot, states: _ClosedStates, columns: Sequence[str]) -> Wide:
-    """G' Y of some columns, states and coordinates one under the other."""
+    """G' Y of some columns, stacked over states and coordinates."""
     graph = Graph()
     motion = State(*(graph.variables(name, tree.n) for name in MOTION))
     entries = regressor_entries(tree, motion, frozenset(columns))

@@ -1,4 +1,4 @@
-"""Sets of base parameters on their way: by the rules, completed by the rank, as combinations, or by numbers alone."""
+"""Candidate sets of base parameters: by rules, completed by rank, as minimal combinations, or numeric."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LEFT = {  # what the rules leave of a link, in the order it is tried; the rest g
 
 @dataclass(frozen=True)
 class BaseSet:
-    """A set: forms over the columns, their matrix, independent columns, which forms are numeric."""
+    """Candidate set: forms over the columns, their matrix, independent columns, and flags of numeric forms."""
 
     names: tuple[str, ...]
     forms: tuple[Linear, ...]
@@ -43,10 +43,10 @@ class BaseSet:
 
 
 class Sets:
-    """The sets of one robot, from its regressor at random states.
+    """Candidate sets of one robot, from its regressor at random states.
 
-    sample: at its own values, other: at other `values` of its letters, None if it has none.  rules: the set of the
-    closed form, None where it does not reconstruct the regressor.
+    sample: at its own values, other: at other `values` of its symbols, None if it has none.  rules: the set of the
+    closed form, None if it does not reconstruct the regressor.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Sets:
         self.axes, self.rules = self._rules()
 
     def _rules(self) -> tuple[Axes, BaseSet | None]:
-        """The closed form; with the finest tolerance where the usual one would change the torques."""
+        """Set by the closed form; with the finest tolerance if the default one would change the efforts."""
         draws = [values for _, values in self.samples]
         for tolerance in (TOLERANCE, FINEST):
             axes = Axes(self.robot, tolerance)
@@ -82,7 +82,7 @@ class Sets:
         return axes, None
 
     def _loop_relations(self) -> Iterator[Relation]:
-        """Relations of loops between the columns; those found on states must hold on others, too."""
+        """Relations of closed kinematic chains between the columns, verified at other states if found numerically."""
         yield from cut_relations(self.robot, self.present)
         for relation in alike_relations(self.robot):
             if all(name in self.present for name in relation) and self._is_met(relation):
@@ -91,25 +91,25 @@ class Sets:
             yield from ({name: 1} for name in self.present if self._has_no_effect(name))
 
     def _has_no_effect(self, name: str) -> bool:
-        """Whether a column is zero, at other values of the letters, too: of links that loops keep from turning."""
+        """Whether a column is zero, also at other values of the symbols: of links that loops keep from rotating."""
         return not any(sample.shown[self.where[name]] for sample, _ in self.samples)
 
     def _is_met(self, relation: Relation) -> bool:
-        """Whether a relation holds at the states, at other values of the letters, too."""
+        """Whether a relation holds at the states, also at other values of the symbols."""
         places = [self.where[name] for name in relation]
         factors = [[float(number_of(v, values)) for v in relation.values()] for _, values in self.samples]
         pairs = zip(self.samples, factors, strict=True)
         return all(_is_zero(sample.R[:, places] * np.array(own)) for (sample, _), own in pairs)
 
     def by(self, method: str, rank: int) -> BaseSet:
-        """The set of a method, of as many parameters as the rank allows."""
+        """Candidate set of a method with `rank` parameters."""
         if method == "numeric" or self.rules is None:
             return self._numeric(rank)
         found = self._completed(self.rules, rank)
         return self._as_combinations(found) if method == "mlc" else found
 
     def _completed(self, rules: BaseSet, rank: int) -> BaseSet:
-        """The closed form, with chosen columns exchanged in and what the rank does not allow merged."""
+        """Closed-form set with the requested columns exchanged in and parameters beyond the rank merged."""
         found = rules
         if len(rules.kept) > rank:
             order = self._order(rules.kept)
@@ -123,24 +123,24 @@ class Sets:
         return _named(found, self.columns)
 
     def _order(self, among: Sequence[int]) -> list[int]:
-        """Chosen columns first, then base to tip as the rules keep them; of loops see `_tips_first`."""
+        """Requested columns first, then base to tip in the order of the rules; for loops see `_tips_first`."""
         if self.robot.cuts:
             return _tips_first(self.columns, among, self.keep)
         return sorted(among, key=lambda c: (self.columns[c] not in self.keep, c))
 
     def _depends_on_values(self, chosen: Sequence[int], among: Sequence[int], merged: Array) -> tuple[bool, ...]:
-        """Which merged forms hold for this robot's values alone: their factors differ at other values of its symbols.
+        """Flags of merged forms that hold for this robot's values only: coefficients differ at other symbol values.
 
-        Where they are the same there, they are numbers of the file that no symbol is in: of gravity, of drives.
+        Equal coefficients there are constants of the robot file without symbols: of gravity, of drives.
         """
         if self.other is None or self.other.rank_and_gap(among)[0] != len(chosen):
             return _differs(merged, None)
         return _differs(merged, self.other.express(chosen, among))
 
     def _exchanged(self, found: BaseSet, name: str) -> BaseSet:
-        """The same space with another column as representative, if it is not one already and appears in a relation.
+        """Span the same space with another column as representative, if it occurs in a relation and is not one yet.
 
-        Gaussian elimination on the forms themselves, so letters stay letters.
+        Gaussian elimination on the linear forms, so symbols stay symbolic.
         """
         column = self.where[name]
         free = [k for k, c in enumerate(found.kept) if self.columns[c] not in self.keep and found.K[k, column] != 0]
@@ -158,7 +158,10 @@ class Sets:
         return replace(found, forms=tuple(forms), K=K, kept=kept, is_numeric=tuple(flags))
 
     def _numeric(self, rank: int) -> BaseSet:
-        """The set from the rank alone; what is a whole number at other values of the letters too is none of these."""
+        """Candidate set from the rank alone.
+
+        Forms with the same integer coefficients at both draws are not numeric.
+        """
         order = _expected_order(self.robot, self.columns, self.keep)
         kept = tuple(sorted(self.sample.chosen(order, rank)))
         K = self.sample.express(kept)
@@ -171,7 +174,7 @@ class Sets:
         return _named(BaseSet((), forms, K, kept, tuple(bool(c) for c in ~constant)), self.columns)
 
     def _as_combinations(self, found: BaseSet) -> BaseSet:
-        """The same space spanned by Lin's combinations; where they are too many, some are merged numerically."""
+        """Span the same space by Lin's minimal linear combinations; combinations beyond the rank are merged."""
         combinations = minimal_combinations(self.robot, self.present, self.axes)
         names, forms = tuple(combinations), tuple(combinations.values())
         L = matrix_of(forms, self.columns, self.robot.symbol_values)
@@ -186,7 +189,7 @@ class Sets:
         return BaseSet(tuple(names[c] for c in chosen), merged_forms, merged @ L, found.kept, flags)
 
     def _merged_elsewhere(self, found: BaseSet, forms: Sequence[Linear], chosen: Sequence[int]) -> Array | None:
-        """Factors of merged combinations at other values of the symbols; None where the set itself has others there."""
+        """Coefficients of merged combinations at other values of the symbols; None if the set is numeric there."""
         if self.other is None or any(found.is_numeric):
             return None
         values = self.samples[1][1]
@@ -196,7 +199,7 @@ class Sets:
 
 
 def _in_combinations(K: Array, L: Array, sample: Sample) -> Sample:
-    """B with K = B L up to the length of its rows, solved with everything in units of torque."""
+    """B with K = B L up to the length of its rows, solved with all columns in units of torque."""
     units = np.where(sample.scale > 0, sample.scale, 1.0)
     K, L = K / units, L / units
     sizes = np.linalg.norm(L, axis=1)
@@ -207,7 +210,7 @@ def _in_combinations(K: Array, L: Array, sample: Sample) -> Sample:
 
 
 def _differs(merged: Array, elsewhere: Array | None) -> tuple[bool, ...]:
-    """Which merged forms have other factors at other values of the symbols, or may have."""
+    """Flags of merged forms whose coefficients differ, or may differ, at other values of the symbols."""
     others = np.count_nonzero(merged, axis=1) > 1
     if elsewhere is not None:
         size = np.abs(merged).max(axis=1, initial=1.0)
@@ -216,13 +219,13 @@ def _differs(merged: Array, elsewhere: Array | None) -> tuple[bool, ...]:
 
 
 def _is_zero(terms: Array) -> bool:
-    """Whether columns add up to zero as far as the longest of them lets one see."""
+    """Whether columns sum to zero relative to the longest of them."""
     longest = np.linalg.norm(terms, axis=0).max(initial=0.0)
     return float(np.linalg.norm(terms.sum(axis=1))) <= MET * float(longest)
 
 
 def _merged(forms: Sequence[Linear], chosen: Sequence[int], merged: Array) -> list[Linear]:
-    """Forms of the chosen columns plus numeric multiples of those that go."""
+    """Forms of the chosen columns plus numeric multiples of the eliminated ones."""
     result = []
     for row, c in enumerate(chosen):
         form: Scalar = forms[c]
@@ -240,7 +243,7 @@ def _form_of(row: Array, columns: Sequence[str]) -> Linear:
 
 
 def _tips_first(columns: Sequence[str], among: Sequence[int], keep: Sequence[str]) -> list[int]:
-    """Chosen columns first, then from the tips to the base by preference, effects before links."""
+    """Requested columns first, then from the tips to the base by preference, effects before links."""
 
     def key(c: int) -> tuple[int, int, int]:
         symbol, link = split_name(columns[c])
@@ -250,7 +253,7 @@ def _tips_first(columns: Sequence[str], among: Sequence[int], keep: Sequence[str
 
 
 def _expected_order(robot: Robot, columns: Sequence[str], keep: Sequence[str]) -> list[int]:
-    """Chosen columns first, then what the rules would leave, from the tips to the base, then effects and the rest."""
+    """Requested columns first, then those the rules retain, from the tips to the base, then effects and others."""
 
     def key(c: int) -> tuple[int, int, int, int]:
         symbol, link = split_name(columns[c])

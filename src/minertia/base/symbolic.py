@@ -1,6 +1,6 @@
-"""Mass matrix, Coriolis and centrifugal matrix, gravity terms and regressor in letters, as SymPy matrices.
+"""Symbolic mass matrix, Coriolis and centrifugal matrix, gravity terms and regressor, as SymPy matrices.
 
-The recursion runs on polynomials in letters, so the result is exact and in one canonical form; SymPy only writes it.
+The recursion runs on polynomials in symbols, so the result is exact and canonical; SymPy only represents it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MOST_JOINTS = 3  # whose terms fit on a page
 
 @dataclass(frozen=True, repr=False)
 class SymbolicDynamics:
-    """M(q) qdd + C(q, qd) qd + g(q) in letters, without friction.
+    """Symbolic dynamics M(q) qdd + C(q, qd) qd + g(q), without friction.
 
-    robot: with letters where its file has them.  parameters: {full name of a standard column: its letter}; where base
-    parameters were given those that are regrouped into others are left out, and the letters are the base parameters.
-    gravity: letter of its size, "" where it has a direction that is not an axis (then it is numbers) or is zero.
+    robot: with symbols where its file has them.  parameters: {full name of a standard column: its symbol}; if base
+    parameters were given, those regrouped into others are omitted, and the symbols are the base parameters.
+    gravity: symbol of its magnitude; "" if it is zero or not along an axis (then it is numeric).
     """
 
     robot: Robot
@@ -101,7 +101,7 @@ class SymbolicDynamics:
 
     @property
     def values(self) -> dict[Any, float]:
-        """{symbol: number} of what has one: lengths and angles, gravity, and nominal parameters."""
+        """{symbol: value} of all known values: lengths and angles, gravity, and nominal parameters."""
         robot = self.robot
         found = {symbol(name): float(value) for name, value in robot.symbol_values.items()}
         if self.gravity:
@@ -114,7 +114,7 @@ class SymbolicDynamics:
         return found
 
     def latex(self) -> str:
-        """An align* environment with M, C qd and g."""
+        """LaTeX align* environment with M, C qd and g."""
         rows = [("M(q)", self.M), (r"C(q, \dot{q})\,\dot{q}", self.c), ("g(q)", self.g)]
         written = [f"  {name} &= {self.latex_of(value)}" for name, value in rows]
         return "\\begin{align*}\n" + " \\\\\n".join(written) + "\n\\end{align*}\n"
@@ -144,7 +144,7 @@ class SymbolicDynamics:
 
     @property
     def _chi(self) -> list[dict[str, Scalar]]:
-        """A letter for each parameter; what is not among them is the structural zero."""
+        """Symbol of each parameter; parameters that are not included are the structural zero."""
         chi: list[dict[str, Scalar]] = [dict.fromkeys(LINK_SYMBOLS, 0) for _ in range(self.robot.n_joints)]
         for name, own in self.parameters.items():
             kind, link = split_name(name)
@@ -166,10 +166,10 @@ class SymbolicDynamics:
 def symbolic(
     given: RobotLike | BaseParameters, *, rotors: bool = False, most_joints: int = MOST_JOINTS
 ) -> SymbolicDynamics:
-    """The dynamics of a small robot in letters; in base parameters, which are fewer, where those are given.
+    """Symbolic dynamics of a small robot; in base parameters, which are fewer, if these are given.
 
-    rotors: include the rotor inertias of a robot; base parameters have those that they were derived with.
-    most_joints: a robot with more is refused, as its terms fill pages.
+    rotors: include the rotor inertias of a robot; base parameters include those that they were derived with.
+    most_joints: largest number of joints accepted, as more give terms that fill pages.
     """
     base = given if isinstance(given, BaseParameters) else None
     robot = given.robot if isinstance(given, BaseParameters) else as_robot(given)
@@ -197,7 +197,7 @@ def symbolic(
 
 
 def _base_letters(base: BaseParameters) -> dict[str, str]:
-    """{kept column: name of the base parameter that takes its place}."""
+    """{retained column: name of its base parameter}."""
     if not np.array_equal(base.K[:, base.kept_indices], np.eye(base.count)):
         raise InputError("terms in base parameters need a set with one column of its own for each; use 'closed-form'")
     known = base.robot.columns(True)
@@ -213,7 +213,7 @@ def _gravity_letter(robot: Robot) -> str:
 
 
 def _refuse_twins(found: SymbolicDynamics) -> None:
-    """Letters of the file that mean something else here would be taken for it."""
+    """Raise an error for symbols of the robot file that clash with symbols used here."""
     motion = {f"{k}{j + 1}" for k in ("q", "qd", "qdd") for j in range(found.robot.n)}
     own = {*found.parameters.values(), *motion, found.gravity}
     twins = sorted(own & set(found.robot.symbols))

@@ -1,4 +1,4 @@
-"""Geometric calibration: which corrections of lengths, angles and zeros a measurement shows, and their values."""
+"""Geometric calibration: identifiable corrections of lengths, angles and joint zeros, and their estimates."""
 
 from minertia.io.names import lazy_names
 

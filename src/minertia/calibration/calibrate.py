@@ -1,4 +1,4 @@
-"""`calibrate`: from a robot and files of measurements to corrected geometry with intervals and a verdict."""
+"""`calibrate`: estimate corrected geometry with confidence intervals and a verdict from measurement files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Postures to measure: those that tell most of the corrections that will be fitted, free of collisions, in a short
-order.
+"""Optimal measurement postures for calibration: informative, collision-free and in a short order.
 
-The determinant of the information is made large by adding and exchanging whole postures (Fedorov 1972).  A design is
-only as good as its model, so a tenth of the postures is spread over the range instead, for what the model lacks.
+The determinant of the information matrix is maximised by adding and exchanging whole postures (Fedorov 1972).  A
+design is only as good as its model, so a tenth of the postures is spread over the joint range instead, to cover model
+errors.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SHORTER = 50  # rounds of shortening the way
 
 @dataclass(frozen=True)
 class PosturePlan:
-    """Postures (N, robot.n) [rad, m] in the order to drive to them.
+    """Postures (N, robot.n) [rad, m] in the order in which to visit them.
 
-    deviation: typical deviation of a correction [m, rad] that readings of `NOISE` leave, by group.  condition: of the
-    scaled information.  way: length of the way through all postures [rad, m].
+    deviation: typical standard deviation of a correction [m, rad] with readings of `NOISE`, by group.  condition: of
+    the scaled information matrix.  way: path length through all postures [rad, m].
     """
 
     chain: Chain
@@ -53,13 +53,13 @@ class PosturePlan:
     way: float
 
     def to_csv(self) -> str:
-        """Columns named after the joints."""
+        """Text of a CSV file with columns named after the joints."""
         names = self.chain.robot.coordinate_names
         rows = [",".join(names), *(",".join(f"{v:.6f}" for v in row) for row in self.q)]
         return "\n".join(rows) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "format": 1,
             "robot": self.chain.robot.name,
@@ -89,7 +89,7 @@ def plan_postures(
     floor: float | None = 0.0,
     seed: int = 0,
 ) -> PosturePlan:
-    """Postures for a calibration with some levels of corrections.
+    """Plan optimal postures for a calibration with some levels of corrections.
 
     measure: the kind of measurement.  floor: height [m] in the base frame that links stay above, None for none.
     """
@@ -118,7 +118,7 @@ def plan_postures(
 
 
 def _candidates(chain: Chain, floor: float | None, count: int) -> Array:
-    """Random postures within the joints' ranges, away from the floor and from the robot itself."""
+    """Random postures within the joint ranges, without collision with the floor or the robot itself."""
     q = probes(chain.robot, CANDIDATES)
     model = CollisionModel(chain.robot, floor=floor)
     q = q[model.room(q) > 0] if model.counts else q
@@ -133,7 +133,7 @@ def _candidates(chain: Chain, floor: float | None, count: int) -> Array:
 def _information(
     chain: Chain, q: Array, measure: str, groups: Sequence[str], rng: np.random.Generator
 ) -> tuple[Array, Array, NDArray[np.str_]]:
-    """Rows of each candidate over the noise (K, m, columns), the prior's weights, and the groups of the columns."""
+    """Rows of each candidate over the noise (K, m, columns), prior precisions, and the groups of the columns."""
     tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
     made, own = exact_readings(measure, tool, rng)
     wanted = [g for g in groups if g not in PRIOR]
@@ -155,7 +155,7 @@ def _gains(J: Array, C: Array) -> Array:
 
 
 def _added(J: Array, prior: Array, count: int) -> list[int]:
-    """Postures one after the other, each the one that adds most."""
+    """Add postures one at a time, each with the largest gain."""
     H = np.diag(prior)
     chosen: list[int] = []
     for _ in range(count):
@@ -168,7 +168,7 @@ def _added(J: Array, prior: Array, count: int) -> list[int]:
 
 
 def _exchanged(J: Array, prior: Array, chosen: list[int]) -> list[int]:
-    """Each posture in turn for the one that would add most in its place."""
+    """Exchange each posture in turn for the candidate with the largest gain."""
     H = np.diag(prior) + np.einsum("kmc,kmd->cd", J[chosen], J[chosen])
     for _ in range(EXCHANGES):
         is_changed = False
@@ -186,7 +186,7 @@ def _exchanged(J: Array, prior: Array, chosen: list[int]) -> list[int]:
 
 
 def _far_apart(q: Array, chosen: Sequence[int], count: int) -> list[int]:
-    """Further postures, each the farthest from all that were taken."""
+    """Add postures, each the farthest from all those selected."""
     x = q / np.maximum(q.std(axis=0), 1e-9)
     nearest = np.min([((x - x[c]) ** 2).sum(axis=1) for c in chosen], axis=0)
     found: list[int] = []
@@ -202,7 +202,7 @@ def _length(q: Array) -> float:
 
 
 def _short_way(q: Array) -> NDArray[np.intp]:
-    """An order that shortens the way: to the nearest first, then parts turned round where that is shorter."""
+    """Order with a short path: nearest neighbour first, then 2-opt reversals."""
     apart = np.abs(q[:, None] - q[None]).max(axis=2)
     order = [int(np.argmin(np.abs(q).max(axis=1)))]
     left = set(range(len(q))) - set(order)
@@ -216,7 +216,7 @@ def _short_way(q: Array) -> NDArray[np.intp]:
 
 
 def _turned_round(order: list[int], apart: Array) -> bool:
-    """Turn parts of an order round where that shortens the way; whether any was."""
+    """Reverse parts of an order where that shortens the path; return whether any was reversed."""
     is_changed = False
     n = len(order)
     for i in range(n - 1):

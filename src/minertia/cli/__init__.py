@@ -11,7 +11,7 @@ __all__ = ["app", "main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code."""
+    """Run a command line and return the exit code."""
     try:
         with stopping():
             from minertia.cli.root import run  # within, as Ctrl-C may come while it is imported

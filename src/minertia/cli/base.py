@@ -29,7 +29,7 @@ FRAMES = ("joint", "file")
 
 
 def known_frames(value: str) -> str:
-    """One of the two choices of frames."""
+    """Validate the --frames option: one of its two choices."""
     if value not in FRAMES:
         raise typer.BadParameter(f"choose from: {', '.join(FRAMES)}")
     return value
@@ -40,7 +40,7 @@ Method = Annotated[
     typer.Option(
         "--method",
         metavar="closed-form|mlc|numeric",
-        help="Regrouping rules, minimal linear combinations of composite bodies, or rank alone.",
+        help="Method: regrouping rules, minimal linear combinations of composite bodies (mlc), or numerical rank.",
         autocompletion=complete_method,
     ),
 ]
@@ -49,17 +49,22 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="NAME",
-        help="Standard parameter to keep as representative where there is a choice; may be repeated or a,b,c.",
+        help="Standard parameter to prefer as representative of its group; may be repeated or a,b,c.",
         show_default=False,
     ),
 ]
 Frames = Annotated[
     str,
-    typer.Option("--frames", metavar="joint|file", callback=known_frames, help="Frames the classes are given in."),
+    typer.Option(
+        "--frames",
+        metavar="joint|file",
+        callback=known_frames,
+        help="Frames in which the classes of parameters are given.",
+    ),
 ]
 
 
-Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --geometry: what is measured.")]
+Measured = Annotated[str, typer.Option("--measure", metavar="KIND", help="With --geometry: kind of measurement.")]
 
 
 def base(
@@ -78,13 +83,17 @@ def base(
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
-    geometry: Annotated[bool, typer.Option("--geometry", help="Corrections of frames instead of inertia.")] = False,
+    geometry: Annotated[
+        bool, typer.Option("--geometry", help="Base geometric parameters instead of base inertial parameters.")
+    ] = False,
     measure: Annotated[
-        str, typer.Option("--measure", metavar="KIND", help="With --geometry: what is measured.")
+        str, typer.Option("--measure", metavar="KIND", help="With --geometry: kind of measurement.")
     ] = "pose",
-    tip: Annotated[str | None, option("tip", "FRAME", "With --geometry: link or frame that is measured.")] = None,
+    tip: Annotated[
+        str | None, option("tip", "FRAME", "With --geometry: link or frame whose position is measured.")
+    ] = None,
 ) -> None:
-    """Find what of a robot's inertia its joint efforts can show, in letters, with a certificate."""
+    """Derive a robot's symbolic base parameters with a rank certificate."""
     from minertia.base.derive import base_parameters
 
     given = read_given(robot, floating, snap, numbers=numbers)

@@ -1,4 +1,4 @@
-"""`minertia calibrate`: lengths, angles and zeros of a robot from measurements of its tool."""
+"""`minertia calibrate`: calibrate lengths, angles and joint zeros from measurements of the tool."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def said(cls: type, name: str, metavar: str = "", flag: str = "") -> Any:
-    """An option as it is declared."""
+    """Typer option of a declared field."""
     one = option_of(cls, name)
     otherwise = f"; default: {one.otherwise.replace('`', '')}" if one.otherwise else ""
     text = f"{one.sentence.removesuffix('.')}{otherwise}."
@@ -41,18 +41,18 @@ RobotAndFiles = Annotated[
         show_default=False,
     ),
 ]
-Plan = Annotated[int | None, option("plan", "N", "Choose N postures to measure instead, free of collisions.")]
+Plan = Annotated[int | None, option("plan", "N", "Plan N collision-free postures to measure, instead of a fit.")]
 Rehearse = Annotated[
     int | None, option("rehearse", "N", "Plant errors instead, measure N postures in simulation, and compare.")
 ]
 Measured = Annotated[
     str, typer.Option("--measure", metavar="KIND", help="With --plan and --rehearse: what will be measured.")
 ]
-Unseen = Annotated[list[str] | None, option("validate", "FILE", "Readings to judge on, never fitted.")]
+Unseen = Annotated[list[str] | None, option("validate", "FILE", "Validation measurements, never fitted.")]
 Tip = Annotated[str | None, said(CalibrationOptions, "tip", "FRAME")]
 Root = Annotated[str | None, said(CalibrationOptions, "root", "FRAME")]
 ColumnsFile = Annotated[
-    Path | None, option("columns", "FILE", "TOML file with [columns] and [[measure]]: what the columns mean.")
+    Path | None, option("columns", "FILE", "TOML file with [columns] and [[measure]]: the meaning of the columns.")
 ]
 Angle = Annotated[str | None, said(ColumnMap, "angle")]
 Length = Annotated[str | None, said(ColumnMap, "length")]
@@ -84,7 +84,7 @@ def calibrate(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Correct lengths, angles and joint zeros by measurements of the tool, with intervals and a verdict."""
+    """Calibrate lengths, angles and joint zeros from tool measurements, with confidence intervals and a verdict."""
     levels = tuple(name.strip() for one in corrections or () for name in one.split(",") if name.strip()) or None
     names = list(robot_and_files or ())
     if plan is not None:

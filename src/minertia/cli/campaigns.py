@@ -1,4 +1,4 @@
-"""What the commands about logs share: a campaign from a file, or from a robot and logs, with the options over it."""
+"""Shared by commands on logs: build a campaign from a file, or from a robot and logs, with option overrides."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class GreedyCommand(typer.core.TyperCommand):
     """A command some of whose options take several values: --validate a.csv b.csv."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give each value an option of its own, which the parser understands."""
+        """Repeat the option name before each value, as the parser requires."""
         return super().parse_args(ctx, repeated(args))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help with the words of the tables, which are loaded for it alone."""
+        """Write the help text, with the known values of options that are loaded only for it."""
         for given in self.params:
             words = WORD_LISTS.get(given.name or "")
             text: str | None = getattr(given, "help", None)
@@ -73,7 +73,7 @@ WORD_LISTS.update(effects=_effect_words, estimator=_estimator_words)
 
 
 def repeated(args: Sequence[str]) -> list[str]:
-    """`--validate a b` as `--validate a --validate b`."""
+    """Expand `--validate a b` to `--validate a --validate b`."""
     given: list[str] = []
     greedy, taken = "", 0
     for k, arg in enumerate(args):
@@ -100,11 +100,18 @@ RobotAndLogs = Annotated[
 ]
 CampaignFile = Annotated[
     Path | None,
-    typer.Option("--campaign", metavar="FILE", help="Everything from one file (docs/campaign.md).", show_default=False),
+    typer.Option(
+        "--campaign",
+        metavar="FILE",
+        help="Campaign file: robot, logs, columns, drives, filter, estimator.",
+        show_default=False,
+    ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="Where the campaign's logs are, too.", show_default=False),
+    typer.Option(
+        "--data", metavar="DIR", help="Further folder in which the campaign's logs are searched.", show_default=False
+    ),
 ]
 Columns = Annotated[
     Path | None,
@@ -123,7 +130,7 @@ Topic = declared(option_of(ColumnMap, "topic"))
 
 @dataclass(frozen=True)
 class CommandOption:
-    """An option of the command line that stands over a campaign: its type, and how its value changes the campaign."""
+    """Command-line option that overrides a campaign: its type, and how its value changes the campaign."""
 
     annotation: Any
     change: Callable[[Campaign, Any], Campaign]
@@ -181,7 +188,7 @@ CHANGES: dict[str, Callable[[Campaign, Any], Campaign]] = {
 
 
 def _declared_options() -> dict[str, CommandOption]:
-    """Every option of a campaign that is declared with a name on command lines."""
+    """All campaign options that have a command-line name."""
     found = {}
     for one in options(CampaignOptions):
         record = one.kind.own_table
@@ -194,7 +201,7 @@ def _declared_options() -> dict[str, CommandOption]:
 
 
 def _setter(name: str, part: str | None) -> Callable[[Campaign, Any], Campaign]:
-    """How a value changes a campaign, or a part of it."""
+    """Function that sets an option of a campaign, or of a part of it."""
 
     def change(campaign: Campaign, value: Any) -> Campaign:
         if part is None:
@@ -209,11 +216,13 @@ CAMPAIGN_OPTIONS: dict[str, CommandOption] = {
     "hold": CommandOption(Hold, lambda campaign, words: replace(campaign, robot=with_held(campaign.robot, words))),
     "gravity": CommandOption(Gravity, lambda campaign, g: replace(campaign, robot=campaign.robot.with_gravity(g))),
     "validate": CommandOption(
-        Annotated[list[str] | None, option("validate", "LOG...", "Logs that are only predicted.")],
+        Annotated[list[str] | None, option("validate", "LOG...", "Validation logs, never fitted.")],
         lambda campaign, logs: replace(campaign, validate=logs),
     ),
     "physical": CommandOption(
-        Annotated[bool, typer.Option("--physical", help="Only physically consistent values.")], _physical, False
+        Annotated[bool, typer.Option("--physical", help="Constrain the estimate to physically consistent values.")],
+        _physical,
+        False,
     ),
     **_declared_options(),
 }
@@ -222,9 +231,9 @@ GIVEN = {"robot_and_logs": RobotAndLogs, "campaign": CampaignFile, "data": Data,
 
 
 def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command about a campaign: its first argument is the `Campaign` that the command line asks for.
+    """Decorate a command whose first argument is the `Campaign` that the command line specifies.
 
-    The command gets the arguments and options that say which, but for those named here, before its own.
+    The campaign's arguments and options, except those named in `without`, precede the command's own.
     """
     chosen = {name: option for name, option in CAMPAIGN_OPTIONS.items() if name not in without}
 
@@ -254,7 +263,7 @@ def campaign_command(*without: str) -> Callable[[Callable[..., None]], Callable[
 def asked_campaign(
     given: Sequence[str] | None, file: Path | None, data: Path | None, columns: Path | None, stated: Mapping[str, Any]
 ) -> Campaign:
-    """The campaign that a command was asked to run, with the options over it."""
+    """Campaign specified on the command line, with the option overrides applied."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import is_campaign_file, read_campaign
 
@@ -292,14 +301,14 @@ def _refuse_contradictions(campaign: Campaign, stated: Mapping[str, Any]) -> Non
 
 
 def read_map(path: Path) -> ColumnMap:
-    """The mapping of columns in a file."""
+    """Read a column mapping from a file."""
     from minertia.identification.logs.columns_file import read_columns
 
     return read_columns(path)
 
 
 def map_for(model: Model, columns: Path | None, topic: str | None) -> ColumnMap | None:
-    """How logs are read for a model: as a file says, or as its own were (None), in both with another topic."""
+    """Column mapping for the logs of a model: from a file, or the model's own (None); topic: replaces its topic."""
     from minertia.identification.remembered import campaign_like
 
     found = None if columns is None else read_map(columns)
@@ -309,7 +318,7 @@ def map_for(model: Model, columns: Path | None, topic: str | None) -> ColumnMap 
 
 
 def say_findings(logs: tuple[PreparedLog, ...]) -> None:
-    """What was assumed about the logs, repaired and found in them, on stderr."""
+    """Print assumptions, repairs and audit findings of the logs to stderr."""
     from minertia.report.identification_tables import finding_notes
     from minertia.robot.robot import Note
 
@@ -322,7 +331,7 @@ def say_findings(logs: tuple[PreparedLog, ...]) -> None:
 
 
 def _assumed(logs: tuple[PreparedLog, ...]) -> dict[str, list[str]]:
-    """What readers and repairs noted, each with the logs it was noted of."""
+    """Notes of readers and repairs, each with the logs that it concerns."""
     noted: dict[str, list[str]] = {}
     for log in logs:
         for text in () if log.recording is None else log.recording.notes:

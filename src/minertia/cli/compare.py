@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 First = Annotated[
     Path,
-    typer.Argument(metavar="FIRST", help="A model.toml of identify, or the folder it is in.", show_default=False),
+    typer.Argument(metavar="FIRST", help="Model file (model.toml of identify), or its folder.", show_default=False),
 ]
-Second = Annotated[Path, typer.Argument(metavar="SECOND", help="Another one, of the same robot.", show_default=False)]
+Second = Annotated[Path, typer.Argument(metavar="SECOND", help="Second model of the same robot.", show_default=False)]
 
 
 def compare(
@@ -30,7 +30,7 @@ def compare(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two identified models of one robot: values in deviations, residuals, and what was set differently."""
+    """Compare two identified models of one robot: parameter differences, residuals and settings."""
     from minertia.identification.comparison import compare_models
     from minertia.identification.model_file import read_model
 

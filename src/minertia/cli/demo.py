@@ -1,4 +1,4 @@
-"""`minertia demo`: the main job on a bundled robot, in one command."""
+"""`minertia demo`: the complete workflow on a bundled robot, in one command."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FILES, REHEARSAL, CAMPAIGN = (f"base-{ROBOT}.html", f"base-{ROBOT}.json"), "rehe
 
 
 def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: AsJson = False) -> None:
-    """The PUMA 560 from base parameters to control: derive, explain, then rehearse a whole campaign in simulation.
+    """Demonstrate the PUMA 560 from base parameters to control, with a simulated identification campaign.
 
-    Ends with a page of everything that came back and compiled C code, in about half a minute.
+    Writes a report of all results and compiles C code, in about half a minute.
     """
     from minertia.base.derive import base_parameters
     from minertia.io.files import check_folder, folder_at_once
@@ -56,7 +56,7 @@ def demo(out: OutFolder = Path("minertia-demo"), force: Force = False, as_json: 
 
 
 def _command() -> str:
-    """The program as it was called, if by a path from here."""
+    """Name of the program as it was called, if by a relative path."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "minertia" and not called.is_absolute() else "minertia"
 
@@ -91,13 +91,13 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[
 
 
 def _shown(page: str, notes: Sequence[Note], skipped: list[str]) -> list[str]:
-    """A page that was written; where it was not, the sentence why goes to what was skipped."""
+    """Name of a page that was written; otherwise append the reason to `skipped`."""
     skipped += [f"{note.where}: {note.text}" for note in notes]
     return [] if notes else [page]
 
 
 def _write_campaign(folder: Path, place: Path) -> None:
-    """The campaign of the rehearsal's logs, where there are some: for `identify --campaign` and the studio."""
+    """Write the campaign of the rehearsal's logs, if any, for `identify --campaign` and the studio."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.write import write_campaign
     from minertia.simulation.rehearsal import LOGS

@@ -1,4 +1,4 @@
-"""`minertia doctor`: what is installed and what that allows."""
+"""`minertia doctor`: report the installation and the features it supports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXTRAS = {
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say which Python, libraries, compiler and extras were found."""
+    """Report the Python version, libraries, compiler and extras found."""
     from minertia.report.tables import Table
 
     found = _found()

@@ -1,4 +1,4 @@
-"""`minertia excite`: the motion to run on a robot, for its controller and for a person to look at."""
+"""`minertia excite`: optimal excitation trajectory for a robot, as controller files and a report."""
 
 from __future__ import annotations
 
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
     from minertia.excitation.trajectory import Trajectory
     from minertia.robot.robot import Robot
 
-After = Annotated[list[str] | None, option("after", "LOG...", "Logs already recorded: find what adds most to them.")]
-AfterMotion = Annotated[
-    list[Path] | None, option("after-motion", "CSV...", "The same for motions that this command wrote.")
+After = Annotated[
+    list[str] | None,
+    option("after", "LOG...", "Logs already recorded: find the trajectory that adds most information to them."),
 ]
-MotionFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the motion and its page.")]
-Sweeps = Annotated[bool, typer.Option("--sweeps", help="One motion per joint instead, the others at rest.")]
+AfterMotion = Annotated[
+    list[Path] | None,
+    option("after-motion", "CSV...", "Trajectories that this command wrote before, used the same way."),
+]
+MotionFolder = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Output folder for the trajectory and its report page.")
+]
+Sweeps = Annotated[bool, typer.Option("--sweeps", help="One trajectory per joint, the other joints at rest.")]
 
 
 def excite(
@@ -55,7 +61,7 @@ def excite(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the motion that lets a robot's parameters be told apart, inside its limits, from rest to rest."""
+    """Optimise an excitation trajectory for a robot within its limits, from rest to rest."""
     from minertia.excitation import excite as searching
     from minertia.excitation.trajectory import RecordedMotions
 
@@ -125,9 +131,9 @@ def _recorded(
     how: tuple[Path | None, str | None],
     drop_torn: bool,
 ) -> tuple[Trajectory, ...]:
-    """The motions of logs, filtered as `identify` does, and those of files that `excite` wrote.
+    """Read the motions of logs, filtered as by `identify`, and those of files written by `excite`.
 
-    how: the map of columns of the logs, and their topic.
+    how: column mapping and topic of the logs.
     """
     from minertia.excitation.trajectory import Trajectory
 

@@ -1,4 +1,4 @@
-"""`minertia fleet`: logs of many robots and days to records that are kept, put together and checked."""
+"""`minertia fleet`: store, merge and check the records of logs of many robots and days."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 PARTS = 1000  # steps of a bar whose length is not known
-fleet = typer.Typer(name="fleet", help="Many robots, many days: evidence of their logs, kept and judged.")
+fleet = typer.Typer(
+    name="fleet", help="Fleets of robots: store sufficient statistics of their logs over days, and detect drift."
+)
 Store = Annotated[
     str,
-    typer.Option("--store", metavar="DIR|URL", help="Where records are kept: a folder, s3://...", show_default=False),
+    typer.Option("--store", metavar="DIR|URL", help="Store of the records: a folder, s3://...", show_default=False),
 ]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="End with 0 whatever was found, for dashboards.")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with status 0 whatever was found, for dashboards.")]
 
 
 def add(
@@ -35,20 +37,20 @@ def add(
     options: AddOptions,
     fleet_file: Annotated[
         Path | None,
-        typer.Option("--fleet", metavar="FLEET.toml", help="Types and robots; else as the store knows them.",
+        typer.Option("--fleet", metavar="FLEET.toml", help="Fleet file (types, robots); default: as stored.",
                      show_default=False),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="DIR|URL", help="Where records are kept; else as the fleet file says.",
+        typer.Option("--store", metavar="DIR|URL", help="Store of the records; default: as in the fleet file.",
                      show_default=False),
     ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Read logs into a store of records; what was read before is not read again.
+    """Read logs into a store of records; logs already in the store are skipped.
 
-    The records have the same bytes whoever makes them.  Ends with 1 where logs have faults; all others are added.
+    The records are reproducible byte for byte.  Exit code 1 if logs have faults; all others are added.
     """
     from minertia.fleet.fleet import Fleet
     from minertia.fleet.fleet_file import read_fleet
@@ -75,12 +77,12 @@ def compact(
     store: Store,
     before: Annotated[
         str | None,
-        typer.Option("--before", metavar="YYYY-MM", help="First month that stays in days (this one unless told).",
+        typer.Option("--before", metavar="YYYY-MM", help="First month kept as daily records; default: this one.",
                      show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Put the records of whole months into few files; days go only when those were read back and hold the same."""
+    """Merge the records of whole months into few files; daily files are deleted only after verification."""
     from minertia.fleet.fleet import Fleet
 
     with progress(PARTS) as tell:
@@ -94,9 +96,9 @@ def compact(
 
 
 def check(store: Store, exit_zero: ExitZero = False, as_json: AsJson = False) -> None:
-    """Look at every record: each byte against its checksum, names, types, duplicates, overlaps, missing days.
+    """Check every record: checksums, names, types, duplicates, overlaps, missing days.
 
-    Ends with 1 where something is wrong; missing days are told and are no fault.
+    Exit code 1 if something is wrong; missing days are reported but are no fault.
     """
     from minertia.fleet.fleet import Fleet
 

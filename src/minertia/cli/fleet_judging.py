@@ -1,4 +1,4 @@
-"""`minertia fleet fit`, `drift` and `report`: what the records of a fleet say."""
+"""`minertia fleet fit`, `drift` and `report`: analyse the records of a fleet."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Days = Annotated[
     str | None,
-    typer.Option("--days", metavar="A:B", help="Days that count, as 2026-03-01:2026-03-31.", show_default=False),
+    typer.Option("--days", metavar="A:B", help="Range of days to use, as 2026-03-01:2026-03-31.", show_default=False),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that minertia did not write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that minertia did not write.")]
 Events = Annotated[
     Path | None,
-    typer.Option("--events", metavar="CSV", help="Maintenance, tools, programs; else events.csv of the store.",
+    typer.Option("--events", metavar="CSV", help="Maintenance, tool and program events; default: events.csv of the store.",
                  show_default=False),
 ]  # fmt: skip
 
@@ -35,14 +35,14 @@ def fit(
     store: Store,
     options: FitOptions,
     type: Annotated[
-        str | None, typer.Option("--type", metavar="T", help="Type of robots; all unless told.", show_default=False)
+        str | None, typer.Option("--type", metavar="T", help="Robot type; default: all.", show_default=False)
     ] = None,
     robot: Annotated[
-        str | None, typer.Option("--robot", metavar="R", help="One robot alone.", show_default=False)
+        str | None, typer.Option("--robot", metavar="R", help="Restrict to one robot.", show_default=False)
     ] = None,
     days: Days = None,
     models: Annotated[
-        bool, typer.Option("--models", help="Also model-ROBOT.toml of each robot, as identify writes them.")
+        bool, typer.Option("--models", help="Also write model-ROBOT.toml for each robot, as identify does.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder for fit-TYPE.json, models.", show_default=False)
@@ -50,9 +50,9 @@ def fit(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Fit the robots of a store: inertial values of each type, friction of each robot, how robots differ.
+    """Fit the robots of a store: inertial parameters per type, friction per robot, and their variation.
 
-    Ends with 1 where records are damaged, which are named; all others are fitted.
+    Exit code 1 if records are damaged; they are named, and all others are fitted.
     """
     from minertia.fleet.fleet import Fleet
     from minertia.io.errors import InputError
@@ -79,16 +79,16 @@ def drift(
     events: Events = None,
     days: Days = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="PAGE", help="Write the page, too.", show_default=False)
+        Path | None, typer.Option("--html", metavar="PAGE", help="Also write the report page.", show_default=False)
     ] = None,
     force: Force = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find robots whose friction or load has changed, with a stated part of false alarms.
+    """Detect robots whose friction or load has changed, with a specified false discovery rate.
 
-    Ends with 1 where there are alarms, where a robot that was judged before is not any more, and where records are
-    damaged; all others are judged.
+    Exit code 1 if there are alarms, if a robot assessed before no longer is, or if records are damaged; all others
+    are assessed.
     """
     from minertia.fleet.fleet import Fleet
     from minertia.io.files import check_file, write_file
@@ -112,16 +112,16 @@ def drift(
 def report(
     store: Store,
     options: DriftOptions,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the page and its data.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the report page and its data.")],
     events: Events = None,
     days: Days = None,
     force: Force = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the page of a fleet: alarms, who was not judged, every robot and day, robots unlike the others.
+    """Write a fleet report: alarms, robots not assessed, every robot and day, and outlier robots.
 
-    Into the folder go fleet.html, drift.json and fit-TYPE.json.  Ends with 1 as `drift` does.
+    Writes fleet.html, drift.json and fit-TYPE.json into the folder.  Exit code 1 as for `drift`.
     """
     from minertia.fleet.fleet import Fleet
     from minertia.io.files import check_folder
@@ -151,7 +151,7 @@ JUDGING_COMMANDS = (fit, drift, report)
 
 
 def _types(own: Fleet, type: str | None, robot: str | None) -> list[str]:
-    """Types with records that were asked for."""
+    """Requested types that have records."""
     from minertia.io.errors import MinertiaError, UnknownName
 
     known = dict.fromkeys(row.robot_type for row in own.rows(robot))
@@ -179,7 +179,7 @@ def _page(own: Fleet, store: str, found: FleetDrift, fits: dict[str, FleetFit]) 
 
 
 def _model_files(own: Fleet, fits: dict[str, FleetFit]) -> dict[str, str]:
-    """The model of each robot as text."""
+    """Model file text of each robot."""
     from minertia.identification.model import model_text
 
     return {

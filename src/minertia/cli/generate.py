@@ -57,20 +57,20 @@ def generate(
     arithmetic: Arithmetic,
     search: CodeSearch,
     code: CodeFiles,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the code.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the code.", show_default=False)],
     without: Without = None,
     smooth: SmoothFriction = None,
     gravity: Gravity = None,
     replay: Annotated[
         Path | None,
-        typer.Option("--replay", metavar="DIR", help="Use the choices saved with code generated before."),
+        typer.Option("--replay", metavar="DIR", help="Reuse the search result saved with previously generated code."),
     ] = None,
     floating: Floating = False,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write allocation-free code that computes the robot's torques, with operation counts and a self-test."""
+    """Generate allocation-free code for the robot's inverse dynamics, with operation counts and a self-test."""
     from minertia.codegen import generate as codegen
     from minertia.robot.variants import smooth_friction
 
@@ -108,7 +108,7 @@ def count(
     snap: Snap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the operations of a robot's programs, read off the code itself."""
+    """Count the operations of a robot's generated programs."""
     from minertia.codegen import generate as codegen
 
     given = read_given(robot, floating, snap, numbers=True)

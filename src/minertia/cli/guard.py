@@ -1,4 +1,4 @@
-"""One place that turns errors into one sentence and an exit code."""
+"""Conversion of exceptions to one-sentence messages and exit codes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ WRONG_INPUT, OUR_FAULT, NOBODY_READS = 2, 3, 141
 
 
 class Stopped(BaseException):
-    """Ctrl-C, past a parser that would make something else of it."""
+    """Ctrl-C, as an exception that the argument parser does not catch."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its errors shown as one sentence on stderr; a traceback only where it was asked for."""
+    """Wrap a command so that errors appear as one sentence on stderr; tracebacks only with --debug."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
@@ -60,12 +60,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _told(message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """A warning as a line on stderr, without the place in our sources."""
+    """Print a warning as one line on stderr, without source location."""
     diagnose(f"warning: {message}")
 
 
 def _named_files(options: Mapping[str, Any]) -> Iterator[str]:
-    """Files that the command line names and that are not its results: inputs, whether or not they are read."""
+    """Input files named on the command line, whether or not they are read."""
     for name, value in options.items():
         for word in value if isinstance(value, list | tuple) else (value,):
             if name in RESULTS or not isinstance(word, str | Path):
@@ -80,7 +80,7 @@ def _named_files(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def explain(err: Exception) -> int:
-    """Say what happened; the exit code."""
+    """Print the error message and return the exit code."""
     if debugging():
         import traceback
 
@@ -113,5 +113,5 @@ def _help_command(err: Any) -> str:
 
 
 def debugging() -> bool:
-    """Whether tracebacks were asked for."""
+    """Whether tracebacks were requested."""
     return DEBUG.get() or os.environ.get("MINERTIA_DEBUG", "") not in ("", "0")

@@ -1,4 +1,4 @@
-"""`minertia identify` and `minertia validate`: logs to a model, and a model on other logs."""
+"""`minertia identify` and `minertia validate`: identify a model from logs, and validate it on others."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def identify(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Identify a robot's dynamic parameters from measured logs, and say how far the result can be trusted.
+    """Identify a robot's dynamic parameters from measured logs, with confidence intervals and a verdict.
 
-    A log needs time, positions and efforts of every joint; velocities are optional. Commanded positions can stand in
-    for efforts: then the joints' position loops are simulated (docs/output-error.md).
+    A log needs time, positions and efforts of every joint; velocities are optional.  Without efforts, commanded
+    positions suffice: the parameters are then estimated by closed-loop output error with simulated position servos.
     """
     run_identification(asked, out, pdf, force=force, as_json=as_json)
 
@@ -79,8 +79,10 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
 
 
 def validate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)],
-    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to predict.", show_default=False)],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Model file (model.toml of identify).", show_default=False)
+    ],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
     columns: Columns = None,
     topic: Topic = None,
     drop_torn: DropTorn = False,
@@ -89,19 +91,19 @@ def validate(
         typer.Option(
             "--in",
             metavar="mujoco",
-            help="For models of commands: repeat the logs in MuJoCo with its own integrator.",
+            help="For servo models: simulate the logs in MuJoCo with its own integrator.",
             show_default=False,
         ),
     ] = None,
     step: Annotated[
-        float, typer.Option("--step", metavar="S", help="MuJoCo's step [s], with --in mujoco.", callback=finite)
+        float, typer.Option("--step", metavar="S", help="Time step of MuJoCo [s], with --in mujoco.", callback=finite)
     ] = 1e-3,
     html: Html = None,
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict logs with an identified model, without fitting, judged as its own logs were."""
+    """Validate an identified model by predicting logs, with the settings of its own logs."""
     from minertia.identification.evidence.verdict import grade_of, grade_sentence
     from minertia.identification.kinds import kind_of_model
     from minertia.identification.model_file import read_model

@@ -36,9 +36,9 @@ SelfCollision = as_text(option_of(LimitOptions, "self_collision"), "on|none")
 def read_limits(
     robot: Robot, given: Sequence[str], floor: str | None = None, self_collision: str | None = None
 ) -> MotionLimits:
-    """Limits from the robot's file, changed by NAME=VALUES and by files; obstacles and boxes of all files count.
+    """Motion limits of the robot file, overridden by NAME=VALUES and by files; obstacles and boxes accumulate.
 
-    floor, self_collision: texts of the options, which count more than the files.
+    floor, self_collision: texts of the options, which take precedence over the files.
     """
     from minertia.excitation.limits_file import limits_from_tables
 
@@ -48,7 +48,7 @@ def read_limits(
 def limit_tables(
     given: Sequence[str], floor: str | None = None, self_collision: str | None = None
 ) -> list[LimitsTable]:
-    """The options as tables, in the order in which they count."""
+    """Limit options as tables, in order of precedence."""
     from minertia.excitation.limits_file import LimitsTable
 
     tables = []
@@ -68,7 +68,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def numbers(name: str, text: str) -> list[float]:
-    """Numbers between commas."""
+    """Parse comma-separated numbers."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:

@@ -13,11 +13,11 @@ from minertia.cli.terminal import PROBLEMS, diagnose, problem_count, say, say_js
 
 FORMAT = 1
 OF_JOINTS = ("degrees", "limits")  # checks that mean nothing for motors whose ratios are not known
-campaign = typer.Typer(name="campaign", help="Campaign files: everything an identification needs.")
+campaign = typer.Typer(name="campaign", help="Create campaign files: everything an identification needs.")
 
 
 def is_log(path: str) -> bool:
-    """Whether a name is that of a log file, by its ending, or of a folder that is a log."""
+    """Whether a path is a log file, by its suffix, or a folder that is a log."""
     from minertia.identification.logs.readers import FORMATS, is_folder
 
     return path.lower().endswith(tuple(FORMATS)) or is_folder(path)
@@ -26,7 +26,7 @@ def is_log(path: str) -> bool:
 def check_log(
     path: str, robot_name: str | None, how: tuple[Path | None, str | None], drop_torn: bool, as_json: bool
 ) -> None:
-    """The audit of a log; exit code 1 when it found something wrong.  how: the map of columns, and the topic."""
+    """Print the audit of a log; exit code 1 if it has faults.  how: column mapping and topic."""
     from dataclasses import replace
 
     from minertia.identification.audits.audit import audit
@@ -75,17 +75,17 @@ def new(
         typer.Argument(metavar="ROBOT", help="A robot file or bundled robot.", autocompletion=complete_robot,
                        show_default=False),
     ],
-    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Its logs.", show_default=False)],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs of the robot.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="File to write; else it is printed.", show_default=False),
+        typer.Option("--out", metavar="FILE", help="Output file; default: standard output.", show_default=False),
     ] = None,
     topic: Topic = None,
     force: Force = False,
 ) -> None:  # fmt: skip
-    """Write a first campaign file from the headers of logs; what they do not tell is marked "?" for you.
+    """Write a first campaign file from the headers of logs; values that cannot be inferred are marked "?".
 
-    The last of several logs is kept back to judge the result.
+    The last of several logs is held out for validation.
     """
     from minertia.identification.campaigns.new import new_campaign
     from minertia.io.files import write_file

@@ -1,4 +1,4 @@
-"""What becomes of a motion that was found: files for controllers and for people, lines on the terminal."""
+"""Output of a trajectory: files for controllers, reports and terminal messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Delivery:
     as_json: bool
 
     def check(self, robot: Robot) -> None:
-        """Refuse before a long search what could not be written after it."""
+        """Raise an error before a long search if its result could not be written."""
         from minertia.excitation.exports.table import EXPORTS, export
         from minertia.excitation.route import Route
         from minertia.excitation.transfer import resting
@@ -67,7 +67,7 @@ class Delivery:
 
 
 def deliver(found: Excitation, delivery: Delivery) -> None:
-    """Write a motion, its page and the files asked for, and say what it is."""
+    """Write a trajectory, its report and the requested exports, and print a summary."""
     from minertia.excitation.route import route
     from minertia.report.folders import write_excitation
 
@@ -87,12 +87,12 @@ def deliver(found: Excitation, delivery: Delivery) -> None:
 
 
 def _written(files: Sequence[str], notes: Sequence[Note]) -> list[str]:
-    """The files without those of which notes say that they could not be written."""
+    """Files except those that, according to notes, could not be written."""
     return [name for name in files if name not in {note.where for note in notes}]
 
 
 def _way_data(way: Route, delivery: Delivery) -> dict[str, Any]:
-    """What JSON says of the rate and of the ways to the motion and back, where they were asked for."""
+    """JSON data of the rate and of the approach and return trajectories, if requested."""
     found: dict[str, Any] = {} if delivery.files.rate is None else {"rate": delivery.files.rate}
     if delivery.come_from is not None:
         found["from"] = list(delivery.come_from)
@@ -133,7 +133,7 @@ def deliver_sweeps(
     search: MotionSearch,
     delivery: Delivery,
 ) -> None:
-    """A motion of each joint, from the last to the first: a CSV file each, one page, one JSON file."""
+    """Write a single-joint excitation for each joint, last to first: a CSV file each, one report, one JSON file."""
     from minertia.excitation.limits_file import limits_toml
     from minertia.excitation.sweep import sweeps
     from minertia.io.files import check_folder, folder_at_once, write_file

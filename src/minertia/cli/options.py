@@ -26,21 +26,21 @@ EVERY = "all"  # in place of the names of an option
 
 
 def complete_robot(incomplete: str) -> list[str]:
-    """Bundled robots whose name begins so; files are completed by the shell."""
+    """Complete the names of bundled robots; files are completed by the shell."""
     from minertia.robot.files import bundled_robots
 
     return [name for name in bundled_robots() if name.startswith(incomplete)]
 
 
 def complete_method(incomplete: str) -> list[str]:
-    """Methods that begin so."""
+    """Complete the names of methods."""
     from minertia.base.derive import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
 def finite(value: float | tuple[float, ...] | None) -> float | tuple[float, ...] | None:
-    """Refuse inf and nan at the border."""
+    """Reject inf and nan."""
     numbers = value if isinstance(value, tuple) else () if value is None else (value,)
     if not all(map(math.isfinite, numbers)):
         raise typer.BadParameter("give finite numbers")
@@ -48,7 +48,7 @@ def finite(value: float | tuple[float, ...] | None) -> float | tuple[float, ...]
 
 
 def not_negative(value: float | None) -> float | None:
-    """Refuse inf, nan and what is below 0 at the border; a range of the parser's own would misname the first two."""
+    """Reject inf, nan and negative values; the parser's own range check would misname the first two."""
     finite(value)
     if value is not None and value < 0:
         raise typer.BadParameter("give a number that is not negative")
@@ -56,7 +56,7 @@ def not_negative(value: float | None) -> float | None:
 
 
 def small_angle(value: float | None) -> float | None:
-    """Refuse what is no small angle: a larger one would take anything for a right angle."""
+    """Reject angles that are not small: a larger one would accept anything as a right angle."""
     not_negative(value)
     if value is not None and value > LARGEST_SNAP:
         raise typer.BadParameter(f"give an angle of at most {LARGEST_SNAP:g} rad")
@@ -64,7 +64,7 @@ def small_angle(value: float | None) -> float | None:
 
 
 def option(name: str, metavar: str, text: str, **more: Any) -> Any:
-    """An option whose default, if it has one, its text tells."""
+    """Typer option whose help text states its default, if any."""
     return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False, **more)
 
 
@@ -217,15 +217,15 @@ RobotName = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout and nothing else there.")]
-Floating = Annotated[bool, typer.Option("--floating", help="Let the base move freely, whatever the file says.")]
-Numbers = Annotated[bool, typer.Option("--numbers", help="Use numbers for lengths instead of letters.")]
+Floating = Annotated[bool, typer.Option("--floating", help="Floating base, whatever the file says.")]
+Numbers = Annotated[bool, typer.Option("--numbers", help="Use numeric lengths instead of symbols.")]
 Snap = Annotated[
     float | None,
     typer.Option(
         "--snap",
         metavar="RAD",
         callback=small_angle,
-        help="Angles this near a right angle are taken for it; 0 takes them as written (0.002 unless told).",
+        help="Snap angles within this tolerance [rad] to multiples of 90 degrees; 0: as written; default: 0.002.",
         show_default=False,
     ),
 ]
@@ -251,7 +251,7 @@ Without = Annotated[
     typer.Option(
         "--without",
         metavar="EFFECT,...",
-        help="Leave out effects of the robot or model: rotors, friction (all but rotors), spring, FS, KS2 ...",
+        help="Omit effects of the robot or model: rotors, friction (all but rotors), spring, FS, KS2 ...",
         show_default=False,
     ),
 ]
@@ -260,15 +260,15 @@ Hold = Annotated[
     typer.Option(
         "--hold",
         metavar="JOINT[=VALUE],...",
-        help="Joints that stay where they are [rad or m], such as those of a gripper (0, or near it, unless told).",
+        help="Lock joints at positions [rad or m], such as those of a gripper; default: 0, or the nearest limit.",
         show_default=False,
     ),
 ]
-OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files it writes.")]
+OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")]
 
 
 def model_notes(robot: Robot) -> list[Note]:
-    """What was taken from an identified model."""
+    """Notes on the parameters taken from an identified model."""
     from minertia.robot.identified import taken_notes
 
     return taken_notes(robot)
@@ -300,7 +300,7 @@ def read_given(
 
 
 def with_held(robot: Robot, hold: Sequence[str]) -> Robot:
-    """The robot with the joints of --hold locked."""
+    """Lock the joints of --hold."""
     from minertia.robot.variants import held
 
     words = [word.strip() for given in hold for word in given.split(",") if word.strip()]

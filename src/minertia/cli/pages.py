@@ -1,4 +1,4 @@
-"""Pages of results: the options --html and --pdf, and how the files are written."""
+"""Report pages: the options --html and --pdf, and writing of the files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from minertia.cli.terminal import diagnose
 from minertia.io.errors import InputError
 
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with everything.", show_default=False)
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a report page (HTML).", show_default=False)
 ]
 Pdf = Annotated[
     Path | None,
-    typer.Option("--pdf", metavar="FILE", help="The same, printed by a browser (extra 'pdf').", show_default=False),
+    typer.Option("--pdf", metavar="FILE", help="Write the report as PDF (extra 'pdf').", show_default=False),
 ]
 
 
 def check_pages(html: Path | None, pdf: Path | None, *, force: bool) -> None:
-    """Say before the work, not after it, that a page cannot be written."""
+    """Raise an error before the computation if a page cannot be written."""
     from minertia.io.files import check_file
     from minertia.report.bundle import require_bundle
     from minertia.report.pdf import require_browser
@@ -37,7 +37,7 @@ def check_pages(html: Path | None, pdf: Path | None, *, force: bool) -> None:
 
 
 def write_pages(page: str, html: Path | None, pdf: Path | None, *, force: bool) -> None:
-    """Write a page where it was asked for, as HTML and as PDF."""
+    """Write the requested pages, as HTML and as PDF."""
     from minertia.io.files import write_file
     from minertia.report.pdf import as_pdf
 
@@ -50,7 +50,7 @@ def write_pages(page: str, html: Path | None, pdf: Path | None, *, force: bool) 
 
 
 def print_page(page: Path, pdf: Path | None, *, force: bool) -> None:
-    """Print a page that was written, where it was asked for; some results have none."""
+    """Convert a written page to PDF, if requested; some results have no page."""
     if pdf is None:
         return
     if not page.is_file():

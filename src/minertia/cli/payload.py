@@ -1,4 +1,4 @@
-"""`minertia payload`: what the hand carries, or the gains of the drives from a load that is known."""
+"""`minertia payload`: payload identification, or drive gains from a known payload."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ FORMAT = 1
 
 
 Unloaded = Annotated[
-    str, typer.Argument(metavar="UNLOADED", help="A log without the load, or a model.toml.", show_default=False)
+    str, typer.Argument(metavar="UNLOADED", help="Log without the payload, or a model file.", show_default=False)
 ]
-Loaded = Annotated[list[str], typer.Argument(metavar="LOADED...", help="Logs with the load.", show_default=False)]
+Loaded = Annotated[list[str], typer.Argument(metavar="LOADED...", help="Logs with the payload.", show_default=False)]
 RobotUnlessNamed = Annotated[
     str | None,
-    option("robot", "ROBOT", "The robot, unless a model or campaign names it.", autocompletion=complete_robot),
+    option("robot", "ROBOT", "Robot; default: that of the model or campaign.", autocompletion=complete_robot),
 ]
-AtFrame = Annotated[str | None, option("at", "FRAME", "Link or frame the load is given in; default: the last link's.")]
+AtFrame = Annotated[
+    str | None, option("at", "FRAME", "Link or frame in which the payload is given; default: the last link.")
+]
 AtFlange = Annotated[
     str | None,
     option(
@@ -46,12 +48,12 @@ KnownMass = Annotated[
     option(
         "mass",
         "KG",
-        "The load is known: find the gains of the drives instead, from efforts as logged.",
+        "Known payload: identify the drive gains instead, from efforts as logged.",
         callback=not_negative,
     ),
 ]
 KnownCentre = Annotated[
-    tuple[float, float, float] | None, option("com", "X Y Z", "Centre of that load, in m.", callback=finite)
+    tuple[float, float, float] | None, option("com", "X Y Z", "Centre of mass of that payload [m].", callback=finite)
 ]
 
 
@@ -73,7 +75,7 @@ def payload(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find mass, centre and inertia of a load from logs without and with it, in the fields that controllers ask for."""
+    """Identify mass, centre of mass and inertia of a payload from logs without and with it."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.robot.flange import load_frame
 
@@ -115,7 +117,7 @@ def _page(robot: str, found: Any, is_load: bool) -> str:
 def _unloaded(
     unloaded: str, robot: str | None, file: Path | None, data: Path | None, columns: Path | None
 ) -> Campaign | IdentifiedModel:
-    """The robot without the load: a model, or the campaign of a log."""
+    """Robot without the payload: an identified model, or the campaign of a log."""
     from dataclasses import replace
 
     from minertia.identification.campaigns.campaign import Campaign
@@ -146,7 +148,7 @@ def _load(
     drop_torn: bool,
     tell: Any,
 ) -> Payload:
-    """The load; where: its frame and the flange, as they are named; how: the map of columns, and the topic."""
+    """Identify the payload; where: names of its frame and the flange; how: column mapping and topic."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.payload import identify_payload
     from minertia.identification.remembered import campaign_like
@@ -159,7 +161,7 @@ def _load(
 
 
 def _flange(given: str | None) -> str | list[float] | None:
-    """The name of a frame, or the numbers of an offset."""
+    """Parse the flange: the name of a frame, or the values of an offset."""
     try:
         return None if given is None else [float(part) for part in given.split(",")]
     except ValueError:
@@ -180,7 +182,7 @@ def _gains(known: Campaign, loaded: list[str], load: tuple[float, Any, str | Non
 
 
 def _say_where(robot: Robot) -> None:
-    """Which link is taken to carry the load, where there are several ends to carry it."""
+    """Print the link assumed to carry the payload, if the robot has several end links."""
     carriers = {joint.parent for joint in robot.joints}
     ends = [joint.link or joint.name for j, joint in enumerate(robot.joints) if j not in carriers]
     taken = robot.joints[robot.tip].link or robot.joints[robot.tip].name

@@ -11,7 +11,7 @@ from minertia.cli.terminal import clean
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """A function to call with the name of each of about `steps` steps as it begins."""
+    """Context with a function to call with the name of each of about `steps` steps as it begins."""
     if not sys.stderr.isatty():
         yield lambda step: None
         return

@@ -1,4 +1,4 @@
-"""`minertia rehearse`: the whole campaign in simulation, before the robot moves."""
+"""`minertia rehearse`: simulate the whole identification campaign before the robot moves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PAGE = "rehearsal.html"
 
 
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for everything it writes.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")]
 
 
 def rehearse(
@@ -39,7 +39,7 @@ def rehearse(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the whole campaign on a simulated robot whose parameters are known, before the real one moves."""
+    """Simulate the whole identification campaign on a robot with known parameters."""
     from minertia.io.files import check_folder, folder_at_once
     from minertia.simulation.rehearsal import file_names
     from minertia.simulation.rehearsal import rehearse as run
@@ -78,12 +78,12 @@ def _diagnose(found: Rehearsal, out: Path, notes: Sequence[Note]) -> None:
 
 
 def say_step(step: RehearsalStep) -> None:
-    """One line as each step ends."""
+    """Print one line at the end of each step."""
     diagnose(f"{step.name}: {step.seconds:.1f} s, {step.text}")
 
 
 def write_rehearsal(found: Rehearsal, folder: Path) -> tuple[Note, ...]:
-    """The page of a rehearsal beside its other files; a note where no page can be written."""
+    """Write the report of a rehearsal into its folder; return a note if it cannot be written."""
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
 

@@ -1,4 +1,4 @@
-"""`minertia robots`, `show`, `check` and `convert`: descriptions of robots."""
+"""`minertia robots`, `show`, `check` and `convert`: robot files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMAT = 1
 def robots(as_json: AsJson = False) -> None:
     """List the bundled robots with their joints and the number of base parameters.
 
-    Where their numbers come from is in the JSON.
+    The JSON output gives the sources of their values.
     """
     from minertia.report.tables import Table
     from minertia.robot.files import bundled_robots
@@ -67,7 +67,7 @@ def _bundled(name: str) -> dict[str, Any]:
 
 
 def _source_comment(name: str) -> list[str]:
-    """The comment at the head of a bundled file: where its numbers come from."""
+    """Header comment of a bundled file: the source of its values."""
     from importlib.resources import files
 
     lines = (files("minertia.robot") / "library" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
@@ -80,7 +80,7 @@ def _source_comment(name: str) -> list[str]:
 
 
 def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
-    """Show a robot as it was understood: joints, placements, limits, drives, letters and notes."""
+    """Show a robot as it was parsed: joints, placements, limits, drives, symbols and notes."""
     from minertia.report.robot_views import robot_data
     from minertia.report.tables import joint_tables, symbol_table
 
@@ -122,7 +122,7 @@ def check(
         typer.Option(
             "--robot",
             metavar="ROBOT",
-            help="The robot of a log: adds its limits, units and the delay of the efforts.",
+            help="Robot of the log: also checks limits, units and the delay of the efforts.",
             autocompletion=complete_robot,
             show_default=False,
         ),
@@ -134,7 +134,7 @@ def check(
     snap: Snap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong or odd in a robot file or in a log, where, and what to do.
+    """Check a robot file or a log: report faults, where they are, and what to do.
 
     Exit code 0: nothing wrong; 1: warnings or errors; 2: the file cannot be read.
     """
@@ -176,7 +176,7 @@ def convert(
         typer.Option(
             "--template",
             metavar="FILE",
-            help="A file in the format of OUT that is kept as it stands but for the parameters.",
+            help="Template in the format of OUT: kept as it is except for the parameters.",
             show_default=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""The command `minertia`: the list of its commands, and how a command line is run."""
+"""Command `minertia`: the list of its commands, and their execution."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ LONGEST = 1000  # characters of a sentence in the list of commands
 
 
 class WholeGroup(typer.core.TyperGroup):
-    """A list of commands that says what each does in whole sentences."""
+    """Typer group whose command list shows whole first sentences."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The first sentence of every command."""
+        """Write the first sentence of every command."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, found.get_short_help_str(limit=LONGEST)) for name, found in commands if found is not None]
         with formatter.section("Commands"):
@@ -62,7 +62,7 @@ class WholeGroup(typer.core.TyperGroup):
 app = typer.Typer(
     name="minertia",
     cls=WholeGroup,
-    help="Robot dynamic modelling and identification: base parameters in letters, certified; models from logs.",
+    help="Robot dynamic modelling and identification: certified symbolic base parameters; models from logs.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain text: boxes break words and cut them short in 80 columns
@@ -90,16 +90,16 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks (also: MINERTIA_DEBUG=1); may stand anywhere.")
+        bool, typer.Option("--debug", help="Show tracebacks (also: MINERTIA_DEBUG=1); accepted anywhere on the line.")
     ] = False,
 ) -> None:
-    """Options before the command; `main` has taken out --debug by now."""
+    """Global options before the command; `main` has already removed --debug."""
     if context.invoked_subcommand is None:
         say(context.get_help())
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code.  KeyboardInterrupt where it was stopped."""
+    """Run a command line and return the exit code; raises KeyboardInterrupt if stopped."""
     args = list(sys.argv[1:] if argv is None else argv)
     before, after = (args[: args.index("--")], args[args.index("--") :]) if "--" in args else (args, [])
     DEBUG.set("--debug" in before)
@@ -119,7 +119,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _refuse_nothing(args: Sequence[str]) -> None:
-    """Refuse an option with nothing behind it: an empty name would be the folder one stands in."""
+    """Reject an option with an empty value: an empty name would mean the current folder."""
     for arg, value in pairwise((*args, None)):
         if arg is not None and arg.startswith("--") and (arg.endswith("=") or ("=" not in arg and value == "")):
             raise InputError(f"what stands behind {arg.rstrip('=')} is empty; is a variable of the shell not set?")
@@ -127,7 +127,7 @@ def _refuse_nothing(args: Sequence[str]) -> None:
 
 @cache
 def _parser() -> Any:
-    """What reads command lines; made once, for it looks at the options of every command."""
+    """Command-line parser; built once, as it inspects the options of every command."""
     return typer.main.get_command(app)
 
 

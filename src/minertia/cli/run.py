@@ -1,4 +1,4 @@
-"""`minertia run`: a motion on a robot, slowly first, watched in every period."""
+"""`minertia run`: run a trajectory on a robot in speed stages, monitored in every period."""
 
 from __future__ import annotations
 
@@ -35,22 +35,26 @@ RATES = 10.0, 1000.0  # Hz
 SAME_RATE = 0.02  # part by which the rate of a run may differ from that of the levels of its watch
 
 MotionPlace = Annotated[
-    Path, typer.Argument(metavar="MOTION", help="A folder that excite wrote, or one of its CSV files.")
+    Path, typer.Argument(metavar="MOTION", help="Output folder of excite, or one of its CSV files.")
 ]
 DriverName = Annotated[
     str,
     typer.Option(
-        "--driver", metavar="sim|ur|ros2", help="A simulated robot, one of Universal Robots, or ROS 2 (rosbridge)."
+        "--driver", metavar="sim|ur|ros2", help="Driver: simulated robot, Universal Robots, or ROS 2 (rosbridge)."
     ),
 ]
-Host = Annotated[str | None, option("host", "HOST", "Of the robot; for ros2 the address of rosbridge, ws://HOST:9090.")]
-Rehearsed = Annotated[Path | None, option("rehearsed", "FILE", "run.toml of the same motion on the simulated robot.")]
+Host = Annotated[
+    str | None, option("host", "HOST", "Host name or address of the robot; for ros2 that of rosbridge, ws://HOST:9090.")
+]
+Rehearsed = Annotated[
+    Path | None, option("rehearsed", "FILE", "run.toml of the same trajectory on the simulated robot.")
+]
 Speeds = Annotated[
     str,
     typer.Option(
         "--speeds",
         metavar="PERCENT,...",
-        help="Speeds to run at, one after the other; a real robot begins with 10 or less.",
+        help="Speed stages [%], run one after the other; a real robot begins with 10 or less.",
     ),
 ]
 ErrorBound = Annotated[
@@ -71,21 +75,21 @@ EffortBound = Annotated[
         "these); a robot that tells no efforts is refused then.",
     ),
 ]
-Rate = Annotated[float | None, option("rate", "HZ", "Of the commands (that of the rehearsal unless told).")]
+Rate = Annotated[float | None, option("rate", "HZ", "Command rate; default: that of the rehearsal.")]
 Levels = Annotated[
     Path | None,
     option(
         "watch",
         "LEVELS",
-        "levels.toml of `minertia watch --out`: say when load or residuals change; ROBOT is the model then.",
+        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT is then the model.",
     ),
 ]
-LogsPlace = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the logs and the record.")]
+LogsPlace = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the logs and the record.")]
 
 
 @dataclass(frozen=True)
 class LogFolder:
-    """Where logs go, and how that is said."""
+    """Output settings of logs: folder, overwriting and message format."""
 
     out: Path
     force: bool
@@ -94,7 +98,7 @@ class LogFolder:
 
 @dataclass(frozen=True)
 class _RunTask:
-    """What is to be run: speeds as parts, rate [Hz] of the commands, and what the motion was held against."""
+    """Settings of a run: speed factors, command rate [Hz], and the limits that the trajectory was checked against."""
 
     robot: Robot
     way: Route
@@ -106,12 +110,12 @@ class _RunTask:
 
     @property
     def limits(self) -> str:
-        """Digest of what the motion was held against."""
+        """Digest of the limits that the trajectory was checked against."""
         return self.held.digest(self.robot)
 
     @property
     def is_simulated(self) -> bool:
-        """Whether no robot moves."""
+        """Whether the driver is simulated."""
         return self.driver == SIMULATED
 
 
@@ -136,7 +140,7 @@ def run(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a motion on a robot at 10, 50 and 100 % of its speed, stop at the first fault, and record the logs."""
+    """Run a trajectory on a robot at 10, 50 and 100 % speed, stop at the first fault, and record the logs."""
     from minertia.excitation.limits_file import LimitsTable
     from minertia.io.files import check_folder
     from minertia.running.gate import read_route
@@ -175,7 +179,7 @@ def run(
 
 
 def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[list[RungLog], str, str]:
-    """Logs of the ladder, the template of their columns of efforts, and why the driver could not be closed or ""."""
+    """Logs of the speed stages, template of their effort columns, and the error on closing the driver or ""."""
     from minertia.running.identity import check_identity
     from minertia.running.ladder import climb
 
@@ -199,7 +203,7 @@ def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[lis
 
 
 def _parts(speeds: str) -> list[float]:
-    """Speeds as parts of the motion's own."""
+    """Parse the speed factors."""
     from minertia.running.record import log_name
 
     parts = [value / 100 for value in numbers("--speeds", speeds)]
@@ -211,7 +215,7 @@ def _parts(speeds: str) -> list[float]:
 
 
 def _rate(driver: str, rate: float | None, rehearsed: Path | None) -> float:
-    """Commands a second: as told, as rehearsed, or the driver's usual."""
+    """Command rate [Hz]: as given, as rehearsed, or the driver's default."""
     from minertia.running.record import rehearsed_rate
 
     found = rate
@@ -233,14 +237,14 @@ def _check_rate(way: Route, guard: Guard, rate: float) -> None:
 
 
 class _Listener:
-    """The on-line watch beside a run; it says what it sees and stops nothing."""
+    """On-line monitor beside a run; it reports alarms and never stops the robot."""
 
     def __init__(self, watch: OnlineWatch | None) -> None:
         self.watch = watch
 
     @classmethod
     def of(cls, robot: Robot, driver: Driver, levels: Path | None) -> _Listener:
-        """For the rate and the efforts of a driver."""
+        """Monitor for the rate and the effort unit of a driver."""
         if levels is None:
             return cls(None)
         from minertia.identification.online.levels import read_levels
@@ -263,7 +267,7 @@ class _Listener:
 
 
 def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> Guard:
-    """Bounds of the options; limits of the file are N m, which currents are not."""
+    """Bounds given by the options; limits of the robot file are in N m and do not apply to currents."""
     from minertia.running.guard import Guard
 
     errors, efforts = _per_joint("--error", error), _per_joint("--effort", effort)
@@ -271,7 +275,7 @@ def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> 
 
 
 def _say_unwatched(guard: Guard) -> None:
-    """Name the protections that are off."""
+    """Print the protections that are off."""
     joints = guard.unwatched
     if joints:
         whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
@@ -285,7 +289,7 @@ def _per_joint(name: str, text: str | None) -> float | list[float] | None:
 
 @contextmanager
 def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
-    """The driver of the task; the simulated robot lives as long as it."""
+    """Context with the driver of the task; a simulated robot exists as long as the context."""
     robot, rate = task.robot, task.rate
     if task.is_simulated:
         from minertia.running.simulated import LoopbackDriver, RobotServer, SimulatedRobot
@@ -319,7 +323,7 @@ def _remote(name: str, robot: Robot, host: str, rate: float) -> Driver:
 
 @contextmanager
 def _stop_key() -> Iterator[Stop]:
-    """Whether Enter was pressed, where there is a keyboard; Ctrl-C stops everywhere."""
+    """Context with a function that tells whether Enter was pressed, if there is a keyboard; Ctrl-C always stops."""
     if not sys.stdin.isatty() or sys.platform == "win32":
         yield lambda: False
         return
@@ -333,7 +337,7 @@ def _say_rung(log: RungLog) -> None:
 
 
 def _deliver(task: _RunTask, column: str, logs: Sequence[RungLog], place: LogFolder) -> None:
-    """Write the logs, whole up to the last row, and the record; say what came of it."""
+    """Write the logs, complete up to the last row, and the run record; print a summary."""
     from minertia.io.files import folder_at_once, write_file
     from minertia.running.record import FILE, log_csv, log_name, record_of
 

@@ -1,4 +1,4 @@
-"""`minertia significance`: which values matter, and how few predict as well."""
+"""`minertia significance`: essential parameters, and the prediction error with fewer of them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 def significance(
     asked: Campaign,
     share: Annotated[
-        float, typer.Option("--share", metavar="PERCENT", min=0.0, max=100.0, help="Of the rule of contributions.")
+        float,
+        typer.Option("--share", metavar="PERCENT", min=0.0, max=100.0, help="Threshold of the contribution rule."),
     ] = 1.0,
     html: Html = None,
     pdf: Pdf = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find which parameters matter: the 1 % rule, and backward elimination by relative deviation with an F test.
+    """Find the essential parameters: the 1 % contribution rule, and backward elimination with an F test.
 
-    The values that stay are fitted again; the curve gives the error on motion that was not fitted against their number.
+    The retained parameters are refitted; the curve shows the validation error against their number.
     """
     from minertia.identification.identify import build_problem
     from minertia.identification.significance import significance as significant

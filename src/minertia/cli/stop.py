@@ -1,6 +1,6 @@
-"""Ctrl-C, and the other signals that end a command: one line, an exit code, and nothing half-written.
+"""Handling of Ctrl-C and other terminating signals: one message, an exit code, and no partial files.
 
-This module imports next to nothing, so that it is in force before anything that takes long is imported.
+This module imports almost nothing, so that it is active before slow imports start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _received: list[int] = []
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """Within, a signal that ends the program raises KeyboardInterrupt, so that drafts are cleared away first."""
+    """Context in which terminating signals raise KeyboardInterrupt, so that temporary files are removed."""
     _received.clear()
     if threading.current_thread() is not threading.main_thread():  # signals are not ours to handle there
         yield
@@ -31,7 +31,7 @@ def stopping() -> Iterator[None]:
     hook = sys.unraisablehook
 
     def not_lost(args: sys.UnraisableHookArgs) -> None:
-        """Where Python drops an exception, as one that comes while it tidies up, the signal is sent once more."""
+        """Send the signal again if Python discards its exception, as during clean-up."""
         if not issubclass(args.exc_type, KeyboardInterrupt):
             hook(args)
         elif _received:
@@ -53,17 +53,17 @@ def stopping() -> Iterator[None]:
 
 
 def was_stopped() -> bool:
-    """Whether such a signal came: an error that follows is its doing, whatever a library made of it."""
+    """Whether a terminating signal was received; a later error is then its consequence."""
     return bool(_received)
 
 
 def exit_code() -> int:
-    """130 for Ctrl-C, 143 for a plain kill: 128 and the number of the signal, as shells have it."""
+    """Exit code of the signal: 130 for Ctrl-C, 143 for SIGTERM (128 plus the signal number)."""
     return 128 + _received[0] if _received else INTERRUPTED
 
 
 def say_stopped() -> None:
-    """The one line; on a terminal it takes the place of the ^C that stands there."""
+    """Print that the command was stopped; on a terminal the line replaces the ^C."""
     start = "\r" if sys.stderr.isatty() else ""
     print(f"{start}minertia: stopped", file=sys.stderr, flush=True)
 

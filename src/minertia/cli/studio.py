@@ -13,20 +13,20 @@ from minertia.cli.terminal import diagnose, say
 
 def studio(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="The project: robot, logs, campaign.toml, runs; made if missing.")
+        Path, typer.Argument(metavar="[FOLDER]", help="Project folder: robot, logs, campaign, runs; made if missing.")
     ] = Path(),
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where it listens; every visit needs the token it prints.")
+        str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; visits need the printed token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Port (8765, or one that is free).",
+        int | None, typer.Option("--port", min=0, max=65535, help="Port; default: 8765, or a free one.",
                                  show_default=False)
     ] = None,
-    show: Annotated[bool, typer.Option("--open/--no-open", help="Whether a browser is opened.")] = True,
+    show: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
 ) -> None:  # fmt: skip
     """Open the studio on a folder: robot, motion, logs, fit, validation and code, in the browser.
 
-    Everything it shows is in plain files that the other commands read and write, too.
+    All its data are plain files that the other commands also read and write.
     """
     from minertia.io.extras import load
     from minertia.io.files import inputs_protected

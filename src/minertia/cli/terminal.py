@@ -1,4 +1,4 @@
-"""Printing: tables, JSON on stdout, everything that is not a result on stderr."""
+"""Terminal output: tables and JSON on stdout, diagnostics on stderr."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def clean(text: object) -> str:
-    """One line for the terminal: control characters of names and files become visible."""
+    """Text as one terminal line, with control characters made visible."""
     return visible(str(text))
 
 
 def say(text: object = "", *, wrap: bool = True) -> None:
-    """A result, line by line, on stdout; on a terminal broken between words, unless every line must stay whole."""
+    """Print a result to stdout; wraps at word boundaries on a terminal, unless wrap is False."""
     from minertia.report.layout import wrapped
 
     width = width_of(sys.stdout) if wrap else None
@@ -36,7 +36,7 @@ def say(text: object = "", *, wrap: bool = True) -> None:
 
 
 def width_of(file: TextIO) -> int | None:
-    """Columns of the terminal that a stream goes to, or those that COLUMNS says; None for a file or a pipe."""
+    """Width of the terminal of a stream, or COLUMNS if set; None for a file or a pipe."""
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and int(told) > 0:
         return int(told)
@@ -47,7 +47,7 @@ def width_of(file: TextIO) -> int | None:
 
 
 def diagnose(text: object) -> None:
-    """One line about how things went, on stderr; on a terminal it is broken between words."""
+    """Print a diagnostic line to stderr; wraps at word boundaries on a terminal."""
     line = clean(str(text).replace("\n", " "))
     width = width_of(sys.stderr) if sys.stderr.isatty() else None
     if width is not None:
@@ -58,12 +58,12 @@ def diagnose(text: object) -> None:
 
 
 def say_json(data: Any) -> None:
-    """The result as JSON, plain ASCII, on stdout."""
+    """Print the result as ASCII JSON to stdout."""
     print(json.dumps(data, indent=1, allow_nan=False))
 
 
 def say_table(table: Table, title: str = "", *, last: bool = True) -> None:
-    """A table that fits the terminal, or 80 columns, with empty lines around it; last: no other table follows it."""
+    """Print a table that fits the terminal, or 80 columns, between empty lines; last: no other table follows."""
     from rich.text import Text
 
     from minertia.report.layout import table_lines
@@ -78,7 +78,7 @@ def say_table(table: Table, title: str = "", *, last: bool = True) -> None:
 
 
 def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
-    """Notes of a reader, a check or a writer, one line each; what holds for several joints is said once."""
+    """Print notes of a reader, a check or a writer, one line each; notes shared by several joints appear once."""
     from rich.text import Text
 
     from minertia.report.layout import wrapped
@@ -102,9 +102,9 @@ def say_notes(notes: Iterable[Note], file: TextIO | None = None) -> None:
 
 
 def say_changed_geometry(robot: Robot, option: str = "") -> None:
-    """The count of parameters depends on which angles were taken for right angles, so it is never silent.
+    """Report joint placements that were snapped to exact values, as they change the number of parameters.
 
-    option: of the command, that switches it off.
+    option: command-line option that switches the snapping off.
     """
     changed = [note for note in robot.notes if note.is_geometry]
     if changed:
@@ -116,17 +116,17 @@ def say_changed_geometry(robot: Robot, option: str = "") -> None:
 
 
 def problem_count(problems: int) -> str:
-    """How many problems a check found, in words."""
+    """Number of problems found by a check, in words."""
     return {0: "nothing wrong was found", 1: "1 problem"}.get(problems, f"{problems} problems")
 
 
 def note_data(notes: Iterable[Note]) -> list[dict[str, Any]]:
-    """Notes as plain data."""
+    """Convert notes to plain data."""
     return [{"level": n.level, "where": n.where, "text": n.text, "line": n.line} for n in notes]
 
 
 def forgiving_streams() -> None:
-    """Characters that the terminal cannot show are written as escapes instead of ending the program."""
+    """Make the streams write unsupported characters as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -134,7 +134,7 @@ def forgiving_streams() -> None:
 
 
 def drop_stdout() -> None:
-    """Nobody reads any more: what is still in the buffer goes nowhere."""
+    """Discard buffered stdout after its reader has closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""`minertia watch`: logs as an on-line watch sees them, and the levels that it needs on a controller."""
+"""`minertia watch`: replay logs through the on-line monitor, and estimate its noise levels."""
 
 from __future__ import annotations
 
@@ -24,16 +24,20 @@ FORMAT = 1
 LEVELS, HEADER = "levels.toml", "watch_levels.h"
 
 
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model.toml of identify.", show_default=False)]
-LogsToWatch = Annotated[list[str] | None, typer.Argument(metavar="[LOG...]", help="Logs to watch.", show_default=False)]
+ModelFile = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Model file (model.toml of identify).", show_default=False)
+]
+LogsToWatch = Annotated[
+    list[str] | None, typer.Argument(metavar="[LOG...]", help="Logs to monitor.", show_default=False)
+]
 Normal = Annotated[
     list[str] | None,
-    option("normal", "LOG...", "Logs without a fault and without a load, to learn what is normal."),
+    option("normal", "LOG...", "Reference logs without fault and payload, from which normal levels are estimated."),
 ]
-LevelsFile = Annotated[Path | None, option("levels", "FILE", "What is normal, as --out wrote it.")]
+LevelsFile = Annotated[Path | None, option("levels", "FILE", "Normal levels, as written by --out.")]
 PerHour: Any = declared(option_of(WatchOptions, "per_hour"))
 Velocities: Any = declared(option_of(WatchOptions, "velocities"))
-Single = Annotated[bool, typer.Option("--float", help="Numbers of the C header in single precision.")]
+Single = Annotated[bool, typer.Option("--float", help="C header in single precision.")]
 LevelsPlace = Annotated[Path | None, option("out", "DIR", f"Folder for {LEVELS} and, for generated C, {HEADER}.")]
 
 
@@ -51,7 +55,7 @@ def watch(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Watch load and residuals in logs as a controller would, sample by sample; exit code 1 on alarms."""
+    """Monitor load and residuals in logs sample by sample, as on a controller; exit code 1 on alarms."""
     from minertia.identification.model import with_efforts
     from minertia.identification.model_file import read_model
     from minertia.identification.watch import watch_log

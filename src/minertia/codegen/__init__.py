@@ -1,4 +1,4 @@
-"""Programs: one expression graph to C for a controller, batch kernels, NumPy and other targets."""
+"""Code generation: programs as expression graphs for C, batch kernels, NumPy and other targets."""
 
 from minertia.io.names import lazy_names
 

@@ -1,10 +1,10 @@
-"""Adaptive control on the ten parameters of every link, each a body that can exist after any step.
+"""Adaptive control on the ten inertial parameters of every link, which stay physically consistent at every step.
 
-The pseudo-inertia P of a link (a positive definite 4 x 4 matrix) is carried by a factor, P = G G'.  With s = qd - qdr
-the natural law is P' = -rate P L P, where tr(L P) is the product of the link's parameters with Y's (Lee, Kwon and Park
-2018).  One step multiplies the factor: G (1 - M/2 + M M/8), M = rate period G' L G divided by sqrt(1 + tr(M M)).  The
-eigenvalues of that M lie between -1 and 1, those of the factor between 0.62 and 1.63, so that P stays positive definite
-whatever the step.
+The pseudo-inertia P of a link (a positive definite 4 x 4 matrix) is stored as a factor, P = G G'.  With s = qd - qdr
+the natural adaptation law is P' = -rate P L P, where tr(L P) is the product of the link's parameters with Y's (Lee,
+Kwon and Park 2018).  One step multiplies the factor: G (1 - M/2 + M M/8), M = rate period G' L G divided by sqrt(1 +
+tr(M M)).  The eigenvalues of that M lie between -1 and 1, those of the factor between 0.62 and 1.63, so P stays
+positive definite for any step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PLACES = {"XY": (0, 1, -1), "XZ": (0, 2, -1), "YZ": (1, 2, -1), "MX": (0, 3, 1),
 
 
 def _adaptive_start(d: Draft) -> Built:
-    """Cholesky's factors."""
+    """Program for the initial state: Cholesky factors of the pseudo-inertias."""
     n = _bodies(d)
     given, port = Port("chi", (n, 10), _text(d, TEN)), Port("G", (n, 16), _text(d, FACTORS))
     values = d.read(given)
@@ -75,7 +75,7 @@ def _adaptive_law(d: Draft) -> Built:
 
 
 def _bodies(d: Draft) -> int:
-    """Links that are adapted."""
+    """Number of links that are adapted."""
     return d.robot.n_joints + d.robot.is_floating
 
 
@@ -88,7 +88,7 @@ def _squares(entries: Sequence[Scalar], count: int) -> list[Square]:
 
 
 def _pseudo_inertia(x: Mapping[str, Scalar]) -> Square:
-    """[[sum m r r', ms], [ms', M]]."""
+    """Pseudo-inertia matrix [[sum m r r', ms], [ms', M]]."""
     half = mul(0.5, total(x["XX"], x["YY"], x["ZZ"]))
     P: Square = [[0] * 4 for _ in range(4)]
     for k, symbol in enumerate(("XX", "YY", "ZZ")):
@@ -100,7 +100,7 @@ def _pseudo_inertia(x: Mapping[str, Scalar]) -> Square:
 
 
 def _ten(G: Square) -> dict[str, Scalar]:
-    """The ten parameters of G G'."""
+    """Ten inertial parameters of the pseudo-inertia G G'."""
     P = [[inner(G[i], G[j]) for j in range(4)] for i in range(4)]
     found = {s: add(P[a][a], P[b][b]) for s, a, b in (("XX", 1, 2), ("YY", 0, 2), ("ZZ", 0, 1))}
     found |= {symbol: mul(sense, P[i][j]) for symbol, (i, j, sense) in PLACES.items()}
@@ -119,7 +119,7 @@ def _factor(P: Square) -> Square:
 def _slopes(
     tree: Robot, motions: Sequence[LinkMotion], q: Sequence[Scalar], s: Sequence[Scalar]
 ) -> list[dict[str, Scalar]]:
-    """Of each link, Y's by parameter: the twist of the link at the rates s times its wrench for a unit parameter."""
+    """Y^T s of each link by parameter: power of the link's wrench for a unit parameter at the rates s."""
     twists = list[tuple[Vec, Vec]]()
     v, w = base_velocity(s) if tree.is_floating else (ZERO, ZERO)
     ways, rates = passages(tree, q), joint_rates(tree, s)
@@ -131,12 +131,12 @@ def _slopes(
 
 
 def _powers(w: Vec, v: Vec, motion: LinkMotion) -> dict[str, Scalar]:
-    """Of each parameter, the power of its unit wrench along a twist."""
+    """Power of the unit wrench of each parameter along a twist."""
     return {name: add(dot(w, m), dot(v, f)) for name, (f, m) in unit_wrenches(motion).items()}
 
 
 def _stepped(G: Square, slope: Mapping[str, Scalar], rate: Scalar) -> Square:
-    """The factor after one step."""
+    """Pseudo-inertia factor after one adaptation step."""
     L: Square = [[0] * 4 for _ in range(4)]
     for k, (a, b) in enumerate((("YY", "ZZ"), ("XX", "ZZ"), ("XX", "YY"))):
         L[k][k] = add(slope[a], slope[b])
@@ -155,7 +155,7 @@ def _stepped(G: Square, slope: Mapping[str, Scalar], rate: Scalar) -> Square:
 
 
 def _symmetric(A: Square, B: Square) -> Square:
-    """A B where that is symmetric: only its upper half is computed."""
+    """A B for a symmetric product: only its upper half is computed."""
     columns = transposed(B)
     upper = {
         (i, j): total(*(mul(a, b) for a, b in zip(A[i], columns[j], strict=True) if not is_zero(a)))

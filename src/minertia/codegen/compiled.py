@@ -1,4 +1,4 @@
-"""Programs as functions of Python: on the processor, on a CUDA device, in JAX and in PyTorch."""
+"""Programs as Python functions: on the CPU, on a CUDA device, in JAX and in PyTorch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODEL, SEARCH = CodeModel(), CodeSearch()
 
 
 def program(robot: RobotLike, name: str, *, model: CodeModel = MODEL, search: CodeSearch = SEARCH) -> Program:
-    """A program of a robot (`inverse_dynamics`, `forward_dynamics`, `base_regressor` ...), for `compile` and others."""
+    """Build a program of a robot (`inverse_dynamics`, `forward_dynamics`, `base_regressor` ...), for `compile` etc."""
     robot = as_robot(robot)
     setting = setting_of(model, robot)
     if model.parameters == "baked":
@@ -34,7 +34,7 @@ def program(robot: RobotLike, name: str, *, model: CodeModel = MODEL, search: Co
 
 
 def compile(program: Program, *, device: str = "cpu", precision: str = "double") -> Callable[..., Any]:
-    """A program as a function of arrays, one for each of its inputs, samples first; parameters are given once.
+    """Compile a program to a function of arrays, one for each input, samples first; parameters have no sample axis.
 
     "cpu": NumPy arrays, double precision.  "cuda": arrays of CuPy, PyTorch or JAX on the device, without copying.
     """
@@ -55,7 +55,7 @@ def compile(program: Program, *, device: str = "cpu", precision: str = "double")
 
 
 def _evaluated(program: Program) -> Callable[..., Any]:
-    """A program on NumPy, called as a kernel is."""
+    """NumPy evaluation of a program with the interface of a kernel."""
 
     def function(*arrays: Any) -> Any:
         names = [port.name for port in program.inputs]
@@ -67,16 +67,16 @@ def _evaluated(program: Program) -> Callable[..., Any]:
 
 
 def to_jax(program: Program) -> Callable[..., Any]:
-    """A program as a pure function of JAX arrays, samples first if any, which jit, vmap and grad take.
+    """Convert a program to a pure function of JAX arrays, samples first if any, for jit, vmap and grad.
 
-    Numbers are as precise as the arrays; doubles need `jax.config.update("jax_enable_x64", True)`.
+    The precision is that of the arrays; doubles need `jax.config.update("jax_enable_x64", True)`.
     """
     load("jax", "jax")
     return _function(program, "jax")
 
 
 def to_torch(program: Program) -> Callable[..., Any]:
-    """A program as a function of PyTorch tensors, samples first if any, differentiable, on the tensors' device."""
+    """Convert a program to a differentiable function of PyTorch tensors, samples first if any, on their device."""
     load("torch", "torch")
     return _function(program, "torch")
 

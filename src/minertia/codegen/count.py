@@ -51,7 +51,7 @@ def count_c(text: str) -> dict[str, Count]:
 
 
 def _count_block(text: str, tables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> Count:
-    """Operations of a block, loops as often as they run; values: of the loop variables around it."""
+    """Operations of a block, with loops multiplied out; values: of the enclosing loop variables."""
     loop = _LOOP.search(text)
     if loop is None:
         return _count_body(text)
@@ -68,7 +68,7 @@ def _count_block(text: str, tables: Mapping[str, Sequence[int]], values: Mapping
 
 
 def _split(text: str, start: int) -> tuple[str, str]:
-    """What a loop repeats, and what follows it."""
+    """Split the text into the body of a loop and the text after it."""
     stripped = text[start:].lstrip()
     start = len(text) - len(stripped)
     if stripped.startswith("{"):
@@ -79,7 +79,7 @@ def _split(text: str, start: int) -> tuple[str, str]:
 
 
 def _bound(text: str, tables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> int:
-    """An end of a loop: a number, a loop variable, or an entry of a table."""
+    """Bound of a loop: a number, a loop variable, or an entry of a table."""
     entry = re.fullmatch(r"(\w+)\[(\w+)\]", text.strip())
     if entry is not None:
         return tables[entry[1]][_bound(entry[2], tables, values)]
@@ -127,16 +127,16 @@ INSTRUCTIONS_AN_OPERATION = 2.5
 
 
 def flash(count: Count) -> int:
-    """Bytes of code on a Cortex-M4F in single precision, about."""
+    """Approximate code size on a Cortex-M4F in single precision [bytes]."""
     return BYTES_A_LINE * count.lines
 
 
 def instructions(count: Count) -> float:
-    """Of one call on a Cortex-M4F in single precision, about."""
+    """Approximate number of instructions of one call on a Cortex-M4F in single precision."""
     return INSTRUCTIONS_AN_OPERATION * (count.multiplications + count.additions + 10 * count.trigonometric)
 
 
 def about(value: float) -> str:
-    """Two digits: estimates have no more."""
+    """Format an estimate with two digits."""
     rounded = float(f"{value:.2g}")
     return f"{rounded:,.0f}"

@@ -1,4 +1,4 @@
-"""Kernels on a CUDA device, compiled at run time by NVRTC through CuPy; arrays of any framework come by DLPack."""
+"""Kernels on a CUDA device, compiled at run time by NVRTC through CuPy; other frameworks' arrays via DLPack."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FRAMEWORKS = {"torch": "torch", "jax": "jax.numpy", "jaxlib": "jax.numpy"}
 
 
 class CudaKernel:
-    """A program on a CUDA device.
+    """Program compiled for a CUDA device.
 
-    Call it with one array for each input, (N, *shape), and once (*shape) for parameters.  Rows may be contiguous
+    Call it with one array for each input, (N, *shape), and (*shape) for parameters.  Rows may be contiguous
     (sample-major) or columns (joint-major: the transpose of a contiguous array), the same for all arrays of a call;
     outputs get that layout and the framework of the first input.
     """
@@ -47,7 +47,7 @@ class CudaKernel:
         return f"<CudaKernel of '{self.program.name}' in {self.precision} precision>"
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
-        """The output (N, *shape), or a tuple of them where the program has several; out: arrays to write to."""
+        """Return the output (N, *shape), or a tuple of outputs; out: arrays to write to."""
         ports = self.program.inputs
         if len(inputs) != len(ports):
             names = ", ".join(port.name for port in ports)
@@ -116,7 +116,7 @@ class CudaKernel:
             ) from None
 
     def _prepared(self, by_name: dict[str, Any]) -> Any:
-        """What the kernel needs of the parameters, on the device."""
+        """Values precomputed from the parameters, on the device."""
         cupy = self._cupy
         kept = cupy.empty(self._slots, DTYPES[self.precision])
         given = []
@@ -146,7 +146,7 @@ class CudaKernel:
 
 
 def cuda_array(cupy: Any, given: Any, name: str, precision: str) -> Any:
-    """The caller's memory as a CuPy array."""
+    """View of the caller's memory as a CuPy array."""
     device = getattr(given, "__dlpack_device__", None)
     if device is None or int(device()[0]) not in DLPACK_CUDA:
         raise MinertiaError(
@@ -159,7 +159,7 @@ def cuda_array(cupy: Any, given: Any, name: str, precision: str) -> Any:
 
 
 def compiled_functions(cupy: Any, text: str, names: Sequence[str], what: str) -> list[Any]:
-    """Kernels of a text by NVRTC."""
+    """Compile the kernels of a source text by NVRTC."""
     try:
         module = cupy.RawModule(code=text, options=("--std=c++14",))
         return [module.get_function(name) for name in names]
@@ -175,7 +175,7 @@ def _entry_stride(array: Any) -> int:
 
 
 def _is_joint_major(array: Any) -> bool:
-    """Whether samples of an entry are neighbours, and entries follow each other at one distance."""
+    """Whether the samples of an entry are adjacent in memory, and entries have a constant stride."""
     step = array.dtype.itemsize
     if array.strides[0] != step:
         return len(array) <= 1
@@ -188,12 +188,12 @@ def _is_joint_major(array: Any) -> bool:
 
 
 def _detached(given: Any) -> Any:
-    """Tensors that carry gradients export no memory; what is computed here has none."""
+    """Detach a tensor from its gradient graph, so that its memory can be exported."""
     return given.detach() if getattr(given, "requires_grad", False) else given
 
 
 def _restored(like: Any, array: Any) -> Any:
-    """The result in the framework of an input, without copying."""
+    """Convert the result to the framework of an input, without copying."""
     framework = FRAMEWORKS.get(type(like).__module__.partition(".")[0])
     if framework is None:
         return array
@@ -202,7 +202,7 @@ def _restored(like: Any, array: Any) -> Any:
 
 
 def cuda_module() -> Any:
-    """CuPy with a device to run on."""
+    """CuPy module; raises an error if there is no CUDA device."""
     cupy = load("cupy", "gpu")
     try:
         count = cupy.cuda.runtime.getDeviceCount()

@@ -1,8 +1,8 @@
-"""Least squares on a CUDA device: sums of [Y tau]'[Y tau] over samples there, without the matrix.
+"""Least squares on a CUDA device: sums of [Y tau]'[Y tau] over samples, without storing the matrix.
 
-The passes are those of `kernels.least_squares`: normal equations, the same after a triangle was taken out, and what is
-left at a solution.  Sums are in double precision; only they come back to the processor, which solves the small system,
-and the thousand samples that a triangle is made of.
+The passes are those of `kernels.least_squares`: normal equations, preconditioned normal equations, and the residual at
+a solution.  Sums are in double precision; only they return to the CPU, which solves the small system, and the thousand
+samples for the triangular preconditioner.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ ADDERS = 32  # threads of a block that adds the sums of all blocks
 
 
 class Device(Protocol):
-    """What sums need of the place where they are made."""
+    """Interface of a device on which sums are accumulated."""
 
     processors: int
     shared: int
 
     def tuning(self, precision: str) -> Tuning:
-        """What is quick there."""
+        """Tuning parameters for the device."""
 
     def array(self, given: Any, name: str, precision: str) -> Any:
-        """The caller's memory, with shape and strides as NumPy has them."""
+        """View of the caller's memory, with shape and strides as in NumPy."""
 
     def upload(self, array: NDArray[Any]) -> Any:
-        """An array of doubles or indices there."""
+        """Copy an array of doubles or indices to the device."""
 
     def download(self, array: Any) -> Array:
-        """An array as doubles here."""
+        """Copy an array to the host as doubles."""
 
     def sums(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Array]:
-        """A function of the number of blocks and the arguments."""
+        """Compile the kernels as a function of the number of blocks and the arguments."""
 
 
 class CudaDevice:
@@ -79,37 +79,40 @@ class CudaDevice:
         self._capability = int(device.compute_capability)
 
     def tuning(self, precision: str) -> Tuning:
-        """What is quick on it; products without tensor cores are long, and unrolled they take long to compile."""
+        """Tuning parameters of the device.
+
+        Long products without tensor cores are not unrolled, to limit compile time.
+        """
         if self._capability < TENSOR_CORES:
             return replace(QUICK[precision], instruction=PLAIN, unroll=1)
         return replace(QUICK[precision], instruction=TENSOR_WIDE if self._capability >= WIDE_PRODUCTS else TENSOR)
 
     def array(self, given: Any, name: str, precision: str) -> Any:
-        """The caller's memory as a CuPy array."""
+        """View of the caller's memory as a CuPy array."""
         return cuda_array(self._cupy, given, name, precision)
 
     def upload(self, array: NDArray[Any]) -> Any:
-        """An array there."""
+        """Copy an array to the device."""
         return self._cupy.asarray(array)
 
     def download(self, array: Any) -> Array:
-        """An array as doubles here."""
+        """Copy an array to the host as doubles."""
         return np.asarray(self._cupy.asnumpy(array), float)
 
     def sums(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Array]:
-        """The compiled kernels as a function of the number of blocks and the arguments."""
+        """Compile the kernels as a function of the number of blocks and the arguments."""
         run = self.launch(kernel)
         return lambda blocks, arguments: self.download(run(blocks, arguments))
 
     def functions(self, kernel: SumsKernel) -> list[Any]:
-        """The two kernels of a pass."""
+        """Compile the two kernels of a pass."""
         what, names = f"least squares of '{kernel.program.name}'", ["minertia_sums", "minertia_total"]
         found = compiled_functions(self._cupy, kernel.source, names, what)
         found[0].max_dynamic_shared_size_bytes = kernel.bytes
         return found
 
     def launch(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Any]:
-        """The same with sums that stay on the device."""
+        """Like `sums`, with the result left on the device."""
         cupy, (add, total) = self._cupy, self.functions(kernel)
         size, warps = len(kernel.parts) * kernel.n_results, kernel.slices
 
@@ -129,8 +132,8 @@ class CudaDevice:
 class CudaLeastSquares:
     """Least squares for tau = Y theta on a CUDA device, with Y from a program whose one output has shape (n, columns).
 
-    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides; precision: of the
-    arrays and of the regressor.  tuning: what changes the speed alone; by default that of the device.
+    Arrays are those of CuPy, PyTorch or JAX on the device, samples first, in any layout with strides; precision: of
+    the arrays and of the regressor.  tuning: parameters that affect only the speed; by default those of the device.
     """
 
     def __init__(
@@ -164,7 +167,7 @@ class CudaLeastSquares:
         return f"<CudaLeastSquares of {len(self.columns)} columns in {self.precision} precision>"
 
     def accumulate(self, *inputs: Any, tau: Any, weights: Any | None = None, triangle: ArrayLike | None = None) -> Gram:
-        """The normal equations of all rows; arguments as those of `LeastSquaresKernel.accumulate`.
+        """Accumulate the normal equations of all rows; arguments as in `LeastSquaresKernel.accumulate`.
 
         triangle: a NumPy array R, to accumulate [Y R^-1, tau] instead of [Y, tau].
         """
@@ -178,7 +181,7 @@ class CudaLeastSquares:
         return Gram(self.columns, kernel.matrix(sums), count * self.rows, R)
 
     def residual(self, *inputs: Any, tau: Any, theta: ArrayLike, weights: Any | None = None) -> Residual:
-        """What is left at theta (NumPy): Y'(tau - Y theta) and the squares of each row (joint)."""
+        """Residual at theta (NumPy): Y'(tau - Y theta) and the sum of squares of each row (joint)."""
         parameters = np.ascontiguousarray(theta, dtype=np.float64)
         if parameters.shape != (len(self.columns),):
             raise ShapeError(f"theta has shape {parameters.shape}; this kernel needs ({len(self.columns)},)")
@@ -186,14 +189,14 @@ class CudaLeastSquares:
         return Residual(*kernel.gradient_and_squares(sums), count)
 
     def sample_triangle(self, *inputs: Any, weights: Any | None = None, samples: int = SAMPLE) -> Array:
-        """R of the QR factorisation of samples spread evenly over the data, computed on the processor."""
+        """R of the QR factorisation of samples spread evenly over the data, computed on the CPU."""
         arrays, count = self._inputs(inputs)
         factors = self._weights(weights, count)
         least = self._processor().least_samples(samples)
         return spread_triangle(count, least, lambda chosen: self._triangle_of(arrays, factors, chosen))
 
     def solve(self, *inputs: Any, tau: Any, weights: Any | None = None) -> Solution:
-        """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
+        """Least-squares solution, as accurate as QR of the whole matrix."""
         return solved(
             self._looks_hard(inputs, weights),
             lambda triangle: self.accumulate(*inputs, tau=tau, weights=weights, triangle=triangle),
@@ -206,7 +209,7 @@ class CudaLeastSquares:
     def _run(
         self, mode: int, inputs: Sequence[Any], tau: Any, weights: Any | None, extra: Array | None
     ) -> tuple[SumsKernel, Array, int]:
-        """A pass over the data: its kernel, the sums and the number of samples."""
+        """Run a pass over the data; return its kernel, the sums and the number of samples."""
         kernel, blocks, arguments = self.arguments(mode, inputs, tau, weights, extra)
         count = int(arguments[0])
         if not blocks:
@@ -219,7 +222,7 @@ class CudaLeastSquares:
     def arguments(
         self, mode: int, inputs: Sequence[Any], tau: Any, weights: Any | None, extra: Array | None
     ) -> tuple[SumsKernel, int, list[Any]]:
-        """The kernel of a pass, its number of blocks, and what it is called with.
+        """Kernel of a pass, its number of blocks, and its arguments.
 
         extra: theta for RESIDUAL, the inverse of the triangle for PRECONDITIONED.
         """
@@ -237,7 +240,7 @@ class CudaLeastSquares:
         return kernel, blocks, [count, *(part for array in given for part in array), last]
 
     def kernel(self, mode: int, *, is_weighted: bool = False) -> SumsKernel:
-        """The text of a pass, with the sizes that the device allows."""
+        """Source of a pass, with the block sizes that the device allows."""
         key = mode, is_weighted
         if key not in self._kernels:
             shared = self.device.shared
@@ -261,7 +264,10 @@ class CudaLeastSquares:
         return arrays, 1 if count is None else count
 
     def _checked(self, given: Any, port: Port, count: int | None, *, is_first: bool = False) -> Any:
-        """An array on the device; count: samples that it must have, None where it is given once."""
+        """Validated array on the device; count: required number of samples.
+
+        None for count: an input without sample axis, or with is_first the input that sets their number.
+        """
         array = self.device.array(given, port.name, self.precision)
         is_common = count is None and not is_first
         shape = array.shape if is_common else array.shape[1:]
@@ -283,7 +289,7 @@ class CudaLeastSquares:
         return array
 
     def _strided(self, array: Any, is_common: bool) -> tuple[Any, int, int]:
-        """An array with the distance of its samples and of its entries, in numbers."""
+        """Array with the strides of its samples and of its entries, in elements."""
         width = WIDTHS[self.precision]
         steps = [0, *array.strides] if is_common else list(array.strides)
         sizes = array.shape if is_common else array.shape[1:]

@@ -1,4 +1,4 @@
-"""`Draft`: a program on its way, and small helpers that all builders share."""
+"""`Draft`: a program under construction, and helpers shared by all builders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOLDING = "efforts that hold the links [N m, N]"
 
 
 class Draft:
-    """One program on its way: the graph, the parameters as they enter, and the state as input variables."""
+    """Program under construction: the graph, its parameters, and the state as input variables."""
 
     def __init__(self, setting: Setting, representative: Representative | None) -> None:
         self.setting, self.representative = setting, representative
@@ -59,7 +59,7 @@ class Draft:
         self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
 
     def chi(self) -> list[dict[str, Scalar]]:
-        """Parameters of all links; the inputs that carry them are among the program's."""
+        """Parameters of all links; inputs that hold them are added to the program's."""
         return self.setting.enter(self.graph, self.representative)
 
     def read(self, port: Port) -> list[Expr]:
@@ -74,24 +74,24 @@ class Draft:
         gravity: Any = None,
         outside: AppliedWrench | None = None,
     ) -> list[Scalar]:
-        """Efforts of the links in the chosen formulation; outside: what acts on them besides gravity."""
+        """Rigid-body efforts in the chosen formulation; outside: applied wrench besides gravity."""
         g = structural_gravity(self.robot.gravity) if gravity is None else gravity
         closed = self.closed(qd, qdd)
         return closed.efforts(nf.torques(closed.tree, chi, closed.state, g, self.formulation, outside))
 
     def composite_torques(self, combinations: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
-        """Efforts of the links from minimal linear combinations of composite bodies."""
+        """Rigid-body efforts from minimal linear combinations of composite bodies."""
         state = State(self.read(self.q_port), qd, qdd)
         return composite_torques(self.robot, combinations, state, recursion=nf.plain_forward)
 
     def closed(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> Projection:
-        """The motion on the robot's tree: itself where it has no loops."""
+        """Motion projected on the robot's spanning tree; unchanged for a robot without loops."""
         start = NewtonStart(self.read(self.passive_port), self.setting.closing_steps) if self._iterated else None
         return project(self.robot, State(self.read(self.q_port), qd, qdd), start)
 
     @property
     def _iterated(self) -> list[int]:
-        """Coordinates of the tree that Newton's steps find."""
+        """Coordinates of the tree that Newton iteration solves for."""
         return closing_of(self.robot).iterated if self.robot.open_cuts else []
 
     @property
@@ -103,7 +103,7 @@ class Draft:
         return ", ".join(f"{closing_of(self.robot).seed[c] + 0.0:.6g}" for c in self._iterated)
 
     def closing_outputs(self) -> tuple[list[Port], list[Scalar]]:
-        """What a program with Newton's steps gives besides: where they ended, and how far that is from closed."""
+        """Extra outputs of a program with Newton iteration: its solution, closure residual and branch indicator."""
         loops = self.closed(self.rest, self.rest).closed
         assert isinstance(loops, LoopsOnScalars)
         ports = [
@@ -114,13 +114,13 @@ class Draft:
         return ports, [*(loops.q[c] for c in self._iterated), loops.residual, *branch]
 
     def mass(self, chi: Any) -> list[list[Scalar]]:
-        """The mass matrix, with rotors where these are asked for."""
+        """Mass matrix, with rotor inertias if requested."""
         closed = self.closed(self.rest, self.rest)
         found = Coefficients(closed.tree, chi, closed.state.q, self.formulation)
         return closed.square(found.mass(self.setting.rotors))
 
     def tree_mass(self, chi: Any) -> list[list[Scalar]]:
-        """The mass matrix of the links of the robot's tree."""
+        """Rigid-body mass matrix of the spanning tree."""
         closed = self.closed(self.rest, self.rest)
         return Coefficients(closed.tree, chi, closed.state.q, self.formulation).mass(False)
 
@@ -140,7 +140,7 @@ class Draft:
     def effects(
         self, chi: Any, qd: Sequence[Scalar], qdd: Sequence[Scalar], rigid: Sequence[Scalar], *, rotors: bool = True
     ) -> list[Scalar]:
-        """Efforts of rotors, friction and springs; rigid: those of the links."""
+        """Efforts of rotors, friction and springs; rigid: rigid-body efforts."""
         closed = self.closed(qd, qdd)
         warmth = closed.of_active(self.warmth)
         return closed.efforts(effect_torques(closed.tree, chi, closed.state, rigid, warmth, rotors=rotors))
@@ -148,7 +148,7 @@ class Draft:
     def accelerations(
         self, chi: Any, qd: Sequence[Scalar], tau: Sequence[Scalar], rigid: Sequence[Scalar]
     ) -> list[Scalar]:
-        """qdd under efforts tau; rigid: efforts of the links without accelerations of the coordinates."""
+        """qdd under efforts tau; rigid: rigid-body efforts at zero accelerations."""
         if self.robot.open_cuts:
             effects = self.effects(chi, qd, self.rest, rigid)
             left = [sub(t, b) for t, b in zip(tau, summed(rigid, effects), strict=True)]
@@ -159,21 +159,21 @@ class Draft:
 
     @property
     def warmth(self) -> list[Expr] | None:
-        """Temperatures, where the program takes them."""
+        """Temperature inputs, if the program has them."""
         return self.read(self.warmth_port) if self.warmth_ports else None
 
     @property
     def warmth_ports(self) -> list[Port]:
-        """The input of temperatures where an effect needs it."""
+        """Temperature input, if an effect needs it."""
         return [self.warmth_port] if self.setting.takes("temperature") else []
 
     @property
     def place_ports(self) -> list[Port]:
-        """The input of positions where an effect needs it."""
+        """Position input, if an effect needs it."""
         return [self.q_port] if self.setting.takes("q") else []
 
     def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
-        """Efforts at the motors where asked; a floating base's six stay in front."""
+        """Efforts at the motors if requested; a floating base's six stay in front."""
         if not self.setting.motors:
             return tau
         first = 6 * self.robot.is_floating
@@ -181,7 +181,7 @@ class Draft:
 
 
 def combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
-    """Sum of entries with constant weights."""
+    """Weighted sum of entries with constant weights."""
     total: Scalar = 0
     for entry, w in zip(entries, weights, strict=True):
         if abs(w) > 1e-14:
@@ -190,5 +190,5 @@ def combined(entries: Sequence[Scalar], weights: Any) -> Scalar:
 
 
 def flat(rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """Entries row by row."""
+    """Entries in row-major order."""
     return [entry for row in rows for entry in row]

@@ -1,4 +1,4 @@
-"""Programs of robots whose motors turn their links through springs: both accelerations, and both equations.
+"""Programs of robots with elastic joints: accelerations and equations of links and motors.
 
 Links: D qdd + b = spring = stiffness (motor - q) + damping (motor_rate - qd).  Motors: rotor motor_acceleration +
 friction + spring = tau.  All on the joint side.
@@ -27,14 +27,14 @@ SPRING_PORTS = {
 
 
 def sprung_joints(robot: Robot) -> tuple[int, ...]:
-    """Coordinates with a spring: those that the robot's file names, else all."""
+    """Elastic coordinates: those named in the robot file, else all."""
     return tuple(robot.elastic) or tuple(range(robot.n))
 
 
 def parted(chi: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Effects of the motors' side of the springs (friction and offsets), and of the links' side (all others).
+    """Split effects into the motor side of the springs (friction and offsets) and the link side (all others).
 
-    Rotors are among the latter where a program has them at all: not in that of a robot with elastic joints.
+    Rotor inertias, if a program has any, are among the latter; a robot with elastic joints has none there.
     """
 
     def is_friction(symbol: str) -> bool:
@@ -48,7 +48,7 @@ def parted(chi: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 
 class _SprungDraft:
-    """What both programs read and share."""
+    """Inputs and terms that both programs share."""
 
     def __init__(self, d: Draft) -> None:
         if d.robot.elastic and d.setting.rotors:
@@ -72,7 +72,7 @@ class _SprungDraft:
         return [self.d.q_port, self.d.qd_port, self.motor, self.rate]
 
     def springs(self) -> list[Scalar]:
-        """Efforts of the springs on the links; 0 at rigid joints."""
+        """Spring efforts on the links; 0 at rigid joints."""
         found: list[Scalar] = [0] * self.d.robot.n
         for j in self.sprung:
             wound, rate = sub(self.theta[j], self.q[j]), sub(self.thetad[j], self.qd[j])
@@ -80,12 +80,12 @@ class _SprungDraft:
         return found
 
     def friction(self, load: Sequence[Scalar]) -> list[Scalar]:
-        """Efforts of friction and offsets where the motors are; load: what they carry."""
+        """Friction and offset efforts on the motor side; load: transmitted efforts."""
         turns: list[Expr] = [self.thetad[j] if j in self.sprung else self.qd[j] for j in range(self.d.robot.n)]
         return self.d.effects(parted(self.chi)[0], turns, self.d.rest, load, rotors=False)
 
     def links(self, qdd: Sequence[Scalar]) -> list[Scalar]:
-        """Efforts that the links need, other springs at them included."""
+        """Rigid-body efforts of the links, other springs included."""
         rigid = self.d.torques(self.chi, self.qd, qdd)
         return summed(rigid, self.d.effects(parted(self.chi)[1], self.qd, qdd, rigid))
 

@@ -35,10 +35,10 @@ from minertia.robot.robot import Robot
 
 @dataclass(frozen=True, slots=True)
 class Formulation:
-    """Joints (from 0) whose angular motion, moments and forces skip the parallel joint before them.
+    """Joints (from 0) whose angular motion, moments and forces bypass the preceding parallel joint.
 
-    unit: the joint whose link's mass, if it is a number, is the unit of all forces: it then costs nothing there, and
-    constant levers hold it.
+    unit: joint whose link mass, if it is a number, is the unit of all forces: it then costs no operation there, and is
+    included in constant lever arms.
     """
 
     turns: frozenset[int] = field(default_factory=frozenset)
@@ -51,7 +51,7 @@ PLAIN = Formulation()
 
 
 class Straight(NamedTuple):
-    """The way past the parallel joints before a joint: the first of them, one turn by all angles, the sum of rates."""
+    """Transform past preceding parallel joints: the first of them, one rotation by all angles, sum of rates."""
 
     hub: int
     way: Passage
@@ -59,7 +59,7 @@ class Straight(NamedTuple):
 
 
 def parallel_joints(robot: Robot) -> tuple[int, ...]:
-    """Rotational joints with the axis of their rotational parent, frames apart by right angles about it at most."""
+    """Revolute joints parallel to their revolute parent, with frames rotated by multiples of 90 degrees about it."""
     found = []
     for j, joint in enumerate(robot.joints):
         p = joint.parent
@@ -71,7 +71,7 @@ def parallel_joints(robot: Robot) -> tuple[int, ...]:
 
 
 def straight_ways(robot: Robot, q: Sequence[Scalar], qd: Sequence[Scalar]) -> dict[int, Straight]:
-    """Of every joint that is parallel to its parent."""
+    """Bypass transform of every joint that is parallel to its parent."""
     angles, rates = joint_positions(robot, q), joint_rates(robot, qd)
     sums: dict[int, tuple[int, Mat, Scalar, Scalar]] = {}
     for j in parallel_joints(robot):
@@ -136,14 +136,14 @@ def forward(
 def plain_forward(
     robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec
 ) -> tuple[LinkMotion, list[LinkMotion]]:
-    """`forward` without a choice: one turn a joint."""
+    """`forward` without bypasses: one rotation per joint."""
     return forward(robot, ways, state, gravity, {}, PLAIN)
 
 
 def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
-    """The acceleration that stands for gravity, in the frame of a joint on the ground.
+    """Gravity as base acceleration, in the frame of a joint on the ground.
 
-    Where gravity has two components across the axis, the angle is counted from their direction, so that one is left.
+    If gravity has two components across the axis, the angle is measured from their direction, so that one remains.
     """
     x, y, z = apply(transpose(way.R), up)
     if not all(isinstance(v, float) for v in (x, y)) or is_zero(angle):
@@ -155,7 +155,7 @@ def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
 def _turned_once(
     robot: Robot, j: int, straight: Straight, base: LinkMotion, motions: Sequence[LinkMotion]
 ) -> tuple[Vec, Vec]:
-    """w without the joint's own rate, and wd without its own acceleration, from before the first parallel joint."""
+    """w and wd without the joint's own rate and acceleration, from the link before the parallel joints."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None
     start, parent, sense = base if above is None else motions[above], motions[near], robot.joints[j].R[2][2]
@@ -166,19 +166,19 @@ def _turned_once(
 
 
 def _unit_of_force(chi: Parameters, link: int | None) -> Scalar:
-    """The mass that is 1 where forces are counted in it; 1 where that is no number."""
+    """Mass used as unit of force; 1 if that mass is no number."""
     mass = 1 if link is None else chi[link]["M"]
     return mass if isinstance(mass, float) and mass != 0 else 1
 
 
 def _in_units(x: Mapping[str, Scalar], unit: float) -> dict[str, Scalar]:
-    """Mass and first moments in the unit of force; that mass itself is the structural 1."""
+    """Mass and first moments in the unit of force; the unit mass itself is the structural 1."""
     own = {s: v / unit if isinstance(v, float) else mul(1 / unit, v) for s, v in x.items() if s[0] == "M"}
     return {**x, **own, "M": 1 if own["M"] == 1.0 else own["M"]}
 
 
 class _Backward:
-    """Wrenches from the tips to the base."""
+    """Backward recursion of wrenches from the tips to the base."""
 
     def __init__(
         self, robot: Robot, ways: Sequence[Passage], straight: dict[int, Straight], formulation: Formulation
@@ -215,7 +215,7 @@ class _Backward:
         return self.ground, efforts
 
     def _hand_on(self, j: int, f: Vec, m: Vec) -> None:
-        """Give the wrench of joint j to its parent, and past it what goes straight."""
+        """Add the wrench of joint j to its parent, and its bypassed components further inwards."""
         way, parent = self.ways[j], self.robot.joints[j].parent
         sense = way.R[2][2]
         f_p = way.outward(f)
@@ -253,7 +253,7 @@ class _Backward:
 
 
 class Coefficients:
-    """The compound links of a robot at q, and what follows from them."""
+    """Compound links of a robot at q, and the dynamic coefficients computed from them."""
 
     def __init__(self, robot: Robot, chi: Parameters, q: Scalars, formulation: Formulation) -> None:
         self.robot, self.chi, self.q, self.formulation = robot, chi, q, formulation
@@ -262,7 +262,7 @@ class Coefficients:
         self.compounds, self.whole = compound_links(robot, chi, self.ways)
 
     def mass(self, rotors: bool) -> Matrix:
-        """D(q), with the rotor inertias where asked."""
+        """Mass matrix D(q), with the rotor inertias if requested."""
         if self.robot.is_floating:
             D = mass_matrix(self.robot, self.chi, self.q)
         else:
@@ -278,7 +278,7 @@ class Coefficients:
         ]
 
     def _carry_down(self, D: Matrix, j: int) -> None:
-        """Project the wrench of compound j, under a unit acceleration of its joint, on this and every joint before."""
+        """Project the wrench of compound link j at unit acceleration of its joint on this and all inner joints."""
         robot = self.robot
         joint = robot.joints[j]
         for row, ratio in robot.shares(j):
@@ -286,7 +286,7 @@ class Coefficients:
             self._carry_row_down(D, j, row, f, m)
 
     def _carry_row_down(self, D: Matrix, j: int, row: int, f: Vec, m: Vec) -> None:
-        """The same of one coordinate that moves joint j."""
+        """The same for one coordinate that moves joint j."""
         robot, waiting = self.robot, dict[int, Vec]()  # moments that skip a joint
         i: int | None = j
         while i is not None:
@@ -312,7 +312,7 @@ class Coefficients:
         return f_p, vadd(m, cross(way.p, f_p))
 
     def gravity(self, gravity: Vec) -> list[Scalar]:
-        """g(q): the effort of each joint that holds its compound link; force and moment on a floating base first."""
+        """g(q): gravity effort of each joint on its compound link; force and moment on a floating base first."""
         up: list[Vec] = []
         efforts: list[Scalar] = []
         ground = in_base(self.robot, self.q, scale(gravity, -1))
@@ -330,5 +330,5 @@ class Coefficients:
 
 
 def _weight(x: Mapping[str, Scalar], up: Vec) -> tuple[Vec, Vec]:
-    """Force and moment that hold a body; up: gravity reversed."""
+    """Force and moment that balance a body's weight; up: gravity reversed."""
     return scale(up, x["M"]), cross(first_moment(x), up)

@@ -1,4 +1,4 @@
-"""Frames moved along their own joint axes: torques do not change, but a constant or two of the geometry may vanish."""
+"""Shifts of frames along their own joint axes: efforts do not change, but constants of the geometry may vanish."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEGLIGIBLE = 1e-14  # [m]
 
 
 def shifted(robot: Robot, shifts: Sequence[float]) -> Robot:
-    """The robot with the frame of joint j moved by shifts[j] [m] along its axis; link values stay as they are."""
+    """Shift the frame of joint j by shifts[j] [m] along its axis; link parameters are copied unchanged."""
     if not any(shifts):
         return robot
     joints = []
@@ -32,7 +32,7 @@ def shifted(robot: Robot, shifts: Sequence[float]) -> Robot:
 
 
 def parameters_back(robot: Robot, columns: Sequence[str], shifts: Sequence[float]) -> Array:
-    """Matrix from standard parameters in the moved frames to those in the robot's own."""
+    """Matrix from standard parameters in the shifted frames to those in the robot's own."""
     where = {name: k for k, name in enumerate(columns)}
     T = np.eye(len(columns))
     for j, shift in enumerate(shifts):
@@ -47,7 +47,7 @@ def parameters_back(robot: Robot, columns: Sequence[str], shifts: Sequence[float
 
 
 def useful_shifts(robot: Robot) -> list[tuple[float, ...]]:
-    """Moves worth trying: last frames to the foot of their axis; offsets along parallel axes gathered in one joint."""
+    """Candidate shifts: last frames to the foot of their axis; offsets along parallel axes collected in one joint."""
     none = (0.0,) * robot.n_joints
     tips = _tips(robot)
     groups = _parallel_groups(robot)
@@ -65,7 +65,7 @@ def _tips(robot: Robot) -> tuple[float, ...]:
 
 
 def _gathered(robot: Robot, start: Sequence[float], group: Sequence[int], keep: int) -> tuple[float, ...]:
-    """All offsets along the axes of a group put into its member number keep."""
+    """Shifts that collect all offsets along the axes of a group in its member number keep."""
     shifts = list(start)
     if robot.joints[group[0]].parent is None and not robot.is_floating:
         keep = -1  # what stands between the ground and the first axis has no effect
@@ -82,7 +82,7 @@ def _gathered(robot: Robot, start: Sequence[float], group: Sequence[int], keep: 
 
 
 def _parallel_groups(robot: Robot) -> list[tuple[int, ...]]:
-    """Runs of joints with axes in the same direction, each the parent of the next."""
+    """Sequences of joints with parallel axes, each the parent of the next."""
     groups: list[list[int]] = []
     for j in parallel_joints(robot):
         p = robot.joints[j].parent
@@ -112,5 +112,5 @@ def _cleared(p: Vec) -> Vec:
 
 
 def cleared_length(s: Scalar) -> Scalar:
-    """A length [m], 0 as structure where only rounding is left."""
+    """Length [m], the structural 0 if it is only rounding error."""
     return s if isinstance(s, int) else _length(float(s))

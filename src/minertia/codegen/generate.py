@@ -1,4 +1,4 @@
-"""`generate`: a folder of code for a robot, and `count_programs`: the operations it would take."""
+"""`generate`: write code for a robot into a folder; `count_programs`: count its operations."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ RIGID = CodeModel("base", rotors=False, friction=False)  # what is counted
 
 @dataclass(frozen=True)
 class GenerationResult:
-    """What was written.
+    """Result of code generation.
 
     counts: per program multiplications, additions, trigonometric, inputs, outputs, lines.  representatives: the free
-    choices behind the code, to be saved and given again.  notes: what could not be done as asked, in sentences.
-    effects: the robot's effects that are in the code, by full name, with their nominal values.  iterated: programs that
-    take the passive positions of their last call, for loops without a closed form.
+    choices of the formulation, to be saved and reused.  notes: sentences on requests that could not be fulfilled.
+    effects: the robot's effects included in the code, by full name, with their nominal values.  iterated: programs
+    that take the passive positions of their last call, for loops without a closed form.
     """
 
     folder: Path | None
@@ -75,7 +75,7 @@ class GenerationResult:
     iterated: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "folder": None if self.folder is None else str(self.folder),
             "files": [path.relative_to(self.folder or path).as_posix() for path in self.files],
@@ -114,7 +114,7 @@ def generate(
     search: CodeSearch = SEARCH,
     force: bool = False,
 ) -> GenerationResult:
-    """Write code for a robot into a folder (None: only count); all files appear together.
+    """Generate code for a robot into a folder (None: only count); files are written all together or not at all.
 
     programs: of `programs.BUILDERS`; None for those of the target.  target: "c", "cortex-m" (float and own sines,
     whatever `arithmetic` says), "cuda" (own sines), "numpy", "jax", "torch", "matlab", "fmu" or "ros2".  model: which
@@ -158,7 +158,7 @@ def generate(
 
 
 def _rigid_notes(robot: Robot, asked: Sequence[str]) -> list[str]:
-    """A sentence where programs of a robot with elastic joints know nothing of its springs."""
+    """Notes on programs that ignore the springs of a robot with elastic joints."""
     rigid = [name for name in asked if name not in ELASTIC_BUILDERS]
     if not robot.elastic or not rigid:
         return []
@@ -167,7 +167,7 @@ def _rigid_notes(robot: Robot, asked: Sequence[str]) -> list[str]:
 
 
 def _effect_notes(setting: Setting) -> list[str]:
-    """What is not in the code as it acts on the robot, in sentences."""
+    """Notes on effects that the code does not include as they act on the robot."""
     left = [name for name in setting.robot.effect_values if name not in setting.effects]
     notes = [f"left out of the code: {', '.join(left)}"] if left else []
     warm = [name for name in setting.others if "temperature" in BY_SYMBOL[split_name(name)[0]].inputs]
@@ -186,12 +186,12 @@ def count_programs(
     model: CodeModel = RIGID,
     search: CodeSearch = SEARCH,
 ) -> GenerationResult:
-    """The operations of the programs of a robot; writes nothing."""
+    """Count the operations of a robot's programs without writing files."""
     return generate(robot, None, programs=programs, model=model, search=search)
 
 
 def load_representatives(folder: str | Path) -> dict[str, Representative]:
-    """The choices saved with generated code."""
+    """Load the representatives saved with generated code."""
     path = Path(folder) / REPRESENTATIVES
     reading(path)
     try:
@@ -236,7 +236,7 @@ class _Unit:
 
     @property
     def iterated(self) -> tuple[str, ...]:
-        """Programs that take passive positions."""
+        """Programs that take passive positions as input."""
         return tuple(p.name for p in self.programs if PASSIVE in [port.name for port in p.inputs])
 
     def statistics(self) -> dict[str, dict[str, int]]:
@@ -251,7 +251,7 @@ class _Unit:
         return json.dumps({"format": layout.FORMAT, "hash": self.hash, "programs": programs}, indent=1) + "\n"
 
     def _hash(self) -> str:
-        """Of everything the numbers in the code depend on."""
+        """Hash of everything that determines the values in the code."""
         s = self.setting
         robot = s.robot.numeric
         joints = [(j.kind, j.parent, repr(j.R), repr(j.p), repr(j.follows)) for j in robot.joints]
@@ -294,7 +294,7 @@ def _selftest(unit: _Unit, more: selftest.MoreTests = selftest.NO_MORE) -> str:
 
 
 def _watch(unit: _Unit) -> tuple[list[c.Rendered], selftest.MoreTests]:
-    """What goes around `watch_terms`, where it was asked for, and how that is tested."""
+    """Source text around `watch_terms`, if requested, and its tests."""
     program = next((p for p in unit.programs if p.name == watch.PROGRAM), None)
     if program is None:
         return [], selftest.NO_MORE
@@ -393,7 +393,7 @@ class Target:
     sincos: str = ""
 
     def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
-        """Refuse, before any work is done, what the target cannot hold."""
+        """Raise an error for options that the target does not support, before any work is done."""
         if self.is_block and len(programs) != 1:
             raise MinertiaError(f"the target '{name}' holds one program, not {len(programs)}")
         missing = [program for program in self.needs if program not in programs]

@@ -26,7 +26,7 @@ REFERENCE_RATE = "their rates [rad/s2, m/s2]"
 
 
 def reference_ports(d: Draft) -> tuple[Port, Port]:
-    """The reference velocities and their rates."""
+    """Ports of the reference velocities and accelerations."""
     return Port("qdr", d.qd_port.shape, REFERENCE), Port("qddr", d.qd_port.shape, REFERENCE_RATE)
 
 

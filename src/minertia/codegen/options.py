@@ -1,4 +1,4 @@
-"""What code is asked for: which model it computes, in which numbers, and how long its operations are searched."""
+"""Options of code generation: model, arithmetic, and search for fewer operations."""
 
 from __future__ import annotations
 
@@ -32,14 +32,18 @@ class CodeModel(Declared):
     )
     payload: bool | str = option(
         False,
-        "Take an arbitrary payload at the last link at run time. Its ten parameters are the input `load`, in the frame "
+        "Payload at the last link as a run-time input. Its ten parameters are the input `load`, in the frame "
         "of the last link or of the one that is named.",
         command="payload",
     )
     values: Sequence[float] | None = option(
-        None, "Values of all base parameters, to bake.", otherwise="the robot's nominal ones"
+        None,
+        "Values of all base parameters, compiled into the code as constants.",
+        otherwise="the robot's nominal ones",
     )
-    essential: Sequence[str] | None = option(None, "Names of the base parameters that are not zero.", otherwise="all")
+    essential: Sequence[str] | None = option(
+        None, "Names of the essential base parameters; the others are zero.", otherwise="all"
+    )
     motors: bool = option(False, "Efforts at the motors, through the coupling of the drives, instead of at the joints.")
     temperature: bool = option(
         True,
@@ -48,13 +52,13 @@ class CodeModel(Declared):
     frame: ChosenFrame = option(LAST_LINK, "Frame of wrenches, Jacobians and poses.", otherwise="the last link's")
     closing_steps: int = option(
         3,  # from the last solution: enough at servo rates, where joints move by some mrad between calls
-        "Newton's steps of each call for loops without a closed form.",
+        "Newton iterations per call for loop closures without a closed form.",
         range=(1, 20),  # what needs more does not converge
         command="closing-steps",
     )
     formulation: str = option(
         "newton-euler",
-        "Recursion of the inverse dynamics: over links, or over composite bodies (Lin 1995).",
+        "Formulation of the inverse dynamics: recursion over links, or over composite bodies (Lin 1995).",
         choices=FORMULATIONS,
         command="formulation",
     )
@@ -65,7 +69,7 @@ class Arithmetic(Declared):
     """The numbers of the code."""
 
     precision: str = option("double", "Single precision.", choices=PRECISIONS, command="float", switch="float")
-    sincos: str = option("libm", "Sines and cosines without a library.", choices=SINCOS, command="own-sincos",
+    sincos: str = option("libm", "Inline sines and cosines, no math library.", choices=SINCOS, command="own-sincos",
                          switch="own")  # fmt: skip
 
 
@@ -74,9 +78,9 @@ class CodeSearch(Declared):
     """The search for fewer operations."""
 
     effort: float = option(
-        0.0, "Time to search for fewer operations, per program.", unit="s", range=(0, 1e6), command="effort"
+        0.0, "Search time for fewer operations, per program [s].", unit="s", range=(0, 1e6), command="effort"
     )
-    seed: int = option(0, "Seed of the search.", range=(0, 2**63), command="seed")
+    seed: int = option(0, "Random seed of the search.", range=(0, 2**63), command="seed")
     representatives: Mapping[str, Any] = option(
         factory=dict, help="Choices (`Representative`) found before, by program, used as they are."
     )

@@ -38,23 +38,21 @@ class Port:
 
 
 def input_place(variable: str) -> tuple[str, int]:
-    """Port and number of an entry that the graph calls name[k]; a name alone is its first."""
+    """Port and index of an entry named name[k] in the graph; a name alone is its first entry."""
     name, _, number = variable.partition("[")
     return name, int(number.removesuffix("]") or 0)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A function from input arrays to output arrays.
+    """Function from input arrays to output arrays.
 
-    outputs: one entry per element of each output port, in order; a plain number where an entry is constant.
-    parameters: names of the inputs that change rarely (identified parameters, a payload): sums and products of these
-    alone are not counted, since they can be computed once.
-    pattern, shape: where the first port lists only the non-zero entries of a matrix of that shape, their rows and
-    columns.
-    columns: names of the parameters the columns of such a matrix (or the entries of `theta`) stand for.
-    tail: loops that make the outputs of the first ports from a regressor Y, which the graph has in their place.
-    joints: names of the coordinates, for comments.
+    outputs: one entry per element of each output port, in order; a plain number if an entry is constant. parameters:
+    names of the inputs that change rarely (identified parameters, a payload): sums and products of these alone are not
+    counted, since they can be computed once. pattern, shape: rows and columns of the listed entries, if the first port
+    lists only the non-zero entries of a matrix of that shape. columns: names of the parameters of the columns of such
+    a matrix (or of the entries of `theta`). tail: loops that compute the outputs of the first ports from a regressor
+    Y, which the graph has in their place. joints: names of the coordinates, for comments.
     """
 
     name: str
@@ -72,7 +70,7 @@ class Program:
 
     @property
     def straight_ports(self) -> tuple[Port, ...]:
-        """What the graph fills."""
+        """Ports that the graph computes."""
         if self.tail is None:
             return self.ports
         return Port("Y", (self.tail.rows * self.tail.columns,)), *self.ports[len(self.tail.outputs) :]
@@ -83,7 +81,7 @@ class Program:
         return tuple(output for output in self.outputs if isinstance(output, Expr))
 
     def sliced(self, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
-        """Flat output values by port."""
+        """Split flat output values by port."""
         found, start = {}, 0
         for port in self.straight_ports:
             found[port.name] = values[start : start + port.size]
@@ -92,27 +90,27 @@ class Program:
 
     @cached_property
     def nodes(self) -> list[int]:
-        """The schedule: nodes the outputs need, arguments before users."""
+        """Nodes that the outputs depend on, in evaluation order."""
         return self.graph.needed(self.expressions)
 
     @cached_property
     def free(self) -> frozenset[int]:
-        """Nodes that depend on numbers and on the `parameters` inputs only."""
+        """Nodes that depend only on constants and the `parameters` inputs."""
         return frozenset(free_nodes(self.graph, self.nodes, self.parameters))
 
     @property
     def operations(self) -> tuple[int, int]:
-        """Multiplications and additions at every call."""
+        """Number of multiplications and additions per call."""
         return operations(self.outputs, self.parameters)
 
     def simplified(self, *, thorough: bool = True) -> Program:
-        """The same program in fewer operations."""
+        """Equivalent program with fewer operations."""
         outputs = simplified(self.outputs, self.parameters, thorough=thorough)
         graph = next((output.graph for output in outputs if isinstance(output, Expr)), self.graph)
         return replace(self, graph=graph, outputs=tuple(outputs))
 
     def evaluate(self, **inputs: Any) -> dict[str, Any]:
-        """Run the schedule on NumPy: arrays of shape (..., size) in, arrays of shape (..., *port shape) out."""
+        """Evaluate on NumPy: arrays of shape (..., size) in, arrays of shape (..., *port shape) out."""
         values: dict[str, Any] = {}
         leading: tuple[int, ...] = ()
         for port in self.inputs:
@@ -144,9 +142,10 @@ STATE = ("q", "qd", "qdd")
 
 
 def gradient(program: Program, wrt: Sequence[str] | None = None, *, thorough: bool | None = False) -> Program:
-    """Gradient of sum(weights * outputs) with respect to some inputs (by default those of q, qd, qdd it has).
+    """Gradient of sum(weights * outputs) with respect to some inputs (default: those of q, qd, qdd it has).
 
-    Inputs: those of the program, then `w_` + name for each output port.  Outputs: `d_` + name for each input asked for.
+    Inputs: those of the program, then `w_` + name for each output port.  Outputs: `d_` + name for each requested
+    input.
     """
     if program.tail is not None:
         raise MinertiaError(f"the program '{program.name}' ends in loops and has no gradient")

@@ -1,4 +1,4 @@
-"""Programs from a robot: each builder runs the recursion on expressions and names what goes in and out."""
+"""Program builders: each runs a recursion on expressions and defines the inputs and outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _gravity(d: Draft) -> Built:
 
 
 def _holding(d: Draft, chi: Any) -> list[Scalar]:
-    """g from compound links, a fifth cheaper than the recursion at rest, which loops need."""
+    """g from compound links, a fifth cheaper than the recursion at rest, which robots with loops need."""
     if d.robot.open_cuts:
         return d.torques(chi, d.rest, d.rest)
     return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
@@ -49,7 +49,7 @@ def _velocity_torque(d: Draft) -> Built:
 
 
 def _friction(d: Draft) -> Built:
-    """Friction, springs and offsets alone: zeros where they are not asked for."""
+    """Program of friction, springs and offsets alone; zeros if these are excluded."""
     chi, qd, qdd, rigid = d.setting.friction_values(d.chi()), d.read(d.qd_port), d.rest, d.rest
     if "qdd" in d.setting.friction_inputs:
         qdd = d.read(d.qdd_port)
@@ -65,7 +65,7 @@ def _mass_matrix(d: Draft) -> Built:
 
 
 def _coefficients(d: Draft) -> Built:
-    """D and g alone: what Izaguirre counts apart from the velocity efforts."""
+    """Program of D and g alone, which Izaguirre counts separately from the velocity efforts."""
     chi = d.chi()
     D = d.mass(chi)
     g = _holding(d, chi)
@@ -106,7 +106,7 @@ def _forward_dynamics(d: Draft) -> Built:
 
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:
-    """Y of the base parameters (essential ones alone where so set), row by row; int 0 where structure is zero."""
+    """Y of the base parameters (or the essential ones if so set), by rows; int 0 for structural zeros."""
     closed = d.closed(d.read(d.qd_port), d.read(d.qdd_port))
     entries = regressor_entries(closed.tree, closed.state, frozenset(d.setting.base.kept))
     return base_rows(d, closed.entries(entries), d.robot.n_velocity)
@@ -172,7 +172,7 @@ ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS})
 def build(
     setting: Setting, name: str, representative: Representative | None = None, *, thorough: bool | None = True
 ) -> Program:
-    """A program of `BUILDERS`; thorough: how hard to look for fewer operations (None: not at all)."""
+    """Build a program of `BUILDERS`; thorough: effort of operation reduction (None: none)."""
     if name not in BUILDERS:
         raise UnknownName("program", name, BUILDERS)
     if name in ON_TREES:
@@ -204,7 +204,7 @@ def _used_inputs(draft: Draft, outputs: Sequence[Scalar]) -> set[str]:
 
 
 def _shape_of(draft: Draft, name: str) -> dict[str, Any]:
-    """Names of the columns, and where the entries of a sparse matrix stand."""
+    """Names of the columns, and the sparsity pattern of a matrix output."""
     if not name.startswith("recursive") and "regressor" not in name:
         return {"columns": draft.setting.names}
     base = draft.setting.base

@@ -1,8 +1,9 @@
-"""The free choices of a program, searched for the fewest operations.
+"""Search of the free choices of a program for the fewest operations.
 
-Base parameters are not unique: any independent columns that span the same space carry the same torques, and which of
-them leave most zeros (or most sharing) shows only by counting.  A few good starts are always tried; with an effort in
-seconds a seeded annealing exchanges columns and formulations.  The result is a `Representative`, saved and replayed.
+Base parameters are not unique: any independent columns that span the same space give the same torques, and which of
+them leave most zeros (or most sharing) is known only by counting.  A few good starts are always tried; given a search
+time in seconds, a seeded annealing exchanges columns and formulations.  The result is a `Representative`, saved and
+replayed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ LIKE = {
 def representative(
     setting: Setting, name: str, *, effort: float = 0.0, seed: int = 0, start: Representative | None = None
 ) -> Representative | None:
-    """The cheapest representative found for a program; None where there is nothing to choose."""
+    """Cheapest representative found for a program; None if there is no choice."""
     if name in WITHOUT_CHOICE or (setting.is_composite and name == "inverse_dynamics"):
         return None
     if setting.is_composite:  # of one program alone
@@ -63,7 +64,7 @@ def representative(
 
 
 def _kept_choice(setting: Setting, search: _OperationSearch, is_own: bool) -> Representative:
-    """The choice without a search, kept for the next program that takes it; a program like another: not exchanged."""
+    """Representative without a search, cached by program; is_own: exchange diagonal entries as well."""
     found = setting.found_choices
     if search.name not in found:
         found[search.name] = search.cheapest()
@@ -75,7 +76,7 @@ def _kept_choice(setting: Setting, search: _OperationSearch, is_own: bool) -> Re
 
 @dataclass
 class _ColumnChoice:
-    """A choice of columns with every column expressed on it."""
+    """Choice of independent columns, with every column expressed in them."""
 
     kept: list[int]
     K: Array
@@ -91,17 +92,17 @@ class _OperationSearch:
         self.parallel = parallel_joints(setting.robot.numeric)
 
     def cost(self, choice: Representative) -> int:
-        """Operations of the program with this choice, before the passes (they change little and take most time)."""
+        """Operation count of the program with this choice, before simplification passes, which change it little."""
         if choice not in self.seen:
             self.seen[choice] = sum(build(self.setting, self.name, choice, thorough=None).operations)
         return self.seen[choice]
 
     def cheapest(self) -> Representative:
-        """The best start with the formulation that it is cheapest in."""
+        """Best start with its cheapest formulation."""
         return self.flipped(min(self.starts(), key=self.cost))
 
     def starts(self) -> list[Representative]:
-        """The closed form, and columns scanned from the tips with the last links kept whole; in several frames."""
+        """Initial choices: the closed form, and columns from the tips with complete last links, in several frames."""
         return [
             Representative(kept, shifts=shifts)
             for shifts in self._shifts()
@@ -130,9 +131,9 @@ class _OperationSearch:
         return split_name(self.columns[c])[0] not in TIPS_FIRST
 
     def _may_carry(self, c: int) -> bool:
-        """Links, and effects that carry parameters of the set itself.
+        """Whether a column may be chosen: links, and effects that hold parameters of the set itself.
 
-        Other ones would move efforts between the parts that programs compute apart: a slide's weight into its offset.
+        Others would move efforts between parts computed separately: the weight of a prismatic joint into its offset.
         """
         return not self._is_effect(c) or self.columns[c] in self.setting.base.kept
 
@@ -144,7 +145,7 @@ class _OperationSearch:
     # ------------------------------------------------------------------ formulation
 
     def flipped(self, choice: Representative) -> Representative:
-        """Each switch of the formulation turned while that helps; on large robots all of them at once."""
+        """Flip each switch of the formulation while that reduces the cost; on large robots all at once."""
         if self.setting.robot.n_joints > LARGE:
             every = Formulation(frozenset(self.parallel), frozenset(self.parallel))
             return min((choice, replace(choice, formulation=every)), key=self.cost)
@@ -168,9 +169,9 @@ class _OperationSearch:
     # ------------------------------------------------------------------ columns
 
     def exchanged_diagonals(self, choice: Representative) -> Representative:
-        """YY of the next turning link in place of XX or ZZ, while that helps.
+        """Replace XX or ZZ by YY of the next revolute link, while that reduces the cost.
 
-        A turning joint shows nothing of diag(YY, YY, 0) of its link, so that YY may carry a diagonal entry before it.
+        A revolute joint does not excite diag(YY, YY, 0) of its link, so YY may represent a diagonal entry before it.
         """
         if self.setting.robot.n_joints > LARGE:
             return choice
@@ -189,7 +190,7 @@ class _OperationSearch:
         return choice
 
     def _diagonals(self) -> list[tuple[int, int]]:
-        """Columns of XX and ZZ of a turning link, each with YY of the next turning links."""
+        """Columns of XX and ZZ of a revolute link, each with YY of the next revolute links."""
         place = {name: c for c, name in enumerate(self.columns)}
         pairs = [
             (full_name(symbol, near + 1), full_name("YY", far + 1))
@@ -199,7 +200,7 @@ class _OperationSearch:
         return [(place[out], place[put]) for out, put in pairs if out in place and put in place]
 
     def _next_turning(self) -> list[tuple[int, int]]:
-        """Turning joints with the turning joint before them, slides left out."""
+        """Revolute joints with the preceding revolute joint, prismatic joints skipped."""
         joints, found = self.setting.robot.joints, []
         for far, joint in enumerate(joints):
             near = joint.parent
@@ -213,7 +214,7 @@ class _OperationSearch:
         return tuple(self.columns[c] for c in sorted(point.kept))
 
     def anneal(self, choice: Representative, seconds: float) -> Representative:
-        """Random exchanges, worse ones accepted less and less, until the time is over."""
+        """Simulated annealing by random exchanges for the given time."""
         here = best = choice
         point = self._point(choice)
         begin, end = time.monotonic(), time.monotonic() + seconds
@@ -244,7 +245,7 @@ class _OperationSearch:
         return point, Representative(self._names(point), formulation, choice.shifts)
 
     def _exchanged(self, point: _ColumnChoice) -> _ColumnChoice:
-        """Another column for one of the kept ones, where the pivot is large enough."""
+        """Exchange one of the retained columns for another, if the pivot is large enough."""
         usable = np.abs(point.K) > SMALLEST_PIVOT
         effects = [c for c in range(len(self.columns)) if self._is_effect(c)]
         usable[:, [*point.kept, *effects]] = False
@@ -257,7 +258,7 @@ class _OperationSearch:
 
 
 def _pivoted(point: _ColumnChoice, row: int, column: int) -> _ColumnChoice | None:
-    """A column in place of the kept one of a row; None where the pivot is small or coefficients grow large."""
+    """Replace the retained column of a row; None if the pivot is small or coefficients become large."""
     if abs(point.K[row, column]) <= SMALLEST_PIVOT:
         return None
     factors = point.K[:, column] / point.K[row, column]

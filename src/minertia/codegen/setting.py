@@ -1,8 +1,8 @@
 """`Setting`: a robot with the choice of its parameters, and how these enter the recursion.
 
-Whatever the user gives (standard, base or minimal combinations at run time, numbers, a payload), the recursion sees the
-parameters of one *representative*: links that are zero outside chosen independent columns and have the same torques.
-The way there is linear with constant coefficients, so it is computed once and costs nothing at a call.
+For any parametrisation (standard, base or minimal combinations at run time, constants, a payload), the recursion uses
+the parameters of one *representative*: links that are zero outside chosen independent columns and have the same
+torques. The conversion is linear with constant coefficients, so it is computed once and costs nothing per call.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ BY_PLACE = frozenset(s for s, effect in BY_SYMBOL.items() if {"q", "load"} & set
 
 @dataclass(frozen=True, slots=True)
 class Representative:
-    """The free choices of a program.
+    """Free choices of a program.
 
-    kept: independent columns that carry the parameters.  shifts: how far [m] each frame is moved along its axis, none
+    kept: independent columns that hold the parameters.  shifts: displacement [m] of each frame along its axis, none
     if empty.
     """
 
@@ -47,7 +47,7 @@ class Representative:
     shifts: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         f = self.formulation
         return {
             "kept": list(self.kept),
@@ -60,7 +60,7 @@ class Representative:
 
     @staticmethod
     def from_dict(data: dict[str, list[object]]) -> Representative:
-        """What `to_dict` wrote."""
+        """Construct from the data of `to_dict`."""
         turns, moments, forces = (frozenset(int(str(j)) for j in data[k]) for k in ("turns", "moments", "forces"))
         shifts = tuple(float(str(s)) for s in data["shifts"])
         unit = next((int(str(j)) for j in data.get("unit", ())), None)
@@ -70,20 +70,18 @@ class Representative:
 
 @dataclass(frozen=True)
 class Setting:
-    """What to generate for.
+    """Robot and options to generate code for.
 
-    parameters: "standard", "base" or "mlc" (inputs `theta` at run time) or "baked" (numbers in the code).
-    values: those of all base parameters, to bake; by default the robot's nominal ones.
-    essential: names of the base parameters that are not zero; by default all.
-    payload: an arbitrary load's ten parameters, in the frame of the last link (or of the named one), as input `load`.
-    rotors, friction: include IA, and FV, FC, OFF and all other effects that the robot has, of joints and of coupled
-    motors.
-    motors: efforts at the motors, through the coupling of the drives, instead of at the joints.
-    temperature: take the joints' temperatures as an input where an effect depends on them, else that of its reference.
-    of_velocity: leave out of the program `friction` what depends on more than velocities (see `placed`).
-    frame: that of wrenches, Jacobians and poses.
-    closing_steps: Newton's steps of loops without a closed form, at each call.
-    formulation: "newton-euler" of links, or "mlc": of composite bodies in minimal linear combinations (Lin 1995).
+    parameters: "standard", "base" or "mlc" (inputs `theta` at run time) or "baked" (constants in the code). values:
+    those of all base parameters, to bake; by default the robot's nominal ones. essential: names of the base parameters
+    that are not zero; by default all. payload: ten inertial parameters of a payload, in the frame of the last link (or
+    of the named one), as input `load`. rotors, friction: include IA, and FV, FC, OFF and all other effects that the
+    robot has, of joints and of coupled motors. motors: efforts at the motors, through the coupling of the drives,
+    instead of at the joints. temperature: take the joints' temperatures as an input where an effect depends on them,
+    else its reference temperature. of_velocity: exclude from the program `friction` what depends on more than
+    velocities (see `placed`). frame: that of wrenches, Jacobians and poses. closing_steps: Newton steps of loops
+    without a closed form, at each call. formulation: "newton-euler" of links, or "mlc": of composite bodies in minimal
+    linear combinations (Lin 1995).
     """
 
     robot: Robot
@@ -130,7 +128,7 @@ class Setting:
 
     @cached_property
     def _base_names(self) -> tuple[str, ...]:
-        """Those that make the base parameters."""
+        """Names of the inputs that determine the base parameters."""
         if self.parameters == "standard":
             return self._standard_names()
         return tuple(self.base.names[k] for k in self.essential_rows)
@@ -147,7 +145,7 @@ class Setting:
         return {n: v for n, v in values if (self.rotors if split_name(n)[0] in ROTOR_SYMBOLS else self.friction)}
 
     def takes(self, name: str) -> bool:
-        """Whether an effect besides the base parameters reads "q", "load" or "temperature"; in loops all read q."""
+        """Whether an effect besides the base parameters reads "q", "load" or "temperature"; with loops all read q."""
         if name == "q" and self.robot.open_cuts:
             return True
         used = any(name in BY_SYMBOL[split_name(full)[0]].inputs for full in self.others)
@@ -155,7 +153,7 @@ class Setting:
 
     @property
     def friction_inputs(self) -> tuple[str, ...]:
-        """What the program `friction` reads of the state: load comes from all of it."""
+        """State inputs of the program `friction`; the load depends on all of them."""
         if self.of_velocity:
             return ("qd",)
         if self.takes("load"):
@@ -164,7 +162,7 @@ class Setting:
 
     @cached_property
     def ports(self) -> tuple[Port, ...]:
-        """The inputs that carry parameters."""
+        """Input ports of the parameters."""
         kind = {"standard": "standard", "base": "base", "mlc": "minimal linear combination"}.get(self.parameters, "")
         theta = (Port(THETA, (len(self.names),), f"{kind} parameters: {', '.join(self.names)}"),) if self.names else ()
         text = f"load at joint {self._load_joint + 1}: {' '.join(LINK_SYMBOLS)}, about its frame's origin"
@@ -208,7 +206,7 @@ class Setting:
         return kept
 
     def _nominal_values(self) -> Array:
-        """The robot's base parameters; 0 where the terms of a group leave nothing but their rounding."""
+        """Nominal base parameters of the robot; 0 where the terms of a group cancel up to rounding."""
         beta = self.base.values()
         table = dict(
             zip(self.robot.columns(True, True), self.robot.parameter_vector(rotors=True, friction=True), strict=True)
@@ -218,7 +216,7 @@ class Setting:
 
     @cached_property
     def essential_rows(self) -> list[int]:
-        """Which base parameters are not zero."""
+        """Indices of the base parameters that are not zero."""
         if self.essential is None:
             return list(range(self.base.count))
         known = {name: k for names in (self.base.kept, self.base.names) for k, name in enumerate(names)}
@@ -228,7 +226,7 @@ class Setting:
         return sorted({known[name] for name in self.essential})
 
     def _standard_names(self) -> tuple[str, ...]:
-        """Standard parameters that have an effect and, where the robot has values, are not zero."""
+        """Standard parameters that have an effect and, if the robot has values, are not zero."""
         shown = np.any(self.base.K != 0, axis=0)
         if self.robot.has_parameters:
             nominal = self.robot.parameter_vector(rotors=True, friction=True)
@@ -237,7 +235,7 @@ class Setting:
         return tuple(name for name, is_shown in zip(self.base.columns, shown, strict=True) if is_shown)
 
     def nominal_inputs(self) -> dict[str, Array]:
-        """Nominal values of the parameter inputs (a load of zero)."""
+        """Nominal values of the parameter inputs (zero payload)."""
         found = {}
         if self.parameters == "standard":
             vector = self.robot.parameter_vector(rotors=True, friction=True)
@@ -252,7 +250,7 @@ class Setting:
         return found
 
     def standard_parameters(self, inputs: dict[str, Array]) -> list[dict[str, float]]:
-        """Standard parameters with the torques of these parameter inputs, for the plain recursion."""
+        """Standard parameters with the same torques as these parameter inputs, for the plain recursion."""
         is_baked, split = self.parameters == "baked", len(self._base_names)
         parts = [np.ones(1)] if is_baked else [inputs[THETA][:split]]
         parts += [inputs[LOAD]] if self.payload is not False else []
@@ -273,12 +271,12 @@ class Setting:
     # ------------------------------------------------------------------ into the recursion
 
     def relations(self, shifts: Sequence[float] = ()) -> Array:
-        """K with beta = K chi, chi in frames moved along their axes."""
+        """K with beta = K chi, chi in frames shifted along their axes."""
         K = self.base.K
         return K @ parameters_back(self.robot, self.base.columns, shifts) if any(shifts) else K
 
     def matrix(self, choice: Representative) -> Array:
-        """chi of the kept columns = matrix @ inputs, rounding errors cleared."""
+        """Matrix with chi of the retained columns = matrix @ inputs, rounding errors cleared."""
         key = (choice.kept, choice.shifts)
         if key not in self._matrices:
             self._matrices[key] = self._matrix(choice)
@@ -290,7 +288,7 @@ class Setting:
 
     @cached_property
     def found_choices(self) -> dict[str, Representative]:
-        """The cheapest choices that a search has found before, by program: several programs share one."""
+        """Cache of the cheapest choices found by a search, by program; several programs share one."""
         return {}
 
     def _matrix(self, choice: Representative) -> Array:
@@ -299,7 +297,7 @@ class Setting:
         return cleared_product(inverse, self._inputs_to_base)
 
     def friction_values(self, chi: Sequence[Mapping[str, Scalar]]) -> list[dict[str, Scalar]]:
-        """The parameters that the program `friction` counts."""
+        """Parameters used by the program `friction`."""
         if not self.of_velocity:
             return [dict(x) for x in chi]
         hidden = {j + int(self.robot.is_floating) for j in self.robot.passive}
@@ -311,14 +309,14 @@ class Setting:
 
     @property
     def placed(self) -> list[str]:
-        """Effects that depend on more than velocities, by full name: springs ..., and all of joints that loops move."""
+        """Full names of effects that depend on more than velocities: springs ..., and all of passive joints."""
         passive = {j + 1 for j in self.robot.passive}
         kinds = {name: split_name(name) for name in self.effects}
         moved = [n for n, (symbol, link) in kinds.items() if link in passive and symbol not in ROTOR_SYMBOLS]
         return list(dict.fromkeys([*(n for n in self.others if split_name(n)[0] in BY_PLACE), *moved]))
 
     def enter(self, graph: Graph, choice: Representative | None = None) -> list[dict[str, Scalar]]:
-        """Parameters of every link (a floating base first): int 0, numbers, or expressions of the inputs."""
+        """Parameters of every link (a floating base first): int 0, constants, or expressions of the inputs."""
         choice = Representative(self.base.kept) if choice is None else choice
         chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
         inputs = self._inputs(graph)
@@ -328,7 +326,7 @@ class Setting:
         return chi
 
     def enter_combinations(self, graph: Graph) -> tuple[dict[str, Scalar], list[dict[str, Scalar]]]:
-        """Minimal linear combinations by name, and the effects of every link: its inertial parameters are zero."""
+        """Minimal linear combinations by name, and the effects of every link, whose inertial parameters are zero."""
         found: dict[str, Scalar] = {}
         chi: list[dict[str, Scalar]] = _empty(self.robot, 0)
         inputs = self._inputs(graph)
@@ -345,7 +343,7 @@ class Setting:
         return [] if self.parameters == "baked" else list(graph.variables(THETA, len(self.names)))
 
     def _inputs(self, graph: Graph) -> list[Scalar]:
-        """What `_inputs_to_base` mixes: the constant 1 or theta, then the load."""
+        """Inputs of `_inputs_to_base`: the constant 1 or theta, then the payload."""
         theta = self._theta(graph)
         inputs: list[Scalar] = theta[: len(theta) - len(self.others)] if theta else [1]
         return inputs + (graph.variables(LOAD, 10) if self.payload is not False else [])
@@ -358,7 +356,7 @@ class Setting:
 
 
 def cleared_product(A: Array, B: Array) -> Array:
-    """A B, entries that are only the rounding errors of larger terms set to zero, equal sizes made equal."""
+    """A B, with entries that are only rounding error set to zero and equal magnitudes made equal."""
     product, terms = A @ B, np.abs(A) @ np.abs(B)
     product = np.where(np.abs(product) <= NEGLIGIBLE * terms, 0.0, product)
     nearest = np.rint(product)
@@ -367,7 +365,7 @@ def cleared_product(A: Array, B: Array) -> Array:
 
 
 def _with_equal_sizes(values: Array) -> Array:
-    """Numbers of one size up to rounding made exactly so: what is equal by symmetry is then one constant."""
+    """Make magnitudes that agree up to rounding exactly equal, so that symmetric entries share one constant."""
     if values.size == 0:  # of a model without base parameters, such as friction alone
         return values
     sizes = np.abs(values).ravel()

@@ -1,4 +1,4 @@
-"""Programs without accelerations and for signals: observer, momentum and power regressors, derivatives, a filter."""
+"""Programs without accelerations and for signals: observer, momentum and power regressors, differentiators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ ON_BASE = "; the first six: external force and moment on the base, in its frame"
 
 
 def _momentum_observer(d: Draft) -> Built:
-    """r = K (p - p^), p^' = tau - friction + dL/dq + r: r follows external efforts with the time constants 1 / K."""
+    """Momentum observer r = K (p - p^), p^' = tau - friction + dL/dq + r.
+
+    r follows external efforts with the time constants 1 / K.
+    """
     n, chi = d.robot.n_velocity, d.chi()
     tau, gain = Port("tau", (n,), EFFORT), Port("gain", (n,), "gains of the observer [1/s], below 1 / period")
     period, held = Port("period", (1,), PERIOD), Port("momentum", (n,), "observed momenta, zeros at rest")
@@ -49,7 +52,7 @@ def momentum_and_rate(d: Draft, chi: Any, tau: Sequence[Scalar]) -> tuple[list[S
 
 
 def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
-    """Momenta p and dL/dq; of a floating base, in whose frame they are, what its turning adds to their rates."""
+    """Momenta p and dL/dq; for a floating base with the terms of its rotating frame in the rates."""
     kinetic: Scalar = kinetic_energy(d.robot, chi, q, qd, rotors=False)  # theirs is constant in q: added below
     adjoints = reverse(d.graph, [kinetic], [d.graph.constant(1)])
     rotors = drive_inertia(d.robot, chi)
@@ -63,7 +66,7 @@ def _momenta(d: Draft, chi: Any, q: list[Expr], qd: list[Expr]) -> tuple[list[Sc
 
 
 def _closed_momenta(d: Draft, chi: Any, qd: list[Expr]) -> tuple[list[Scalar], list[Scalar]]:
-    """The same with loops, from the momenta p of the tree: G' p, and G' (C' qd - g) with the rate of G' times p."""
+    """Momenta with loops, from the momenta p of the tree: G' p, and G' (C' qd - g) with the rate of G' times p."""
     closed = d.closed(qd, d.rest)
     tree, q, rates = closed.tree, closed.state.q, closed.state.qd
     p = [inner(row, rates) for row in total_mass_matrix(tree, chi, q)]
@@ -111,7 +114,7 @@ def _power_regressor(d: Draft) -> Built:
 
 
 def _differentiator(d: Draft) -> Built:
-    """Exact on polynomials of degree four."""
+    """Five-point differentiator, exact on polynomials of degree four."""
     rows, h = _window(d)
     by_step = 1 / (12 * h)
     by_step_twice = by_step / h
@@ -135,7 +138,7 @@ def _parabola_differentiator(d: Draft) -> Built:
 
 
 def _window(d: Draft) -> tuple[list[list[Expr]], Expr]:
-    """Five rows of positions, oldest first, and the period."""
+    """Five rows of positions, oldest first, and the sampling period."""
     window, period = _window_ports(d.robot.n)
     x = d.read(window)
     return [x[d.robot.n * k : d.robot.n * (k + 1)] for k in range(5)], d.read(period)[0]
@@ -173,7 +176,7 @@ def _low_pass(d: Draft) -> Built:
 
 
 def _watch_terms(d: Draft) -> Built:
-    """What the on-line watch filters: momenta and their rates of the robot, and both for unit parameters of a load."""
+    """Terms of the on-line monitor: momenta and their rates of the robot, and of unit payload parameters."""
     n, qd, tau = d.robot.n, d.read(d.qd_port), Port("tau", (d.robot.n,), EFFORT)
     p, rate = momentum_and_rate(d, d.chi(), d.read(tau))
     names = [full_name(symbol, d.robot.tip + 1) for symbol in LINK_SYMBOLS]

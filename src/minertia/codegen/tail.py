@@ -1,7 +1,7 @@
-"""What follows the straight part of a program as loops: one step of recursive least squares.
+"""Loops after the straight-line part of a program: one step of recursive least squares.
 
-Written out, the step is some p^2 statements for each of n joints, which compilers for controllers do not finish; as
-loops it is some forty lines whatever p is.
+Unrolled, the step has some p^2 statements for each of n joints, too many for controllers' compilers; as loops it has
+some forty lines for any p.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ MATLAB_TEXT = Template("""  first = [$firsts];
 
 @dataclass(frozen=True, slots=True)
 class RootUpdate:
-    """The update of beta and S by the rows of a regressor; first: of each row, its first entry that can be non-zero."""
+    """Update of beta and S by the rows of a regressor; first: index of each row's first non-zero entry."""
 
     rows: int
     columns: int
@@ -81,11 +81,11 @@ class RootUpdate:
 
     @property
     def size(self) -> int:
-        """Entries of the triangle S."""
+        """Number of entries of the triangle S."""
         return self.columns * (self.columns + 1) // 2
 
     def c_lines(self, real: str, suffix: str) -> tuple[list[str], list[str]]:
-        """Declarations in front of the straight part, and the loops behind it."""
+        """Declarations before the straight-line part, and the loops after it."""
         firsts = ", ".join(map(str, self.first))
         head = [
             f"  static const int first[{self.rows}] = {{{firsts}}}; /* of each row, where its zeros end */",
@@ -101,14 +101,14 @@ class RootUpdate:
         return MATLAB_TEXT.substitute(p=self.columns, n=self.rows, firsts=firsts).splitlines()
 
     def run(self, Y: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs on NumPy, samples first."""
+        """Evaluate the outputs on NumPy, samples first."""
         given = (np.asarray(inputs[name], float) for name in ("tau", "forgetting", "beta", "S"))
         beta, S = root_update(Y.reshape(*Y.shape[:-1], self.rows, self.columns), *given)
         return dict(zip(self.outputs, (beta, S), strict=True))
 
 
 def root_update(Y: Any, tau: Any, forgetting: Any, beta: Any, S: Any) -> tuple[Any, Any]:
-    """One step of recursive least squares on arrays with any leading shape; S: triangle, row by row."""
+    """One step of recursive least squares on arrays with any leading shape; S: triangle in row-major order."""
     rows, p = Y.shape[-2], Y.shape[-1]
     leading = np.broadcast_shapes(Y.shape[:-2], tau.shape[:-1], forgetting.shape[:-1], beta.shape[:-1], S.shape[:-1])
     padded = np.concatenate([S, S[..., :1] * 0], axis=-1)  # a zero behind, for what is below the diagonal

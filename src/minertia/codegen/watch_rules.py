@@ -1,4 +1,4 @@
-"""Numbers of the on-line watch that Python and generated C share."""
+"""Constants of the on-line monitor shared by Python and generated C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recursion, written once, and what follows from it; runs on floats, batches and expressions."""
+"""Newton-Euler recursion and the dynamics functions built on it, for floats, batches and expressions."""
 
 from minertia.io.names import lazy_names
 

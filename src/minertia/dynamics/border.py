@@ -1,4 +1,4 @@
-"""The border of the dynamics: arrays of users checked and taken apart into scalars, scalars put together again."""
+"""Interface of the dynamics: validation of user arrays, and their conversion to and from scalars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONAL = ("temperature", "wrench")  # inputs that may be None
 
 
 def samples_of(robot: Robot, name: str, values: Values, wanted: int) -> NDArray[Any]:
-    """What a user gave as an array of shape (wanted,) or (N, wanted)."""
+    """Validated user array of shape (wanted,) or (N, wanted)."""
     try:
         array = np.asarray(values)
     except (ValueError, TypeError):  # rows of different lengths, or something that is no array
@@ -45,7 +45,7 @@ def samples_of(robot: Robot, name: str, values: Values, wanted: int) -> NDArray[
 
 
 class Call:
-    """One call: arrays taken apart into scalars on the way in, scalars put together on the way out."""
+    """One call: arrays split into scalars on input, scalars assembled to arrays on output."""
 
     def __init__(self, robot: RobotLike, parameters: Parameters | None, **asked: Values | None) -> None:
         self.robot = robot = as_robot(robot)
@@ -62,18 +62,18 @@ class Call:
         self.reference: list[Scalar] = scalars.get("qdr", rest)
 
     def _closed(self, state: State) -> Projection:
-        """The motion on the tree of the robot: itself where it has no loop to close."""
+        """Motion projected on the robot's spanning tree; unchanged for a robot without loops."""
         if self.robot.open_cuts and self.robot.has_input("load"):
             raise InputError(f"friction that depends on the load is not there for loops, which '{self.robot.name}' has")
         return project(self.robot.numeric, state)
 
     @property
     def along_reference(self) -> tuple[State, list[Scalar]]:
-        """State of the tree whose accelerations belong to the reference, and velocities of the reference there."""
+        """State of the tree with the accelerations of the reference, and the reference velocities there."""
         return self.closed.along_reference(self.velocities, self.reference)
 
     def outside(self, given: FrameWrench | Values | None) -> frames.AppliedWrench | None:
-        """The wrench as it acts on the link of its frame."""
+        """Applied wrench on the link of its frame."""
         chosen, robot = chosen_frame(given.frame if isinstance(given, FrameWrench) else None), self.tree
         place = frames.frame_named(robot, chosen.name)
         return None if self.wrench is None else frames.applied(robot, self.state.q, place, chosen.axes, self.wrench)
@@ -95,15 +95,15 @@ class Call:
 
     @property
     def _iterated(self) -> int:
-        """How many positions of passive joints, closed already, may stand behind q (see `project`)."""
+        """Number of passive positions, already closed, that may follow q (see `project`)."""
         return len(closing_of(self.robot.numeric).iterated) if self.robot.open_cuts else 0
 
     def names(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """The columns asked for by full name; by default the links' inertias."""
+        """Requested columns by full name; by default the link inertias."""
         return self.robot.columns() if columns is None else _names(columns)
 
     def scalar(self, value: Scalar) -> Any:
-        """A scalar as an array of the leading shape."""
+        """Array of the leading shape from a scalar."""
         return value if self.symbolic else np.broadcast_to(np.asarray(value), self.leading).copy()[()]
 
     def efforts(self, values: Sequence[Scalar]) -> Any:
@@ -111,17 +111,17 @@ class Call:
         return self.vector(self.closed.efforts(values))
 
     def vector(self, values: Sequence[Scalar]) -> Any:
-        """Scalars as an array, samples first."""
+        """Array of scalars, samples first."""
         return list(values) if self.symbolic else self._stack(values, (len(values),))
 
     def matrix(self, rows: Sequence[Sequence[Scalar]]) -> Any:
-        """Rows of scalars as an array, samples first."""
+        """Array of rows of scalars, samples first."""
         if self.symbolic:
             return [list(row) for row in rows]
         return self._stack([s for row in rows for s in row], (len(rows), len(rows[0])))
 
     def table(self, entries: regressor.Entries, names: Sequence[str]) -> Any:
-        """Entries of a regressor as an array (N, n, columns)."""
+        """Regressor array (N, n, columns) from its entries."""
         if self.symbolic:
             return entries
         index = {name: k for k, name in enumerate(names)}
@@ -142,14 +142,14 @@ class Call:
 
 
 def chosen_frame(frame: ChosenFrame | str | None) -> ChosenFrame:
-    """A frame as a user names it."""
+    """Frame of a user's name or specification."""
     if frame is not None and not isinstance(frame, str | ChosenFrame):
         raise InputError("a frame is given by its name or as a ChosenFrame")
     return frame if isinstance(frame, ChosenFrame) else ChosenFrame(frame)
 
 
 def wrench_values(wrench: FrameWrench | Values | None) -> Values | None:
-    """The six numbers of a wrench, however it is given."""
+    """Six components of a wrench in any input form."""
     return wrench.values if isinstance(wrench, FrameWrench) else wrench
 
 
@@ -158,7 +158,7 @@ def _is_list(values: Values) -> bool:
 
 
 def checked_gravity(gravity: Sequence[float] | None) -> Any:
-    """Gravity given by a user, zeros as structure; None for the robot's."""
+    """Validated gravity of a user, zeros as structure; None for the robot's."""
     if gravity is None:
         return None
     try:
@@ -182,7 +182,7 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked(robot: Robot, parameters: Parameters) -> Parameters:
-    """Parameters given by a user: one table for each link, with its ten numbers; none for a regressor."""
+    """Validated parameters of a user: one table of ten values per link; none for a regressor."""
     if not isinstance(parameters, tuple) or parameters:
         count = robot.n_joints + robot.is_floating
         is_list = isinstance(parameters, list | tuple) and len(parameters) == count

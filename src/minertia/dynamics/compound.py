@@ -1,4 +1,4 @@
-"""Mass matrix from compound links: the links from j to the tips taken as one body, last to first.
+"""Mass matrix from compound links: the links from j to the tips as one rigid body, last to first.
 
 D_ij is the effort at i for a unit acceleration at j (Izaguirre, Hashimoto, Paul, Hayward 1992).
 """
@@ -57,7 +57,7 @@ def compound_links(
 
 
 def moved(x: Mapping[str, Scalar], way: Passage) -> dict[str, Scalar]:
-    """`transport` through a passage, in fewer operations: a turn about z, a fixed rotation, then the lever p.
+    """`transport` through a passage, in fewer operations: a rotation about z, a fixed rotation, then the lever p.
 
     The mass and first moment together act through s = ms + M p / 2: J gains 2 (p.s) 1 - p s' - s p'.
     """
@@ -74,7 +74,7 @@ def moved(x: Mapping[str, Scalar], way: Passage) -> dict[str, Scalar]:
 
 
 def turned_back(x: Mapping[str, Scalar], turn: tuple[Scalar, Scalar]) -> dict[str, Scalar]:
-    """The parameters of a body in a frame turned back about z: R J R' with the products its entries share."""
+    """Parameters of a body in a frame rotated back about z: R J R', sharing common products."""
     c, s = turn
     if is_zero(s):
         return dict(x)
@@ -93,7 +93,7 @@ def turned_back(x: Mapping[str, Scalar], turn: tuple[Scalar, Scalar]) -> dict[st
 
 
 def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: int, f: Vec, m: Vec) -> None:
-    """Project the wrench of compound j on its own and every earlier joint; D is kept symmetric."""
+    """Project the wrench of compound link j on its own and every inner joint; D is kept symmetric."""
     i: int | None = j
     while i is not None:
         joint = robot.joints[i]
@@ -109,7 +109,7 @@ def _carry_down(robot: Robot, D: Matrix, ways: Sequence[Passage], j: int, row: i
 
 
 def enter_pair(D: Matrix, robot: Robot, pair: tuple[int, int], row: int, effort: Scalar) -> None:
-    """Add to D what joint i feels (effort) when coordinate `row` accelerates joint j, i before j or j itself."""
+    """Add to D the effort of joint i for the acceleration of joint j by coordinate `row`, i before j or equal."""
     i, j = pair
     first = 6 * robot.is_floating
     for c, ratio in robot.shares(i):
@@ -131,7 +131,7 @@ def wrench(x: Mapping[str, Scalar], S_w: Vec, S_v: Vec) -> tuple[Vec, Vec]:
 
 
 def drive_inertia(robot: Robot, chi: Parameters) -> Matrix:
-    """What rotor inertias add to D: constant, through ratios of dependent joints and the coupling of motors."""
+    """Contribution of rotor inertias to D: constant, through ratios of mimic joints and the coupling of motors."""
     first, size = 6 * robot.is_floating, robot.n_velocity
     D: Matrix = [[0] * size for _ in range(size)]
     for j in range(robot.n_joints):

@@ -1,14 +1,14 @@
 """First derivatives of efforts and accelerations, and the Coriolis matrix, from compound links in motion.
 
-A particle at x behind joint j moves with dx/dq = S_w x r + S_v, r from the joint's origin, so its acceleration has
-d a/dq = (dx/dq)'' and d a/dqd = 2 (dx/dq)'.  Summed over a compound link these need, besides its mass, first moment ms
-and inertia J, only l = sum m r' and K = sum m r' r^T (r' the velocity relative to the origin).  No derivative is taken
-of the recursion itself, so that a pair of joints costs some dot products.  C is the sum of m (dx/dq_i) . (dx/dq_j)',
-with D' - 2 C skew; for joints it is half of d tau/d qd, that of Christoffel's symbols (theory, eqs. 31 to 33).
+A particle at x beyond joint j moves with dx/dq = S_w x r + S_v, r from the joint's origin, so its acceleration has d
+a/dq = (dx/dq)'' and d a/dqd = 2 (dx/dq)'.  Summed over a compound link these need, besides its mass, first moment ms
+and inertia J, only l = sum m r' and K = sum m r' r^T (r' the velocity relative to the origin).  The recursion itself
+is not differentiated, so a pair of joints costs some dot products.  C is the sum of m (dx/dq_i) . (dx/dq_j)', with D'
+- 2 C skew-symmetric; for joints it is half of d tau/d qd, that of the Christoffel symbols (theory, eqs. 31 to 33).
 
-A floating base is six more axes, fixed in its frame.  Its velocities are no rates of coordinates: moving along one and
-then another is not the same as the other way round, and what is left between both ways comes off 2 C in d tau/d qd.  By
-its pose, moved and turned in its own axes, efforts change as gravity turns in its frame.
+A floating base has six more axes, fixed in its frame.  Its velocities are not rates of coordinates: motions along two
+axes do not commute, and their Lie bracket is subtracted from 2 C in d tau/d qd.  With its pose, translated and rotated
+in its own axes, efforts change because gravity rotates in its frame.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ from minertia.robot.robot import Robot
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """d tau/dq, d tau/dqd and the Coriolis matrix C, of the links, n x n; by a floating base's pose in its own axes."""
+    """d tau/dq, d tau/dqd and the Coriolis matrix C, of the links, n x n.
+
+    Derivatives by a floating base's pose are in its own axes.
+    """
 
     position: Matrix
     velocity: Matrix
@@ -64,7 +67,7 @@ Shares = Sequence[tuple[int, Scalar]]  # velocities that move along an axis, and
 
 
 class _MovingCompound(NamedTuple):
-    """A compound link in motion, in its joint's frame; trace: of K; force, moment: what moves it."""
+    """Compound link in motion, in its joint's frame; trace: of K; force, moment: wrench that moves it."""
 
     mass: Scalar
     ms: Vec
@@ -88,7 +91,7 @@ class _MovingCompound(NamedTuple):
 
 
 class _MovingAxis(NamedTuple):
-    """The twist of a joint with its first and second rate, in the joint's frame."""
+    """Twist of a joint with its first and second derivative, in the joint's frame."""
 
     w: Vec
     v: Vec
@@ -99,14 +102,14 @@ class _MovingAxis(NamedTuple):
 
 
 class _Direction(NamedTuple):
-    """An axis of a joint or of the floating base, and the velocities that move along it."""
+    """Axis of a joint or of the floating base, and its share in the velocity coordinates."""
 
     shares: Shares
     axis: _MovingAxis
 
 
 class _PassedOn(NamedTuple):
-    """What joint j gives to a joint before it: wrenches of its columns, and the functional of its row."""
+    """Quantities passed from joint j to an inner joint: wrenches of its columns, and the functional of its row."""
 
     fv: Vec
     mv: Vec
@@ -118,17 +121,17 @@ class _PassedOn(NamedTuple):
 
 
 def slopes(robot: Robot, chi: Parameters, state: State, *, positions: bool = True) -> Slopes:
-    """The derivatives of the links' efforts; positions: whether those by q and qd are wanted (else they are 0)."""
+    """Derivatives of the rigid-body efforts; positions: whether to compute those by q and qd (else 0)."""
     return _Pairs(robot, chi, state, positions).run()
 
 
 def coriolis_matrix(robot: Robot, chi: Parameters, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Matrix:
-    """C(q, qd) with C qd the velocity efforts and D' - 2 C skew."""
+    """C(q, qd) with C qd the velocity efforts and D' - 2 C skew-symmetric."""
     return slopes(robot, chi, State(q, qd, [0] * robot.n_velocity), positions=False).coriolis
 
 
 class _Pairs:
-    """One run over all pairs of joints on one way to the base, and a floating base with all of them."""
+    """Recursion over all pairs of joints on one path to the base, and a floating base with all of them."""
 
     def __init__(self, robot: Robot, chi: Parameters, state: State, positions: bool) -> None:
         self.robot, self.positions, self.state = robot, positions, state
@@ -175,7 +178,7 @@ class _Pairs:
         return found
 
     def _compounds(self, chi: Parameters) -> tuple[list[_MovingCompound], _MovingCompound | None]:
-        """The compound links of all joints, and the whole robot where its base floats."""
+        """Compound links of all joints, and the whole robot for a floating base."""
         compounds, ground = compound_links(self.robot, chi, self.ways)
         links = chi[int(self.robot.is_floating) :]
         own = [_own(x, motion, self.positions) for x, motion in zip(links, self.motions, strict=True)]
@@ -203,7 +206,7 @@ class _Pairs:
         )
 
     def _column(self, j: int) -> None:
-        """Entries of joint j with itself, every joint before it and a floating base."""
+        """Compute the entries of joint j with itself, every inner joint and a floating base."""
         own = self.joints[j]
         here = self._start(self.moving[j], own.axis)
         self._enter_row(own, own, here)
@@ -234,14 +237,14 @@ class _Pairs:
         return _PassedOn(fv, mv, fq, mq, alpha, beta, gamma)
 
     def _handed_on(self, i: int, c: _PassedOn) -> _PassedOn:
-        """The same seen from the parent of joint i."""
+        """Transform the quantities to the parent of joint i."""
         way, leap = self.ways[i], self.leaps[i]
         fv, mv, fq, mq, alpha, beta, gamma = (way.outward(v) for v in c)
         beta, gamma = vadd(beta, cross(way.p, alpha)), vadd(gamma, cross(leap, alpha))
         return _PassedOn(fv, vadd(mv, cross(way.p, fv)), fq, vadd(mq, cross(way.p, fq)), alpha, beta, gamma)
 
     def _enter_base(self, row: _Direction, c: _PassedOn) -> None:
-        """What the motion of a floating base does to the effort along an axis, seen from the base."""
+        """Add the effect of a floating base's motion on the effort along an axis, expressed at the base."""
         v, w = base_velocity(self.state.qd)
         for column in self.base_axes:
             a = column.axis
@@ -252,7 +255,7 @@ class _Pairs:
                 self._put(self.Q, row, column, dot(c.alpha, cross(self.up, a.w)))
 
     def _enter_row(self, row: _Direction, column: _Direction, c: _PassedOn) -> None:
-        """What the motion of a joint before it (or its own) does to the effort of a joint."""
+        """Add the effect of an inner joint's (or its own) motion on the effort of a joint."""
         a = column.axis
         self._put(self.C, row, column, total(dot(c.beta, a.w1), dot(c.gamma, a.w), dot(c.alpha, a.v1)))
         if self.positions:
@@ -260,14 +263,14 @@ class _Pairs:
             self._put(self.Q, row, column, entry)
 
     def _enter_column(self, row: _Direction, column: _Direction, c: _PassedOn) -> None:
-        """What the motion of a joint does to the effort of a joint before it, or on the base."""
+        """Add the effect of a joint's motion on the effort of an inner joint, or on the base."""
         a = row.axis
         self._put(self.C, row, column, add(dot(a.w, c.mv), dot(a.v, c.fv)))
         if self.positions:
             self._put(self.Q, row, column, add(dot(a.w, c.mq), dot(a.v, c.fq)))
 
     def _put(self, matrix: Matrix, row: _Direction, column: _Direction, entry: Scalar) -> None:
-        """Add an entry of two axes to that of their velocities."""
+        """Add an entry of two axes to that of their velocity coordinates."""
         if is_zero(entry):
             return
         for (i, ratio), (j, other) in product(row.shares, column.shares):
@@ -275,7 +278,7 @@ class _Pairs:
 
 
 def _axis(twist: tuple[Vec, Vec], motion: LinkMotion) -> _MovingAxis:
-    """An axis fixed in a link that moves."""
+    """Axis fixed in a moving link."""
     S_w, S_v = twist
     w, _, vd, U, _ = motion
     second = vadd(apply(U, S_v), cross(vd, S_w))
@@ -283,7 +286,7 @@ def _axis(twist: tuple[Vec, Vec], motion: LinkMotion) -> _MovingAxis:
 
 
 def _own(x: Mapping[str, Scalar], motion: LinkMotion, positions: bool) -> _MovingCompound:
-    """One link alone: r' = w x r."""
+    """Moving compound of a single link: r' = w x r."""
     force, moment = body_wrench(x, motion) if positions else (ZERO, ZERO)
     ms = first_moment(x)
     return _MovingCompound(
@@ -299,7 +302,7 @@ def _spread(x: Mapping[str, Scalar]) -> Mat:
 
 
 def _turned(K: Mat, way: Passage) -> Mat:
-    """K in the axes of the parent."""
+    """Rotate K to the axes of the parent."""
     half = transpose((way.outward(K[0]), way.outward(K[1]), way.outward(K[2])))
     return transpose((way.outward(half[0]), way.outward(half[1]), way.outward(half[2])))
 

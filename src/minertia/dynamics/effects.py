@@ -1,4 +1,4 @@
-"""Rotor inertia, friction, springs and offsets of joints and of coupled motors: the rows of the effects table."""
+"""Joint effects: rotor inertia, friction, springs and offsets of joints and of coupled motors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EffectColumn(NamedTuple):
 class UnitEffects:
     """Efforts of effects with a unit parameter at one state.
 
-    load: of each coordinate, what moves links and rotors [N m or N].  temperature: of each coordinate [degC], None for
+    load: rigid-body and rotor effort of each coordinate [N m or N].  temperature: of each coordinate [degC], None for
     the reference temperature of every effect.  Both without a floating base.
     """
 
@@ -50,7 +50,7 @@ class UnitEffects:
         return {c: mul(ratio, effort) for c, ratio in self.robot.shares(j)}
 
     def _one_coordinate(self, j: int, symbol: str) -> int:
-        """The coordinate whose load and temperature are those of joint j."""
+        """Coordinate whose load and temperature apply to joint j."""
         inputs = BY_SYMBOL[symbol].inputs
         given = self.load is not None and "load" in inputs, self.temperature is not None and "temperature" in inputs
         if len(self.robot.shares(j)) > 1 and any(given):
@@ -61,7 +61,7 @@ class UnitEffects:
         return self.robot.coordinate_of(j)
 
     def _of_motor(self, j: int, symbol: str, constants: Mapping[str, float]) -> dict[int, Scalar]:
-        """tau = G' effect(G q, G qd, G qdd): what one motor does to its coordinates (theory, eq. 10)."""
+        """tau = G' effect(G q, G qd, G qdd): efforts of one motor on its coordinates (theory, eq. 10)."""
         assert self.robot.coupling is not None
         row = {c: g for c, g in enumerate(self.robot.coupling[self.robot.coupled_motors[j]]) if g != 0}
         first_q, first_v = 7 * self.robot.is_floating, 6 * self.robot.is_floating
@@ -80,7 +80,7 @@ def effect_columns(
     load: Scalars | None = None,
     temperature: Scalars | None = None,
 ) -> Iterator[EffectColumn]:
-    """The wanted columns (full names) of effects, joint side, then motor side; load, temperature: see `UnitEffects`."""
+    """Requested columns (full names) of effects, joint side, then motor side; load, temperature: see `UnitEffects`."""
     unit = UnitEffects(robot, state, load, temperature)
     for j, symbol in _places(robot):
         if full_name(symbol, j + 1) in wanted:
@@ -98,8 +98,8 @@ def effect_torques(
 ) -> list[Scalar]:
     """Efforts of all effects on the coordinates [N m or N]; a floating base's six come first and are 0.
 
-    rigid: efforts of the links at this state, which friction that depends on the load needs.  rotors: whether their
-    inertia is among the effects.
+    rigid: rigid-body efforts at this state, which load-dependent friction needs.  rotors: whether rotor inertias are
+    included.
     """
     chosen = chi if rotors else [{s: v for s, v in x.items() if s not in ROTOR_SYMBOLS} for x in chi]
     taus = free_torques(robot, chosen, state, temperature)
@@ -115,7 +115,7 @@ def free_torques(robot: Robot, chi: Chi, state: State, temperature: Scalars | No
 
 
 def loads(robot: Robot, chi: Chi, state: State, rigid: Scalars) -> list[Scalar]:
-    """What moves links and rotors, per coordinate (without a floating base) [N m or N]."""
+    """Joint load: rigid-body and rotor effort per coordinate (without a floating base) [N m or N]."""
     first, unit = 6 * robot.is_floating, UnitEffects(robot, state)
     found = list(rigid[first:])
     for j, symbol, value in _values(robot, chi):
@@ -126,9 +126,9 @@ def loads(robot: Robot, chi: Chi, state: State, rigid: Scalars) -> list[Scalar]:
 
 
 def loads_under(robot: Robot, chi: Chi, state: State, efforts: Scalars) -> list[Scalar]:
-    """What is left to links and rotors of efforts that overcome friction by load, too (a floating base's six first).
+    """Joint load under efforts that also overcome load-dependent friction (a floating base's six first).
 
-    effort = load + F(load), where F grows in proportion to the load: load = effort / (1 + F(sign) sign), as both have
+    effort = load + F(load), where F is proportional to the load: load = effort / (1 + F(sign) sign), as both have
     one sign while friction is less than the load.
     """
     first = 6 * robot.is_floating
@@ -164,7 +164,7 @@ def _values(robot: Robot, chi: Chi) -> Iterator[tuple[int, str, Scalar]]:
 
 
 def _places(robot: Robot) -> Iterator[tuple[int, str]]:
-    """(joint, symbol) of every effect the robot could have, in order."""
+    """(joint, symbol) of every possible effect of the robot, in order."""
     for j in range(robot.n_joints):
         yield from ((j, symbol) for symbol in EFFECT_SYMBOLS)
         if j in robot.coupled_motors:

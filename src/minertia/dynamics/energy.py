@@ -34,7 +34,7 @@ from minertia.robot.robot import Robot
 
 
 def kinetic_energy(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, *, rotors: bool = True) -> Scalar:
-    """Kinetic energy qd' D qd / 2 [J] of the links and, unless told otherwise, of the rotors."""
+    """Kinetic energy qd' D qd / 2 [J] of the links and, by default, of the rotors."""
     links = _of_links(robot, chi, q, qd)
     return add(links, rotor_energy(robot, chi, qd)) if rotors else links
 
@@ -64,7 +64,7 @@ def _of_links(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars) -> Scalar:
 
 
 def potential_energy(robot: Robot, chi: Parameters, q: Scalars, gravity: Vec | None = None) -> Scalar:
-    """Potential energy of the links [J]; zero with all masses at the world's origin."""
+    """Potential energy of the links [J]; zero with all masses at the world origin."""
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     total = _potential(chi[0], base_pose(robot, q), g) if robot.is_floating else 0
     for pose, x in zip(link_poses(robot, q), chi[int(robot.is_floating) :], strict=True):
@@ -100,7 +100,7 @@ def _potential(x, pose: Pose, gravity: Vec) -> Scalar:  # type: ignore[no-untype
 
 
 class _UnitMotion(NamedTuple):
-    """A coordinate's unit motion of a link in the link's frame, and its inertial rate."""
+    """Link motion for a unit rate of a coordinate, in the link's frame, and its inertial rate."""
 
     A: Vec
     L: Vec
@@ -109,7 +109,7 @@ class _UnitMotion(NamedTuple):
 
 
 class _MovingLink(NamedTuple):
-    """A link's motion in its frame, the unit motions of the coordinates before it, gravity reversed, height times g."""
+    """Motion of a link in its frame, unit motions of the inner coordinates, gravity reversed, height times g."""
 
     w: Vec
     v: Vec
@@ -119,7 +119,7 @@ class _MovingLink(NamedTuple):
 
 
 def momentum_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]) -> tuple[Entries, Entries]:
-    """Yp and Yc with momentum Yp X and d/dt (Yp X) + Yc X = tau; rotors, friction and offsets among the columns."""
+    """Yp and Yc with momentum Yp X and d/dt (Yp X) + Yc X = tau; columns include rotors, friction and offsets."""
     rest: list[Scalar] = [0] * robot.n_velocity
     momenta, rates = Entries(), link_entries(robot, State(q, rest, rest), wanted)
     for k, link in _links(robot, q, qd):
@@ -135,7 +135,7 @@ def momentum_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[s
 
 
 def power_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]) -> tuple[Entries, Entries]:
-    """One row each, E and P with energy E X and d/dt (E X) + P X = qd . tau."""
+    """E and P, one row each, with energy E X and d/dt (E X) + P X = qd . tau."""
     rest: list[Scalar] = [0] * robot.n_velocity
     own = qd[6 * robot.is_floating :]
     energies, powers = Entries(), Entries()
@@ -155,7 +155,7 @@ def power_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]
 
 
 def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[tuple[int, _MovingLink]]:
-    """The links with their numbers, a floating base's 0."""
+    """Moving links with their numbers, 0 for a floating base."""
     ways, rates, first = passages(robot, q), joint_rates(robot, qd), 6 * robot.is_floating
     ground = _base(robot, q, qd)
     if robot.is_floating:
@@ -191,7 +191,7 @@ def _base(robot: Robot, q: Scalars, qd: Scalars) -> _MovingLink:
 
 
 def _unit_momenta(link: _MovingLink) -> dict[str, tuple[Vec, Vec, Vec]]:
-    """Of each parameter set to 1: momentum, angular momentum, and w x ms."""
+    """Momentum, angular momentum, and w x ms for each unit parameter."""
     (x, y, z), v = link.w, link.v
     found: dict[str, tuple[Vec, Vec, Vec]] = {
         "XX": (ZERO, (x, 0, 0), ZERO),
@@ -207,7 +207,7 @@ def _unit_momenta(link: _MovingLink) -> dict[str, tuple[Vec, Vec, Vec]]:
 
 
 def _unit_energies(link: _MovingLink) -> dict[str, Scalar]:
-    """Kinetic and potential energy for each parameter set to 1."""
+    """Kinetic and potential energy for each unit parameter."""
     (x, y, z), v = link.w, link.v
     mixed = cross(v, link.w)
     entries = (

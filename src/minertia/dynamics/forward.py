@@ -32,7 +32,7 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """qdd with D qdd = tau - (velocity, gravity and friction efforts); all effects included.
 
-    outside: a wrench that the surroundings exert on a link.
+    outside: external wrench on a link.
     """
     state = State(q, qd, [0] * robot.n_velocity)
     rigid = rigid_torques(robot, chi, state, outside=outside)
@@ -47,7 +47,7 @@ def projected_dynamics(
     temperature: Scalars | None = None,
     outside: AppliedWrench | None = None,
 ) -> list[Scalar]:
-    """The same for a robot with loops at a closed motion without accelerations of its own: G' D G qdd = tau - ...."""
+    """Forward dynamics of a robot with loops at a closed motion with zero accelerations: G' D G qdd = tau - ...."""
     tree, state = closed.tree, closed.state
     if closed.G is None:
         return forward_dynamics(tree, chi, state.q, state.qd, tau, temperature, outside)
@@ -59,7 +59,7 @@ def projected_dynamics(
 def moving_efforts(
     robot: Robot, chi: Parameters, state: State, rigid: Scalars, tau: Scalars, temperature: Scalars | None = None
 ) -> list[Scalar]:
-    """What of the efforts tau is left to accelerate links and rotors; rigid: efforts of the links without it."""
+    """Part of the efforts tau that accelerates links and rotors; rigid: rigid-body efforts without acceleration."""
     effects = free_torques(robot, chi, state, temperature)
     if not needs_load(robot, chi):
         bias = [add(a, b) for a, b in zip(rigid, effects, strict=True)]
@@ -69,20 +69,20 @@ def moving_efforts(
 
 
 def velocity_names(robot: Robot) -> list[str]:
-    """What each row of the mass matrix belongs to."""
+    """Name of the velocity coordinate of each row of the mass matrix."""
     return ["the floating base"] * (6 * robot.is_floating) + [f"joint '{name}'" for name in robot.coordinate_names]
 
 
 def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]:
-    """x with A x = b for a mass matrix A, by L D L' without pivoting; zeros of the structure are skipped.
+    """x with A x = b for a mass matrix A, by L D L' without pivoting; structural zeros are skipped.
 
-    names: of its rows, for a sentence where it is singular.
+    names: of its rows, for the message if it is singular.
     """
     return solve_columns(A, [b], names)[0]
 
 
 def solve_columns(A: Matrix, columns: Sequence[Scalars], names: Sequence[str]) -> list[list[Scalar]]:
-    """The same for several right-hand sides; from the tips to the base, which leaves zeros between branches zero."""
+    """The same for several right-hand sides; from the tips to the base, which preserves zeros between branches."""
     L, d = _factors([row[::-1] for row in A[::-1]], names[::-1])
     return [_substituted(L, d, list(b)[::-1])[::-1] for b in columns]
 
@@ -114,7 +114,7 @@ def _substituted(L: Matrix, d: Scalars, b: Scalars) -> list[Scalar]:
 
 
 def _vanishes(pivot: Scalar, whole: Scalar) -> bool:
-    """Whether nothing but rounding is left of a diagonal entry, in any sample; False for what is not known yet."""
+    """Whether a pivot is zero up to rounding in any sample; False for symbolic values."""
     rest, entry = (x.value if isinstance(x, Expr) else x for x in (pivot, whole))
     if rest is None:
         return False
@@ -122,7 +122,7 @@ def _vanishes(pivot: Scalar, whole: Scalar) -> bool:
 
 
 def _singular(A: Matrix, j: int, names: Sequence[str]) -> SingularMass:
-    """The error; it names the joints that have no inertia at all, else the one that adds none."""
+    """Error that names the joints without inertia, or the one that adds none."""
     empty = list(dict.fromkeys(names[k] for k in range(len(A)) if _vanishes(A[k][k], 0.0)))
     return SingularMass(
         f"the mass matrix cannot be inverted: {', '.join(empty) or names[j]} "

@@ -1,4 +1,4 @@
-"""A chosen frame of a robot: where it is, its Jacobian, and a wrench that acts on the robot there."""
+"""Frame of a robot: its pose, its Jacobian, and a wrench applied there."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST_NAMES = 30  # in a sentence
 
 @dataclass(frozen=True, slots=True)
 class FrameWrench:
-    """A wrench that the surroundings exert on a robot: values (N, 6), force [N] then moment [N m], at a frame's origin.
+    """External wrench on a robot: values (N, 6), force [N] then moment [N m], at a frame's origin.
 
-    frame: a name (axes of the world) or a `ChosenFrame`; by default the last link's.
+    frame: a name (world axes) or a `ChosenFrame`; by default the last link's.
     """
 
     values: Any
@@ -28,7 +28,7 @@ class FrameWrench:
 
 
 class AppliedWrench(NamedTuple):
-    """What the surroundings exert on the link of a joint (None: a floating base): at its origin, in its axes."""
+    """External wrench on the link of a joint (None: a floating base), at its origin, in its axes."""
 
     joint: int | None
     force: Vec
@@ -36,7 +36,7 @@ class AppliedWrench(NamedTuple):
 
 
 def frame_named(robot: Robot, name: str | None) -> Frame:
-    """The frame of that name; a sentence that lists all where there is none."""
+    """Frame of that name; the error for an unknown name lists all frames."""
     try:
         return robot.payload_frame(name)
     except UnknownName as error:
@@ -58,7 +58,7 @@ def _way_to(robot: Robot, q: Scalars, frame: Frame) -> list[Pose]:
 
 
 def _path(robot: Robot, frame: Frame) -> tuple[int, ...]:
-    """Joints between the base and a frame."""
+    """Joints on the path from the base to a frame."""
     return () if frame.joint is None else robot.ancestors(frame.joint)
 
 
@@ -87,7 +87,7 @@ def _world_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Ve
 
 
 def _own_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Vec, Vec]]:
-    """The same in the axes of the frame: its pose seen from each joint, from the last to the first."""
+    """The same in the axes of the frame: its pose relative to each joint, from the last to the first."""
     found: list[tuple[int, Vec, Vec]] = []
     pose = frame.pose
     for j, way in reversed(list(zip(_path(robot, frame), _way_to(robot, q, frame), strict=True))):
@@ -101,7 +101,7 @@ def _own_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Vec,
 
 
 def _at(pose: Pose, linear: Vec, angular: Vec) -> tuple[Vec, Vec]:
-    """A twist at the origin of a pose, in its axes."""
+    """Express a twist at the origin of a pose, in its axes."""
     back = transpose(pose[0])
     return apply(back, vadd(linear, cross(angular, pose[1]))), apply(back, angular)
 
@@ -113,9 +113,9 @@ def _base_twists(pose: Pose) -> list[tuple[Vec, Vec]]:
 
 
 def applied(robot: Robot, q: Scalars, frame: Frame, axes: str, wrench: Scalars) -> AppliedWrench:
-    """A wrench (force [N], moment [N m]: six scalars) at the origin of a frame, as it acts on the frame's link.
+    """Wrench (force [N], moment [N m]: six scalars) at the origin of a frame, applied to the frame's link.
 
-    axes: those the wrench is given in.
+    axes: those in which the wrench is expressed.
     """
     force, moment = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
     R, p = frame.pose
@@ -130,7 +130,7 @@ def applied(robot: Robot, q: Scalars, frame: Frame, axes: str, wrench: Scalars) 
 
 
 def _inward(path: Sequence[Passage], v: Vec) -> Vec:
-    """A vector of the base's frame in that of the last joint."""
+    """Express a vector of the base frame in that of the last joint."""
     for way in path:
         v = way.inward(v)
     return v

@@ -1,6 +1,6 @@
-"""From coordinates to the motion of every link: the forward half of the recursion.
+"""Forward kinematics of position, velocity and acceleration: the forward recursion.
 
-Each function takes one scalar per coordinate, so the same text serves floats, batches and expressions.
+Each function takes one scalar per coordinate, so the same code serves floats, batches and expressions.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ BASE_TWISTS: tuple[tuple[Vec, Vec], ...] = (*((ZERO, a) for a in (X, Y, Z)), *((
 
 
 class Passage(NamedTuple):
-    """The way between a joint's frame and its parent's at one position: fixed placement, then a turn about z."""
+    """Transform between a joint's frame and its parent's at one position: fixed placement, then a rotation about z."""
 
     R: Mat
     p: Vec
     turn: tuple[Scalar, Scalar]  # cos, sin
 
     def inward(self, v: Vec) -> Vec:
-        """A vector of the parent's frame, in the joint's."""
+        """Express a vector of the parent's frame in the joint's."""
         x, y, z = apply(transpose(self.R), v)
         c, s = self.turn
         return add(mul(c, x), mul(s, y)), sub(mul(c, y), mul(s, x)), z
 
     def outward(self, v: Vec) -> Vec:
-        """A vector of the joint's frame, in the parent's."""
+        """Express a vector of the joint's frame in the parent's."""
         c, s = self.turn
         x, y, z = v
         return apply(self.R, (sub(mul(c, x), mul(s, y)), add(mul(s, x), mul(c, y)), z))
@@ -60,9 +60,9 @@ class Passage(NamedTuple):
 
 
 class LinkMotion(NamedTuple):
-    """LinkMotion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
+    """Motion of a link in its own frame: w, wd [rad/s, /s2], vd = acceleration of the origin less gravity [m/s2].
 
-    U = [wd]x + [w]x[w]x; products = (wx wx, wy wy, wz wz, wx wy, wx wz, wy wz), needed by U and again by the moments.
+    U = [wd]x + [w]x[w]x; products = (wx wx, wy wy, wz wz, wx wy, wx wz, wy wz), used by U and by the moments.
     """
 
     w: Vec
@@ -73,7 +73,7 @@ class LinkMotion(NamedTuple):
 
 
 def motion(w: Vec, wd: Vec, vd: Vec) -> LinkMotion:
-    """A link's motion with the products that are used more than once."""
+    """Motion of a link with the products that are used more than once."""
     xx, yy, zz = mul(w[0], w[0]), mul(w[1], w[1]), mul(w[2], w[2])
     xy, xz, yz = mul(w[0], w[1]), mul(w[0], w[2]), mul(w[1], w[2])
     U = (
@@ -93,7 +93,7 @@ class State(NamedTuple):
 
 
 def passages(robot: Robot, q: Scalars) -> list[Passage]:
-    """The passage of every joint at these coordinates."""
+    """Transform of every joint at these coordinates."""
     return [_passage(joint, qj) for joint, qj in zip(robot.joints, joint_positions(robot, q), strict=True)]
 
 
@@ -110,7 +110,7 @@ def joint_rates(robot: Robot, qd: Scalars) -> list[Scalar]:
 
 
 def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -> tuple[LinkMotion, list[LinkMotion]]:
-    """LinkMotion of the base and of every link, from the base to the tips.
+    """Motion of the base and of every link, from the base to the tips.
 
     Gravity enters as an upward acceleration of the base.  Khalil & Dombre 2002, chapter 9.
     """
@@ -129,7 +129,7 @@ def forward(robot: Robot, ways: Sequence[Passage], state: State, gravity: Vec) -
 
 
 def base_motion(robot: Robot, state: State, gravity: Vec) -> LinkMotion:
-    """LinkMotion of the ground, or of a floating base (velocities and their rates in the base frame)."""
+    """Motion of the ground, or of a floating base (velocities and their rates in the base frame)."""
     up = (neg(gravity[0]), neg(gravity[1]), neg(gravity[2]))
     if not robot.is_floating:
         return motion(ZERO, ZERO, up)
@@ -144,7 +144,7 @@ def base_velocity(qd: Scalars) -> tuple[Vec, Vec]:
 
 
 def in_base(robot: Robot, q: Scalars, v: Vec) -> Vec:
-    """A vector of the world in the axes of the base."""
+    """Express a vector of the world in the axes of the base."""
     return apply(transpose(quaternion_rotation(q[3:7])), v) if robot.is_floating else v
 
 

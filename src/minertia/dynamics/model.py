@@ -1,7 +1,7 @@
-"""The dynamics on arrays, as users have them: samples first (`border` checks and takes them apart).
+"""Dynamics on arrays with samples first (validated and converted by `border`).
 
-Every function takes q, qd ... as arrays of shape (n,) or (N, n), and returns arrays with the same leading shape; a list
-that holds expressions is passed through and gives expressions.
+Every function takes q, qd ... as arrays of shape (n,) or (N, n), and returns arrays with the same leading shape; lists
+of expressions give expressions.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def inverse_dynamics(
     temperature: Values | None = None,
     wrench: FrameWrench | Values | None = None,
 ) -> Any:
-    """Efforts [N m or N] of a motion, shape (N, n): links, rotors, friction, springs, offsets (theory, eqs. 6 to 9).
+    """Inverse dynamics: efforts [N m or N], shape (N, n), of links, rotors, friction, springs and offsets.
 
-    temperature (N, n) [degC] of the joints, for friction that depends on it; by default the reference temperature.
-    wrench (N, 6): force [N] and moment [N m] that the surroundings exert on the robot at the origin of the last link's
-    frame, in axes of the world; a `FrameWrench` says another frame or other axes.
+    (theory, eqs. 6 to 9).  temperature (N, n) [degC] of the joints, for friction that depends on it; by default the
+    reference temperature.  wrench (N, 6): external force [N] and moment [N m] on the robot at the origin of the last
+    link's frame, in world axes; a `FrameWrench` specifies another frame or other axes.
     """
     with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
         call = Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature, wrench=wrench_values(wrench))
@@ -63,7 +63,7 @@ def inverse_dynamics(
 def gravity_torques(
     robot: RobotLike, q: Values, *, parameters: Parameters | None = None, gravity: Sequence[float] | None = None
 ) -> Any:
-    """Efforts [N m or N] that hold the links at rest; springs and offsets are effects and not among them."""
+    """Gravity efforts [N m or N] of the links; springs and offsets are effects and not included."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q)
         return call.efforts(newton_euler.gravity_torques(call.tree, call.chi, call.state.q, checked_gravity(gravity)))
@@ -77,7 +77,7 @@ def velocity_torques(robot: RobotLike, q: Values, qd: Values, *, parameters: Par
 
 
 def mass_matrix(robot: RobotLike, q: Values, *, parameters: Parameters | None = None, rotors: bool = True) -> Any:
-    """D(q), shape (N, n, n) [kg m2, kg m, kg], with the rotor inertias unless told otherwise."""
+    """Mass matrix D(q), shape (N, n, n) [kg m2, kg m, kg]; rotors: include the rotor inertias."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q)
         of = compound.total_mass_matrix if rotors else compound.mass_matrix
@@ -87,7 +87,7 @@ def mass_matrix(robot: RobotLike, q: Values, *, parameters: Parameters | None = 
 def kinetic_energy(
     robot: RobotLike, q: Values, qd: Values, *, parameters: Parameters | None = None, rotors: bool = True
 ) -> Any:
-    """Kinetic energy qd' D qd / 2 [J], shape (N,), with the rotor inertias unless told otherwise (theory, eq. 12)."""
+    """Kinetic energy qd' D qd / 2 [J], shape (N,), by default with the rotor inertias (theory, eq. 12)."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
         return call.scalar(energy.kinetic_energy(call.tree, call.chi, call.state.q, call.state.qd, rotors=rotors))
@@ -112,7 +112,7 @@ def forward_dynamics(
     temperature: Values | None = None,
     wrench: FrameWrench | Values | None = None,
 ) -> Any:
-    """Accelerations [rad/s2 or m/s2] under efforts tau; temperature, wrench: see `inverse_dynamics`."""
+    """Forward dynamics: accelerations [rad/s2 or m/s2] under efforts tau; see `inverse_dynamics`."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd, tau=tau, temperature=temperature, wrench=wrench_values(wrench))
         given = (call.closed, call.chi, call.tau, call.temperature, call.outside(wrench))
@@ -120,9 +120,10 @@ def forward_dynamics(
 
 
 def jacobian(robot: RobotLike, q: Values, frame: ChosenFrame | str | None = None) -> Any:
-    """J of a frame, shape (N, 6, n): velocity of its origin, then its angular velocity, for unit joint velocities.
+    """Jacobian of a frame, shape (N, 6, n): velocity of its origin, then its angular velocity.
 
-    frame: a name (axes of the world) or a `ChosenFrame`; by default the last link's.  Efforts J' w hold a wrench w.
+    frame: a name (world axes) or a `ChosenFrame`; by default the last link's.  J' w are the efforts equivalent to a
+    wrench w at its origin.
     """
     with np.errstate(all="ignore"):
         call, chosen = Call(robot, (), q=q), chosen_frame(frame)
@@ -148,10 +149,10 @@ def torque_regressor(
     gravity: Sequence[float] | None = None,
     temperature: Values | None = None,
 ) -> Any:
-    """Y with tau = Y X (theory, eq. 9), shape (N, n, columns); columns by full name, by default the links' inertias.
+    """Regressor Y with tau = Y X (theory, eq. 9), shape (N, n, columns).
 
-    Friction that depends on the load takes the load of the robot's nominal parameters; temperature: see
-    `inverse_dynamics`.
+    columns: full names, by default the link inertias.  Load-dependent friction uses the load of the robot's nominal
+    parameters; temperature: see `inverse_dynamics`.
     """
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd, qdd=qdd, temperature=temperature)
@@ -161,7 +162,7 @@ def torque_regressor(
 
 
 def coriolis_matrix(robot: RobotLike, q: Values, qd: Values, *, parameters: Parameters | None = None) -> Any:
-    """C(q, qd), shape (N, n, n): C qd are the velocity efforts, and D' - 2 C is skew."""
+    """Coriolis matrix C(q, qd), shape (N, n, n): C qd are the velocity efforts, and D' - 2 C is skew-symmetric."""
     with np.errstate(all="ignore"):
         call = Call(robot, parameters, q=q, qd=qd)
         C = derivatives.coriolis_matrix(call.tree, call.chi, call.state.q, call.state.qd)
@@ -210,7 +211,7 @@ def inverse_dynamics_derivatives(
     parameters: Parameters | None = None,
     temperature: Values | None = None,
 ) -> tuple[Any, Any, Any]:
-    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n); Coulomb friction has no slope.
+    """Derivatives of efforts by q, by qd and by qdd, each (N, n, n); Coulomb friction has zero derivative.
 
     By q of a floating base: by small motions along and about its own axes, in the order of its velocities.
     """
@@ -242,7 +243,10 @@ def forward_dynamics_derivatives(
 def momentum_regressor(
     robot: RobotLike, q: Values, qd: Values, *, columns: Sequence[str] | None = None
 ) -> tuple[Any, Any]:
-    """Yp and Yc, each (N, n, columns), with tau = d/dt (Yp X) + Yc X (theory, eq. 34): no accelerations."""
+    """Momentum regressors Yp and Yc, each (N, n, columns), with tau = d/dt (Yp X) + Yc X (theory, eq. 34).
+
+    No accelerations are needed.
+    """
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)
         names = call.names(columns)
@@ -253,7 +257,10 @@ def momentum_regressor(
 def power_regressor(
     robot: RobotLike, q: Values, qd: Values, *, columns: Sequence[str] | None = None
 ) -> tuple[Any, Any]:
-    """E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35): one row, no accelerations."""
+    """Power regressors E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35).
+
+    One row, no accelerations are needed.
+    """
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)
         names = call.names(columns)
@@ -263,10 +270,10 @@ def power_regressor(
 
 
 def actuation_matrix(robot: RobotLike, q: ArrayLike) -> Array:
-    """G_m, shape (N, motors, n): velocities of joints with motors = G_m qd, efforts of the coordinates = G_m' tau_m.
+    """Actuation Jacobian G_m, shape (N, motors, n): motor joint velocities = G_m qd, efforts = G_m' tau_m.
 
-    The joints with motors are `robot.actuated`: the coordinates, and passive joints that are driven, too.  With more
-    motors than coordinates many tau_m give the same efforts: what they strain inside the loops moves nothing.
+    The joints with motors are `robot.actuated`: the coordinates, and driven passive joints.  With more motors than
+    coordinates many tau_m give the same efforts: internal loads of the loops cause no motion.
     """
     call = Call(robot, (), q=q)
     first = 6 * call.robot.is_floating
@@ -276,7 +283,7 @@ def actuation_matrix(robot: RobotLike, q: ArrayLike) -> Array:
 
 
 def coordinate_efforts(robot: RobotLike, q: ArrayLike, motor_efforts: ArrayLike) -> Array:
-    """Efforts of the coordinates (N, n) for those of all joints with motors (N, motors): G_m' tau_m."""
+    """Efforts of the coordinates (N, n) from those of all joints with motors (N, motors): G_m' tau_m."""
     robot = as_robot(robot)
     G = actuation_matrix(robot, q)
     names = ", ".join(robot.joints[j].name for j in robot.actuated)
@@ -287,7 +294,7 @@ def coordinate_efforts(robot: RobotLike, q: ArrayLike, motor_efforts: ArrayLike)
 
 
 def passive_start(robot: RobotLike, q: ArrayLike | None = None) -> Array:
-    """Positions of the passive joints without a closed form, shape (N, passive): what programs take as `passive`.
+    """Positions of the passive joints without a closed form, shape (N, passive): input `passive` of programs.
 
     q (N, n): of the coordinates, reached from the robot's seed on its branch; None for the seed itself.
     """

@@ -1,4 +1,4 @@
-"""Inverse dynamics by Newton-Euler: THE recursion.
+"""Inverse dynamics by the recursive Newton-Euler algorithm.
 
 f = m a + U ms and n = J wd + w x J w + ms x a, written with the entries of U, are summed from the tips to the base and
 projected on the joint axes (theory, eqs. 6 to 9).  No branch on joint kind, scalar type or parameter set.
@@ -40,9 +40,9 @@ def rigid_torques(
     gravity: Vec | None = None,
     outside: AppliedWrench | None = None,
 ) -> list[Scalar]:
-    """Efforts that move the links alone; with a floating base its force and moment (base frame) come first.
+    """Rigid-body efforts; with a floating base its force and moment (base frame) come first.
 
-    outside: a wrench that the surroundings exert on a link.
+    outside: external wrench on a link.
     """
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ways = passages(robot, state.q)
@@ -51,7 +51,7 @@ def rigid_torques(
 
 
 def with_base(robot: Robot, wrench: tuple[Vec, Vec], efforts: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts of the coordinates from what `backward` found, a floating base's force and moment first."""
+    """Efforts of the coordinates from the result of `backward`, a floating base's force and moment first."""
     base: list[Scalar] = [*wrench[0], *wrench[1]] if robot.is_floating else []
     return base + to_coordinates(robot, efforts)
 
@@ -64,7 +64,7 @@ def backward(
     chi: Parameters,
     outside: AppliedWrench | None = None,
 ) -> tuple[tuple[Vec, Vec], list[Scalar]]:
-    """Wrench (force, moment) at the base and the effort along every joint, from the tips to the base."""
+    """Backward recursion: wrench (force, moment) at the base and the effort along every joint."""
     n, first = len(robot.joints), int(robot.is_floating)
     forces: list[Vec] = [ZERO] * n
     moments: list[Vec] = [ZERO] * n
@@ -93,7 +93,7 @@ def backward(
 
 
 def body_wrench(x: Mapping[str, Scalar], motion: LinkMotion) -> tuple[Vec, Vec]:
-    """Force and moment, at the frame origin, that move one link."""
+    """Force and moment that accelerate one link, at its frame origin (Newton and Euler equations)."""
     _, wd, vd, U, (xx, yy, zz, xy, xz, yz) = motion
     ms = first_moment(x)
     force = vadd(scale(vd, x["M"]), apply(U, ms))
@@ -109,7 +109,7 @@ def body_wrench(x: Mapping[str, Scalar], motion: LinkMotion) -> tuple[Vec, Vec]:
 
 
 def to_coordinates(robot: Robot, efforts: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts of the coordinates from those of all joints: a follower acts by its ratios (theory, eq. 11)."""
+    """Efforts of the coordinates from those of all joints; a mimic joint acts by its ratios (theory, eq. 11)."""
     taus: list[Scalar] = [0] * robot.n
     for j, effort in enumerate(efforts):
         for c, ratio in robot.shares(j):
@@ -118,7 +118,7 @@ def to_coordinates(robot: Robot, efforts: Sequence[Scalar]) -> list[Scalar]:
 
 
 def gravity_torques(robot: Robot, chi: Parameters, q: Scalars, gravity: Vec | None = None) -> list[Scalar]:
-    """Efforts that hold the links at rest; springs and offsets are effects and not among them."""
+    """Gravity efforts of the links; springs and offsets are effects and not included."""
     return rigid_torques(robot, chi, State(q, *_rest(robot)), gravity)
 
 

@@ -31,7 +31,7 @@ class ChosenFrame(Declared):
     )
 
     def of(self, robot: Robot) -> str:
-        """Its name on a robot."""
+        """Name of the frame on a robot."""
         if self.name is not None:
             return self.name
         return robot.base_name if not robot.joints else robot.joints[robot.tip].link or robot.joints[robot.tip].name

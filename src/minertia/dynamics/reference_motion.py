@@ -1,8 +1,9 @@
 """Efforts along a reference that differs from the motion: D qddr + C(q, qd) qdr + g (Slotine and Li 1987).
 
-C qdr is bilinear in qd and qdr, with the C of Christoffel's symbols, whose D' - 2 C is skew: every product of two
-velocities in the recursion becomes the mean of both ways to put a velocity and a reference into it.  The axes of a
-floating base turn with its velocity and not with the reference's, which adds (w x wr) / 2 to its angular acceleration.
+C qdr is bilinear in qd and qdr, with C from the Christoffel symbols, so that D' - 2 C is skew-symmetric: every product
+of two velocities in the recursion becomes the mean of both assignments of a velocity and a reference to it.  The axes
+of a floating base rotate with its velocity and not with the reference's, which adds (w x wr) / 2 to its angular
+acceleration.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from minertia.robot.robot import Robot
 
 
 def expect_fixed_base(robot: Robot, what: str) -> None:
-    """Refuse a floating base, whose velocities are not the rates of coordinates."""
+    """Raise an error for a floating base, whose velocities are not the rates of coordinates."""
     if robot.is_floating:
         raise InputError(
             f"{what} needs a fixed base, and that of '{robot.name}' floats; read the robot without floating"
@@ -39,7 +40,7 @@ def expect_fixed_base(robot: Robot, what: str) -> None:
 def reference_torques(
     robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
 ) -> list[Scalar]:
-    """Efforts of the links: D(q) qddr + C(q, qd) qdr + g(q)."""
+    """Rigid-body efforts D(q) qddr + C(q, qd) qdr + g(q)."""
     ways = passages(robot, q)
     base, motions = _forward(robot, ways, q, (qd, qdr, qddr), gravity)
     return with_base(robot, *backward(robot, ways, base, motions, chi))
@@ -54,7 +55,7 @@ def reference_entries(
     wanted: Collection[str],
     gravity: Vec | None = None,
 ) -> Entries:
-    """Entries of Y(q, qd, qdr, qddr) for the links' parameters among the wanted columns."""
+    """Entries of Y(q, qd, qdr, qddr) for the link parameters among the requested columns."""
     ways = passages(robot, q)
     return entries_of_motions(robot, ways, *_forward(robot, ways, q, (qd, qdr, qddr), gravity), wanted)
 
@@ -62,7 +63,7 @@ def reference_entries(
 def reference_motions(
     robot: Robot, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
 ) -> list[LinkMotion]:
-    """What stands for the motion of every link in its wrench, a floating base's first."""
+    """Mixed motion of every link for its wrench, a floating base's first."""
     base, motions = _forward(robot, passages(robot, q), q, (qd, qdr, qddr), gravity)
     return [base] * robot.is_floating + motions
 
@@ -70,7 +71,7 @@ def reference_motions(
 def _forward(
     robot: Robot, ways: Sequence[Passage], q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], gravity: Vec | None
 ) -> tuple[LinkMotion, list[LinkMotion]]:
-    """Motions of base and links; rates_of: velocities, those of the reference, and the reference's accelerations."""
+    """Mixed motions of base and links; rates_of: velocities, reference velocities and reference accelerations."""
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ground, base = _base(robot, q, rates_of, scale(g, -1))
     turns: list[tuple[Vec, Vec]] = []  # angular velocity of each link, and that of the reference
@@ -92,7 +93,7 @@ def _forward(
 def _base(
     robot: Robot, q: Scalars, rates_of: tuple[Scalars, Scalars, Scalars], up: Vec
 ) -> tuple[tuple[Vec, Vec], LinkMotion]:
-    """Angular velocities of the base and its reference, and what stands for its motion."""
+    """Angular velocities of the base and its reference, and its mixed motion."""
     if not robot.is_floating:
         return (ZERO, ZERO), motion(ZERO, ZERO, up)
     (_, w), (v_r, w_r), (a, wd) = (base_velocity(rate) for rate in rates_of)

@@ -1,7 +1,7 @@
-"""The regressor: efforts are linear in the parameters, tau = Y(q, qd, qdd) X (theory, eq. 9).
+"""Regressor: efforts are linear in the parameters, tau = Y(q, qd, qdd) X (theory, eq. 9).
 
-An entry is the twist of a coordinate, seen in a link's frame, times the wrench of that link for a unit parameter.  This
-takes about half the operations of running the recursion on linear forms, and nothing that is zero is computed.
+An entry is the twist of a coordinate, expressed in a link's frame, times the wrench of that link for a unit parameter.
+This takes about half the operations of running the recursion on linear forms, and no zero is computed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def regressor_entries(
     gravity: Vec | None = None,
     temperature: Scalars | None = None,
 ) -> Entries:
-    """The structurally non-zero entries of Y for the wanted columns (full names).
+    """Structurally non-zero entries of Y for the requested columns (full names).
 
-    Friction that depends on the load takes the load of the robot's nominal parameters.
+    Load-dependent friction uses the load of the robot's nominal parameters.
     """
     entries = link_entries(robot, state, wanted, gravity)
     first, load = 6 * robot.is_floating, None
@@ -68,7 +68,7 @@ def link_entries(robot: Robot, state: State, wanted: Collection[str], gravity: V
 def entries_of_motions(
     robot: Robot, ways: Sequence[Passage], base: LinkMotion, motions: Sequence[LinkMotion], wanted: Collection[str]
 ) -> Entries:
-    """Twists of the coordinates times the wrenches of links that move so."""
+    """Twists of the coordinates times the wrenches of links with these motions."""
     base_twists = dict(enumerate(BASE_TWISTS)) if robot.is_floating else {}
     entries: Entries = {}
     if robot.is_floating:
@@ -91,7 +91,7 @@ def entries_of_motions(
 
 
 def unit_wrenches(motion: LinkMotion) -> dict[str, tuple[Vec, Vec]]:
-    """Force and moment of a link for each of its ten parameters set to 1."""
+    """Force and moment of a link for each of its ten unit parameters."""
     _, wd, vd, U, (xx, yy, zz, xy, xz, yz) = motion
     column = [(U[0][k], U[1][k], U[2][k]) for k in range(3)]
     return {

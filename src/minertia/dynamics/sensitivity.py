@@ -25,9 +25,9 @@ from minertia.robot.robot import Robot
 
 
 class InverseSlopes(NamedTuple):
-    """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix, more with friction by load).
+    """Derivatives of efforts, n x n each: by q, by qd, and by qdd (the mass matrix plus load-dependent friction).
 
-    By q of a floating base: by moving it along and turning it about its own axes, in the order of its velocities.
+    By q of a floating base: by translations along and rotations about its own axes, in the order of its velocities.
     """
 
     dq: Matrix
@@ -44,7 +44,7 @@ class ForwardSlopes(NamedTuple):
 
 
 class EffectSlopes(NamedTuple):
-    """Derivatives of the effects' efforts by q, qd, qdd, and by the efforts of the links (friction by load)."""
+    """Derivatives of the effects' efforts by q, qd, qdd, and by the rigid-body efforts (load-dependent friction)."""
 
     q: Matrix
     qd: Matrix
@@ -55,7 +55,7 @@ class EffectSlopes(NamedTuple):
 def inverse_slopes(
     robot: Robot, chi: Parameters, state: State, temperature: Scalars | None = None, D: Matrix | None = None
 ) -> InverseSlopes:
-    """d tau/dq, d tau/dqd, d tau/dqdd; D: the mass matrix of the links where it is known."""
+    """d tau/dq, d tau/dqd, d tau/dqdd; D: mass matrix of the links if known."""
     links = slopes(robot, chi, state)
     D = mass_matrix(robot, chi, state.q) if D is None else D
     effects = effect_slopes(robot, chi, state, temperature)
@@ -64,10 +64,10 @@ def inverse_slopes(
 
 
 def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None, D: Matrix) -> ForwardSlopes:
-    """The derivatives of accelerations at a state whose accelerations are known; D: mass matrix of the links.
+    """Derivatives of accelerations at a state with known accelerations; D: mass matrix of the links.
 
-    tau(q, qd, qdd) stays the same: D dqdd = dtau - (d tau/dq) dq - (d tau/dqd) dqd.  Friction by load multiplies the
-    rows of all that the links and rotors need by a factor, which is taken off on both sides.
+    tau(q, qd, qdd) stays the same: D dqdd = dtau - (d tau/dq) dq - (d tau/dqd) dqd.  Load-dependent friction
+    multiplies the rows of all efforts of links and rotors by a factor, which is divided out on both sides.
     """
     links, effects = slopes(robot, chi, state), effect_slopes(robot, chi, state, temperature)
     n, right = robot.n_velocity, list[list[Scalar]]()
@@ -83,7 +83,7 @@ def slopes_under(robot: Robot, chi: Parameters, state: State, temperature: Scala
 
 
 def effect_slopes(robot: Robot, chi: Parameters, state: State, temperature: Scalars | None = None) -> EffectSlopes:
-    """Derivatives of what rotors, friction and springs need; a sign has no slope, so Coulomb friction has none."""
+    """Derivatives of the efforts of rotors, friction and springs; zero for Coulomb friction."""
     n, graph, values = robot.n_velocity, Graph(), dict[str, Scalar]()
 
     def inputs(name: str, scalars: Sequence[Scalar]) -> list[Expr]:
@@ -105,7 +105,7 @@ def effect_slopes(robot: Robot, chi: Parameters, state: State, temperature: Scal
 
 
 def _effects_as_inputs(k: int, x, inputs) -> dict[str, Scalar]:  # type: ignore[no-untyped-def]
-    """The effects of one link as inputs of the small graph; those that are structurally zero stay so."""
+    """Effects of one link as inputs of the small graph; structural zeros are kept."""
     kept = [symbol for symbol, value in x.items() if symbol not in LINK_SYMBOLS and not is_zero(value)]
     return dict(zip(kept, inputs(f"x{k}", [x[symbol] for symbol in kept]), strict=True))
 
@@ -156,7 +156,7 @@ def projected_forward_slopes(
 
 
 def _bent_again(closed: Projection, bent: Matrix) -> Matrix:
-    """Derivatives of the tree's accelerations by the robot's positions: A times them takes up what A qdd + b gains.
+    """Derivatives of the tree's accelerations by the robot's positions, from those of A qdd + b.
 
     bent: derivatives of its velocities by them.
     """

@@ -1,4 +1,4 @@
-"""Exciting motions: what to run on the robot so that its parameters can be told apart."""
+"""Optimal excitation trajectories for the identification of dynamic parameters."""
 
 from minertia.io.names import lazy_names
 

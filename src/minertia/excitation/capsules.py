@@ -1,4 +1,4 @@
-"""Capsules around links: from the shapes of the robot's file, and along its frames where that shows none."""
+"""Collision capsules of links: from the geometry of the robot file, or along its frames if it has none."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Capsule:
-    """All points within `radius` [m] of the line from a to b; of the link that `joint` carries (None: the base).
+    """Points within `radius` [m] of the segment from a to b; on the link of `joint` (None: the base).
 
-    The ends of a sliding joint's capsule are fixed in different links.  by_frames: made along frames, not from shapes.
+    The ends of a prismatic joint's capsule are fixed in different links.  by_frames: made along frames, not from
+    geometry.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Body:
-    """What is known of a robot's form: capsules of its links, boxes of its base, radius [m] of those along frames."""
+    """Collision geometry of a robot: capsules of its links, boxes of its base, radius [m] of those along frames."""
 
     capsules: tuple[Capsule, ...]
     boxes: tuple[Shape, ...]
@@ -54,13 +55,13 @@ class Body:
 
     @property
     def sources(self) -> tuple[bool, bool]:
-        """Whether moving links have capsules from the file's shapes, and whether some have them along frames."""
+        """Whether moving links have capsules from the file's geometry, and whether some have them along frames."""
         kinds = {c.by_frames for c in self.capsules if c.joint is not None}
         return False in kinds, True in kinds
 
 
 def robot_body(robot: Robot, radius: float | None = None) -> Body:
-    """Capsules of every link; radius [m] of those along frames, by default a part of the robot's length."""
+    """Capsules of every link; radius [m] of those along frames, by default a fraction of the robot's length."""
     robot = robot.numeric
     size = length(robot)
     radius = radius or (SLENDER * size if size > 0 else USUAL)
@@ -72,7 +73,7 @@ def robot_body(robot: Robot, radius: float | None = None) -> Body:
 
 
 def length(robot: Robot) -> float:
-    """The longest way from the base to a joint or a frame along the links [m], sliding joints at zero."""
+    """Longest path from the base to a joint or a frame along the links [m], prismatic joints at zero."""
     robot = robot.numeric
     ways: list[float] = []
     for joint in robot.joints:
@@ -86,7 +87,7 @@ def length(robot: Robot) -> float:
 
 
 def frame_capsules(robot: Robot, radius: float) -> list[Capsule]:
-    """A capsule from each joint to those it carries and from the base to the first; a slide's own way is one, too."""
+    """Capsules from each joint to its child joints and from the base to the first, and along prismatic travel."""
     robot, found = robot.numeric, []
     longest = length(robot)
     for j, joint in enumerate(robot.joints):
@@ -102,7 +103,7 @@ def frame_capsules(robot: Robot, radius: float) -> list[Capsule]:
 
 
 def _tips(robot: Robot, j: int) -> list[Array]:
-    """Where link j ends, in its joint's frame: at the joints it carries, else at the frames fixed to it."""
+    """Ends of link j in its joint's frame: at its child joints, else at the frames fixed to it."""
     tips = [np.array(child.p, float) for child in robot.joints if child.parent == j]
     if tips:
         return tips
@@ -111,13 +112,13 @@ def _tips(robot: Robot, j: int) -> list[Array]:
 
 
 def _ends_here(robot: Robot, j: int) -> bool:
-    """Whether a frame beside link j's own, such as a flange, stands at its origin: the link lies behind it."""
+    """Whether another frame of link j, such as a flange, is at its origin: the link then lies behind it."""
     own = {robot.joints[j].name, robot.joints[j].link}
     return any(frame.joint == j and name not in own for name, frame in robot.frames.items())
 
 
 def _beyond_mass(robot: Robot, j: int, longest: float) -> Array:
-    """As far beyond the centre of mass of link j as that lies from its joint, where no frame tells more."""
+    """Point twice as far from the joint as the centre of mass of link j, used if no frame gives its end."""
     ten, reach = robot.links[j], _to_mass(robot, j)
     if ten is None or not 0 < reach < np.inf:
         return np.zeros(3)
@@ -130,7 +131,7 @@ def _to_mass(robot: Robot, j: int) -> float:
 
 
 def _distinct(tips: list[Array]) -> list[Array]:
-    """Without those that lie on the way to one further out."""
+    """Remove points that lie on the segment to one further out."""
     kept: list[Array] = []
     for tip in sorted(tips, key=lambda p: -float(np.linalg.norm(p))):
         on_way = [abs(np.linalg.norm(far - tip) + np.linalg.norm(tip) - np.linalg.norm(far)) < SHORTEST for far in kept]
@@ -140,14 +141,14 @@ def _distinct(tips: list[Array]) -> list[Array]:
 
 
 def _is_covered(own: Capsule, shapes: Sequence[Capsule], boxes: Sequence[Shape]) -> bool:
-    """Whether shapes of the same link come near both ends, so that the file shows the link as a whole."""
+    """Whether shapes of the same link are near both ends, so that the file's geometry covers the link."""
     if own.joint is None and boxes:
         return True
     return all(any(_off(shape, end) <= own.radius for shape in shapes) for end in (own.a, own.b))
 
 
 def _off(shape: Capsule, end: Point) -> float:
-    """Distance of a point from a capsule; none is near that is fixed in another link."""
+    """Distance of a point from a capsule; infinite if it is fixed in another link."""
     if end.joint != shape.a.joint or end.joint != shape.b.joint:
         return np.inf
     ends = [np.array([p]) for p in (shape.a.p, shape.b.p, end.p, end.p)]
@@ -174,7 +175,7 @@ def _from_file(robot: Robot) -> tuple[list[Capsule], list[Shape]]:
 
 
 def _few(capsules: list[Capsule]) -> list[Capsule]:
-    """One capsule around all those of a joint that has too many to be looked at one by one."""
+    """Replace the capsules of a joint that has too many by one around all of them."""
     found: list[Capsule] = []
     for joint in dict.fromkeys(c.joint for c in capsules):
         own = [c for c in capsules if c.joint == joint]
@@ -187,7 +188,7 @@ def _few(capsules: list[Capsule]) -> list[Capsule]:
 
 
 def _frame(robot: Robot, piece: Piece) -> tuple[int | None, Array, Array] | None:
-    """The joint that carries a piece and the pose of its link there; None where the link is not part of the robot."""
+    """Joint of a piece of geometry and the pose of its link there; None if the link is not part of the robot."""
     if not piece.link:
         return None, np.eye(3), np.zeros(3)
     try:
@@ -202,13 +203,13 @@ def _capsule(name: str, joint: int | None, R: Array, p: Array, a: Array, b: Arra
 
 
 def shape_capsules(shape: Shape) -> list[Capsule]:
-    """Capsules that together enclose a shape."""
+    """Capsules that enclose a shape."""
     piece = Piece(shape.name, False, shape.kind, shape.size, shape.R, shape.p)
     return [_capsule(shape.name, shape.joint, np.eye(3), np.zeros(3), *ends) for ends in enclosing(piece)]
 
 
 def enclosing(piece: Piece) -> list[tuple[Array, Array, float]]:
-    """Ends and radius of capsules that together enclose a piece of geometry, in its link's frame."""
+    """Ends and radii of capsules that enclose a piece of geometry, in its link's frame."""
     if piece.points is not None:
         return [fitted(piece.points)]
     assert piece.R is not None and piece.p is not None
@@ -223,7 +224,7 @@ def enclosing(piece: Piece) -> list[tuple[Array, Array, float]]:
 
 
 def _box(half: Array) -> list[tuple[Array, Array, float]]:
-    """Capsules along the longest side, several beside one another where the box is flat."""
+    """Capsules along the longest side, several side by side for a flat box."""
     thin, wide, along = np.argsort(half, kind="stable")
     count = int(np.clip(round(half[wide] / half[thin]), 1, STRIPS))
     part = half[wide] / count
@@ -238,7 +239,7 @@ def _box(half: Array) -> list[tuple[Array, Array, float]]:
 
 
 def fitted(points: Array) -> tuple[Array, Array, float]:
-    """Ends and radius of a capsule around points (N, 3): of those along the axes of their box, that of least volume."""
+    """Ends and radius of the smallest capsule around points (N, 3), among those along the axes of their box."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     found = [_along(points - middle, axis) for axis in np.eye(3)]
     a, b, radius = min(found, key=lambda f: np.pi * f[2] ** 2 * (float(np.linalg.norm(f[1] - f[0])) + 4 / 3 * f[2]))

@@ -1,4 +1,4 @@
-"""The last word on a motion: every limit on a fine grid of times, and how much of it is used."""
+"""Final check of a trajectory: every limit on a fine time grid, and how much of it is used."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FREE = 0.2  # m: a frame this far inside its box is as free as can be
 
 @dataclass(frozen=True)
 class Margins:
-    """Largest use of each limit (1 is the limit itself) and smallest distances [m]; None where nothing was asked.
+    """Largest use of each limit (1 is the limit itself) and smallest distances [m]; None if not checked.
 
     position, velocity, acceleration, effort, jerk: per joint.  boxes: {frame: smallest distance to a face}.  floor:
     smallest height above it, and of what.  clearance: smallest distance to an obstacle or another link, and between
-    what.  clearance_margin: what both must be at least.  loops: transmission angles, or ratios of singular values.
-    passive: smallest room of loops and of their passive joints (1 at best, 0 at a limit), and of what.
+    what.  clearance_margin: required minimum of both.  loops: transmission angles, or ratios of singular values.
+    passive: smallest margin of loops and of their passive joints (1 at best, 0 at a limit), and of what.
     """
 
     position: tuple[float, ...]
@@ -55,14 +55,14 @@ class Margins:
         return f"<Margins used at most: {', '.join([*parts, *near])}>"
 
     def uses(self) -> list[tuple[str, tuple[float, ...] | None]]:
-        """(limit, part of it that each joint uses); jerk only where it is limited."""
+        """(limit, fraction of it that each joint uses); jerk only if it is limited."""
         jerk = [] if self.jerk is None else [("jerk", self.jerk)]
         rates = [("position", self.position), ("velocity", self.velocity), ("acceleration", self.acceleration)]
         return [*rates, *jerk, ("effort", self.effort)]
 
     @property
     def worst(self) -> float:
-        """Largest use of any limit; more than 1 when one is not respected."""
+        """Largest use of any limit; more than 1 if one is violated."""
         used = max(*self.position, *self.velocity, *self.acceleration, *(self.jerk or ()), *(self.effort or ()))
         if any(distance < 0 for _, distance in self.boxes):
             used = max(used, 1 - min(distance for _, distance in self.boxes))
@@ -78,7 +78,7 @@ class Margins:
 
     @property
     def sentences(self) -> list[str]:
-        """Smallest distances."""
+        """Sentences on the smallest distances."""
         lines = [f"Frame '{frame}' stays {distance:.3g} m inside its box." for frame, distance in self.boxes]
         if self.floor is not None:
             lines.append(f"Lowest: {self.floor:.3g} m above the floor ({self.lowest}).")
@@ -87,7 +87,7 @@ class Margins:
         return [*lines, *(str(loop) for loop in self.loops)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "position": list(self.position),
             "velocity": list(self.velocity),
@@ -102,7 +102,7 @@ class Margins:
 
 
 class Checker:
-    """Margins of motions and postures under given limits."""
+    """Constraint margins of trajectories and postures under given limits."""
 
     def __init__(self, limits: MotionLimits, base: BaseParameters, effort: EffortModel | None) -> None:
         if limits.effort is not None and effort is None:
@@ -113,7 +113,7 @@ class Checker:
         self.points = PointModel(base.robot, frames) if frames else None
 
     def motion(self, motion: ContinuousMotion, count: int) -> Margins:
-        """Margins at `count` times."""
+        """Margins of a motion at `count` times."""
         path = motion.sample(count)
         return self.states(path.q, path.qd, path.qdd, None if self.limits.jerk is None else motion.jerk(path.t))
 
@@ -123,7 +123,7 @@ class Checker:
         return self.states(trajectory.q, trajectory.qd, trajectory.qdd, jerk)
 
     def posture(self, q: Array) -> Margins:
-        """Margins at rest."""
+        """Margins of a posture at rest."""
         q = np.atleast_2d(q)
         return self.states(q, np.zeros_like(q), np.zeros_like(q))
 
@@ -157,7 +157,7 @@ class Checker:
         )
 
     def _loops(self, q: Array, qd: Array) -> tuple[float, str] | None:
-        """The smallest room of closed loops, and of what."""
+        """Smallest margin of the loop closures, and its name."""
         loops = self.limits.loops
         if loops is None:
             return None
@@ -167,14 +167,15 @@ class Checker:
         return room, what
 
     def _open(self, q: Array, qd: Array, qdd: Array, room: float, what: str) -> Margins:
-        """Margins of states that loops or passive joints do not allow."""
+        """Margins of states that violate loop closures or passive joint limits."""
         limits = self.limits
         used = (_largest((q - limits.middle) / limits.half), _largest(qd / limits.velocity))
         return Margins(*used, _largest(qdd / limits.acceleration), passive=room, tightest_passive=what)
 
     def room(self, q: Array) -> Array:
-        """How far each posture (N, n) at rest is from every limit but those of the joints: 1 when nothing is near,
-        0 at a limit, negative beyond it.
+        """Normalised margin of each posture (N, n) at rest to all limits except the joints'.
+
+        1 if nothing is near, 0 at a limit, negative beyond it.
         """
         loops = self.limits.loops
         if loops is None:
@@ -187,7 +188,7 @@ class Checker:
         return np.asarray(found)
 
     def _room(self, q: Array) -> Array:
-        """`room` without what loops need."""
+        """`room` without loop-closure margins."""
         still = np.zeros_like(q)
         found = np.ones(len(q))
         if self.effort is not None and self.limits.effort is not None:
@@ -204,7 +205,7 @@ class Checker:
         return _largest(np.vstack([self._effort_use(q[part], qd[part], qdd[part]).max(axis=0) for part in parts]))
 
     def _effort_use(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Part of the limit of effort that each state needs, (N, n)."""
+        """Fraction of the effort limit that each state needs, (N, n)."""
         assert self.effort is not None and self.limits.effort is not None
         W = self.base.regressor(q, qd, qdd).reshape(-1, self.base.count)
         tau = self.effort.sizes(self.effort.efforts(W, q, qd, qdd))
@@ -224,7 +225,7 @@ class Checker:
         return tuple((box.frame, float(d)) for box, d in zip(self.limits.boxes, inside, strict=True))
 
     def tightest(self, margins: Margins) -> str:
-        """The limit that a posture at rest comes nearest to, in a few words."""
+        """Limit that a posture at rest is closest to, in words."""
         if not margins.is_feasible:
             return self.explain(margins)
         found: list[tuple[float, str]] = []
@@ -244,7 +245,7 @@ class Checker:
         return min(found, default=(0.0, "a joint is at its limit"))[1]
 
     def explain(self, margins: Margins) -> str:
-        """Which limit is not respected, in a few words."""
+        """Violated limit, in words."""
         for what in ("position", "velocity", "acceleration", "jerk", "effort"):
             values = getattr(margins, what)
             if values is not None and max(values) > 1 + ROUNDING:

@@ -1,4 +1,4 @@
-"""What a motion respects and what nobody looked at: the headline of a result, never more than was checked."""
+"""Statements on a trajectory's verified and unverified limits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MOST = 3  # names in a phrase
 
 @dataclass(frozen=True)
 class Claims:
-    """Phrases: what was checked on the fine grid, and what was not, with the reason."""
+    """Phrases on the limits that were checked on the fine grid, and on those that were not, with the reason."""
 
     checked: tuple[str, ...]
     unchecked: tuple[str, ...]
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """What the motion respects; what was not checked."""
+        """Sentences on the verified and the unverified limits."""
         return f"Respects {'; '.join(self.checked)}.", f"Not checked: {'; '.join(self.unchecked)}."
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class Claims:
 
 
 def claims(limits: MotionLimits) -> Claims:
-    """What a motion that was held against these limits may claim."""
+    """Claims of a trajectory that was checked against these limits."""
     held, unknown = _joint_limits(limits)
     space, open_space = _space(limits)
     others = [
@@ -88,7 +88,7 @@ def _space(limits: MotionLimits) -> tuple[list[str], list[str]]:
 
 
 def _floor(model: CollisionModel | None) -> list[str] | None:
-    """What is checked ("" for nothing), then what is not; None where there is no floor."""
+    """Phrases on the checked ("" for nothing) and unchecked parts of the floor constraint; None without a floor."""
     if model is None or model.floor is None:
         return None
     plane = "base plane" if model.floor == 0 else f"z = {model.floor:g} m of the base frame"
@@ -110,7 +110,7 @@ def _self_collision(model: CollisionModel | None) -> list[str] | None:
 
 
 def listed(names: tuple[str, ...] | list[str]) -> str:
-    """The first few names, those without quotes in quotes."""
+    """First few names, quoted if they are not yet."""
     shown = [name if name.startswith("'") else f"'{name}'" for name in names[:MOST]]
     return ", ".join(shown) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 

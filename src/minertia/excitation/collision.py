@@ -37,9 +37,9 @@ AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
 class Close(NamedTuple):
-    """Pairs that are near one another (M,): which posture, which pair, its capsules (of a box: none), nearest points.
+    """Close pairs (M,): index of the posture and of the pair, its capsules (none for a box), nearest points.
 
-    Distances are those of the capsules themselves, less their radii.
+    Distances are those between the capsule surfaces.
     """
 
     posture: Indices
@@ -51,7 +51,7 @@ class Close(NamedTuple):
 
 @dataclass(frozen=True)
 class Approach:
-    """The smallest distance [m] in a motion, and of what."""
+    """Smallest distance [m] in a trajectory, and its pair."""
 
     distance: float
     name: str
@@ -61,9 +61,9 @@ class CollisionModel:
     """Capsules on a robot, boxes and capsules on the ground, a floor.
 
     floor: height [m] in the base frame above which every capsule must stay, None for none.  margin [m]: distance to
-    keep, by default `MARGIN` or less for a small robot.  among_links: whether links are kept apart from one another.
-    Left out are neighbours, pairs too near in nearly every posture (`ignored` names them) and ends of links that
-    cannot rise above the floor (`grounded` names their links; `below` those that move up and down below it).
+    keep, by default `MARGIN` or less for a small robot.  among_links: whether self-collision is checked.
+    Excluded are neighbours, pairs too near in nearly every posture (named in `ignored`) and ends of links that
+    cannot rise above the floor (their links are in `grounded`; `below` are those that move vertically below it).
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class CollisionModel:
 
     @property
     def counts(self) -> bool:
-        """Whether there is anything to keep away from."""
+        """Whether there are any distances to check."""
         return self.floor is not None or len(self.pairs) + len(self.box_pairs) > 0
 
     @property
     def keeps_links_apart(self) -> bool:
-        """Whether any two links of the robot are kept apart."""
+        """Whether any two links of the robot are checked for collision."""
         own = len(self.body.capsules)
         return self.among_links and bool(
             (self.pairs < own).all(axis=1).any()
@@ -110,13 +110,13 @@ class CollisionModel:
 
     @property
     def near(self) -> float:
-        """Distance beyond the margin [m] at which a search begins to care."""
+        """Distance beyond the margin [m] at which the barrier of a search becomes active."""
         return CARE * self.margin
 
     # ------------------------------------------------------------------ what is kept apart
 
     def _pairs(self) -> Indices:
-        """Capsules (a, b) of different links that are no neighbours; obstacles are nobody's neighbours."""
+        """Capsule pairs (a, b) of different links that are not neighbours; obstacles have no neighbours."""
         own = len(self.body.capsules)
         pairs = []
         for a, first in enumerate(self.capsules):
@@ -141,7 +141,7 @@ class CollisionModel:
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def _neighbours(self, a: int | None, b: int | None) -> bool:
-        """Links with a joint between them, or with a slide and a joint: what a slide carries rides on its parent."""
+        """Whether links are adjacent, or separated by a prismatic joint and another joint."""
         return self._carries(a, b) or self._carries(b, a) or frozenset((a, b)) in self.joined
 
     def _carries(self, a: int | None, b: int | None) -> bool:
@@ -154,7 +154,7 @@ class CollisionModel:
         return between.kind == "prismatic" and between.parent == a
 
     def _feet(self) -> Indices:
-        """(point, capsule) for every end of a moving capsule: above the floor are both or the capsule is not."""
+        """(point, capsule) for every end of a moving capsule; a capsule is above the floor if both ends are."""
         found: dict[tuple[int, float], tuple[int, int]] = {}
         for c, capsule in enumerate(self.capsules):
             if self.floor is not None and capsule.joint is not None:
@@ -165,7 +165,7 @@ class CollisionModel:
         return np.array(list(found.values()), dtype=np.intp).reshape(-1, 2)
 
     def _leave_out(self) -> None:
-        """Drop what cannot be respected, or never matters to a search."""
+        """Remove pairs that cannot be respected, or that never matter to a search."""
         low, high, near = self._statistics(probes(self.robot, PROBES))
         feet, pairs = len(self.feet), len(self.pairs)
         stuck, touching = np.asarray(near[:feet] == 1.0), np.asarray(near[feet:] > ALWAYS)
@@ -181,7 +181,7 @@ class CollisionModel:
         self.watched = np.flatnonzero(nearest < REACH)  # pairs that a search looks at
 
     def _statistics(self, q: Array) -> tuple[Array, Array, Array]:
-        """Of each distance over postures (N, n): the smallest, the largest, and how often it is too small."""
+        """Smallest value, largest value and violation frequency of each distance over postures (N, n)."""
         enough = (1 + APART) * self.margin  # a search needs some way to go
         parts = [(d.min(axis=0), d.max(axis=0), (d < enough).sum(axis=0)) for d in self._blocks(q)]
         low, high, count = zip(*parts, strict=True)
@@ -189,13 +189,13 @@ class CollisionModel:
 
     @cached_property
     def standing(self) -> float:
-        """Part of random postures above the floor; 0 if much of what moves up and down is never above it."""
+        """Fraction of random postures above the floor; 0 if many vertically moving links are never above it."""
         enough = (1 + APART) * self.margin
         heights = self._heights(self.placed(probes(self.robot, PROBES)))
         return 0.0 if self.hangs else float((heights.min(axis=1, initial=np.inf) > enough).mean())
 
     def names(self) -> list[str]:
-        """What each distance is of: links above the floor, then pairs."""
+        """Name of each distance: links above the floor, then pairs."""
 
         def name(c: int) -> str:
             return self.capsules[c].name
@@ -209,12 +209,12 @@ class CollisionModel:
     def distances(self, q: ArrayLike) -> Array:
         """Distances [m] at postures (N, n), shape (N, names): heights above the floor, then of pairs, at most `REACH`.
 
-        Negative where a capsule reaches through the floor or two of them into one another.
+        Negative for penetration of the floor or of two capsules.
         """
         return np.vstack([*self._blocks(np.atleast_2d(np.asarray(q, float)))])
 
     def _blocks(self, q: Array) -> Iterator[Array]:
-        """The distances of some postures at a time, however many pairs there are."""
+        """Distances of some postures at a time, to limit memory."""
         size = max(1, MOST_AT_ONCE // max(1, len(self.feet) + len(self.pairs) + len(self.box_pairs)))
         for k in range(0, len(q), size):
             yield self._distances(q[k : k + size])
@@ -230,15 +230,16 @@ class CollisionModel:
         return found
 
     def room(self, q: Array) -> Array:
-        """How far each posture (N, n) is from every distance to keep: 1 when nothing is near, or as near as it must be,
-        0 at the margin, negative beyond it.
+        """Normalised margin of each posture (N, n) to all required distances.
+
+        1 if nothing is near or distances cannot be larger, 0 at the margin, negative beyond it.
         """
         free = np.minimum(FREE * self.margin, self.most - self.margin)
         parts = [((d - self.margin) / free).min(axis=1, initial=1.0) for d in self._blocks(q)]
         return np.concatenate(parts)
 
     def approaches(self, q: Array) -> tuple[Approach | None, Approach | None]:
-        """Smallest height above the floor, smallest distance of a pair in a motion (N, n); None where none counts."""
+        """Smallest height above the floor and smallest pair distance in a trajectory (N, n); None if not checked."""
         smallest = np.min([d.min(axis=0) for d in self._blocks(q)], axis=0)
         names, feet = self.names(), len(self.feet)
         return _smallest(smallest[:feet], names[:feet]), _smallest(smallest[feet:], names[feet:])
@@ -257,13 +258,13 @@ class CollisionModel:
         return np.asarray(points[:, self.feet[:, 0], 2] - self.radius[self.feet[:, 1]] - self.floor)
 
     def _all_close(self, points: Array, chosen: Indices, reach: float) -> Iterator[Close]:
-        """What is near: of the chosen pairs of capsules, and of capsules and boxes."""
+        """Close pairs among the chosen pairs of capsules, and of capsules and boxes."""
         yield self._close(points, chosen, reach)
         if len(self.box_pairs):
             yield self._close_boxes(points, reach)
 
     def _close(self, points: Array, chosen: Indices, reach: float) -> Close:
-        """Those of the chosen pairs of capsules whose bounding spheres are within reach."""
+        """Chosen pairs of capsules whose bounding spheres are within reach."""
         first, last = points.take(self.ends[:, 0], axis=1), points.take(self.ends[:, 1], axis=1)
         twice, bound = first + last, self._bounds(first, last)
         a, b = self.pairs[chosen].T
@@ -278,7 +279,7 @@ class CollisionModel:
         return Close(posture, chosen[k], a, b, found._replace(distance=apart))
 
     def _bounds(self, first: Array, last: Array) -> Array:
-        """Radii (N or 1, capsules) of balls around whole capsules; only slides change their length."""
+        """Radii (N or 1, capsules) of bounding spheres of capsules; only prismatic joints change their length."""
         some = slice(None) if self._has_slides else slice(1)
         return np.asarray(0.5 * np.linalg.norm(last[some] - first[some], axis=2) + self.radius)
 
@@ -314,7 +315,10 @@ class CollisionModel:
         return PointModel(self.robot, [Frame(point.joint, (AXES, point.p)) for point in self.points])
 
     def wall(self, q: Array) -> tuple[float, Array]:
-        """A logarithmic wall at the margin, summed over postures (N, n), and its slope (N, n); infinite beyond it."""
+        """Logarithmic barrier at the margin, summed over postures (N, n), and its gradient (N, n).
+
+        Infinite beyond it.
+        """
         points = self._model.value(q).reshape(len(q), -1, 3)
         margin = self.margin * (1 + SPARE)
         weights = np.zeros_like(points)
@@ -331,7 +335,7 @@ class CollisionModel:
         return value, self._model.vjp(q, weights.reshape(len(q), -1))
 
     def _push(self, weights: Array, close: Close, slope: Array) -> None:
-        """What a change of distances with these slopes (M,) asks of the ends of the capsules."""
+        """Accumulate the gradient with respect to the capsule ends from that of the distances (M,)."""
         force = slope[:, None] * close.found.away
         sides = [(close.first, close.found.on_first, force)]
         sides += [] if close.second is None else [(close.second, close.found.on_second, -force)]
@@ -343,14 +347,14 @@ class CollisionModel:
 
 
 def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
-    """The ends of all capsules, each point once, and which of them each capsule has, (capsules, 2)."""
+    """Distinct ends of all capsules, and the indices of each capsule's ends, (capsules, 2)."""
     numbers: dict[Point, int] = {}
     ends = [[numbers.setdefault(end, len(numbers)) for end in (c.a, c.b)] for c in capsules]
     return tuple(numbers), np.array(ends, dtype=np.intp).reshape(-1, 2)
 
 
 def _joined(robot: Robot) -> set[frozenset[int | None]]:
-    """Pairs of links of one loop, its carrier among them, or of two that share a link: built to pass one another."""
+    """Pairs of links of one loop, including its carrier, or of two loops that share a link: designed to pass."""
     found: set[frozenset[int | None]] = set()
     loops = [cut_joints(robot, cut) for cut in robot.cuts]
     for loop in loops:
@@ -378,7 +382,10 @@ def _smallest(distances: Array, names: Sequence[str]) -> Approach | None:
 
 
 def reach_wall(d: Array, reach: float) -> tuple[float, Array]:
-    """-sum log(1 - (1 - d / reach)^2) for distances d [m], and its slope: zero beyond `reach`, infinite at 0."""
+    """Barrier -sum log(1 - (1 - d / reach)^2) for distances d [m], and its derivative.
+
+    Zero beyond `reach`, infinite at 0.
+    """
     if d.size and not d.min() > 0:
         return np.inf, d
     r = np.minimum(d / reach, 1.0)
@@ -387,7 +394,7 @@ def reach_wall(d: Array, reach: float) -> tuple[float, Array]:
 
 
 def probes(robot: Robot, count: int) -> Array:
-    """Random postures (count, n) in the ranges of the robot's file, always the same ones."""
+    """Reproducible random postures (count, n) in the joint ranges of the robot file."""
     rng = np.random.default_rng(0)
     ranges = [_range(robot, j) for j in robot.independent]
     found = np.column_stack([rng.uniform(low, high, count) for low, high in ranges])

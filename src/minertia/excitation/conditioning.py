@@ -1,7 +1,7 @@
-"""How far loops without a closed form are from singular postures: by the singular values of their equations.
+"""Distance of loops without a closed form from singular postures, by singular values of their equations.
 
-The smallest over the largest one of A_p, the passive joints' own equations (theory, eq. 37), is 0 where these joints
-move without bound; of a dyad the transmission angle says the same.
+The inverse condition number of A_p, the passive joints' own equations (theory, eq. 37), is 0 where these joints
+move without bound; for a dyad the transmission angle is the equivalent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minertia.io.arrays import Array
 
 @dataclass(frozen=True)
 class ConditioningUse:
-    """What a motion does to loops that close together: smallest and largest ratio of their singular values."""
+    """Smallest and largest inverse condition number of simultaneously closed loops in a trajectory."""
 
     name: str
     smallest: float
@@ -35,9 +35,9 @@ class ConditioningUse:
 
 
 class Conditioning:
-    """The ratio of one block of loops, from the entries of its equations that are not structurally zero.
+    """Inverse condition number of one block of loops, from the structurally non-zero entries of its equations.
 
-    least: what is kept, less where the seed itself is nearly singular.
+    least: required minimum, smaller if the seed itself is nearly singular.
     """
 
     def __init__(self, closing: Closing, block: LoopBlock, closed: LoopsOnScalars) -> None:
@@ -54,18 +54,21 @@ class Conditioning:
                     self.outputs.append(mul(float(closing.sizes[c] / closing.units[number]), row[c]))
 
     def use(self, entries: Array) -> ConditioningUse:
-        """What a motion does to these loops."""
+        """Range of the inverse condition number in a trajectory."""
         ratio = self.ratio(entries)[0]
         return ConditioningUse(self.name, float(ratio.min()), float(ratio.max()), self.least)
 
     def room(self, entries: Array) -> tuple[Array, Array]:
-        """1 at the seed, 0 at the limit (N,), and its slopes by the entries (N, entries); no numbers beyond reach."""
+        """Normalised margin (N,), 1 at the seed, 0 at the limit, and its derivatives by the entries (N, entries).
+
+        NaN where the loops do not close.
+        """
         ratio, slopes = self.ratio(entries)
         span = self.at_seed - self.least
         return (ratio - self.least) / span, slopes / span
 
     def ratio(self, entries: Array) -> tuple[Array, Array]:
-        """Smallest over largest singular value (N,), and its slopes by the entries."""
+        """Inverse condition number (N,), and its derivatives by the entries."""
         rows, columns = (list(part) for part in zip(*self.places, strict=True))
         there = np.asarray(np.isfinite(entries).all(axis=1))
         M = np.zeros((len(entries), self.size, self.size))
@@ -79,6 +82,6 @@ class Conditioning:
 
 
 def conditionings(closing: Closing, closed: LoopsOnScalars) -> Sequence[Conditioning]:
-    """Of every block of loops that has no closed form."""
+    """Conditioning of every block of loops without a closed form."""
     pairs = zip(closing.blocks, closing.dyads, strict=True)
     return [Conditioning(closing, block, closed) for block, dyad in pairs if dyad is None]

@@ -1,7 +1,7 @@
-"""What makes a motion good, as functions of its information matrix G = W' W, with derivatives (theory, eq. 30).
+"""Optimality criteria as functions of the information matrix G = W' W, with derivatives (theory, eq. 30).
 
-A criterion returns its value and S = d value / d G; then d value / d W = 2 W S.  The largest and smallest of several
-numbers are replaced by power means of the given sharpness, which have derivatives where two of them meet.
+A criterion returns its value and S = d value / d G; then d value / d W = 2 W S.  Maxima and minima are replaced by
+power means of the given sharpness, which are differentiable where two values meet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def log_det(G: Array, sharpness: float = 0.0) -> tuple[float, Array] | None:
 
 
 def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
-    """Logarithm of the condition number of W, from above: (log mean-max - log mean-min of the eigenvalues of G) / 2."""
+    """Log of the condition number of W, upper bound: (log mean-max - log mean-min of the eigenvalues of G) / 2."""
     values, V = np.linalg.eigh(G)
     if values[0] <= 1e-14 * values[-1]:
         return None
@@ -51,16 +51,16 @@ def log_scaled_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Arra
 
 @dataclass(frozen=True)
 class LargestDeviation:
-    """Logarithm of the largest predicted deviation of a parameter over its size; W must be in units of the noise.
+    """Log of the largest relative standard deviation of a parameter; W must be in units of the noise.
 
-    others: weight of the mean over all parameters, so that those that are not the worst are not left alone.
+    others: weight of the mean over all parameters, so that those other than the worst also improve.
     """
 
     sizes: Array
     others: float = 0.05
 
     def __call__(self, G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
-        """Value and slope."""
+        """Value and its derivative by G."""
         factor, info = lapack.dpotrf(G.T, lower=1)
         if info != 0:
             return None
@@ -72,7 +72,7 @@ class LargestDeviation:
 
 
 def _inverse(factor: Array) -> Array:
-    """Inverse of a matrix from its lower Cholesky factor (what stands above the diagonal must be zero)."""
+    """Inverse of a matrix from its lower Cholesky factor (entries above the diagonal must be zero)."""
     lower, _ = lapack.dtrtri(factor, lower=1)
     return np.asarray(lower.T @ lower)  # faster than LAPACK's own product, which leaves half to be filled in
 
@@ -97,7 +97,7 @@ def scaled_condition_number(W: Array) -> float:
 
 
 def predicted_deviations(W: Array, previous: Array | None = None) -> Array:
-    """Deviation of each parameter for rows in units of their noise, and an information matrix already recorded."""
+    """Standard deviations of parameters for rows in units of their noise, and a previous information matrix."""
     G = W.T @ W + (0 if previous is None else previous)
     d = np.sqrt(np.diag(G))
     d = np.where(d > 0, d, 1.0)

@@ -1,4 +1,4 @@
-"""Distances between segments, and from segments to boxes, many at once, with the points they are taken at."""
+"""Distances between segments, and from segments to boxes, vectorised, with the nearest points."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ TINY = 1e-12  # m2, or a part: below this a segment is a point and two segments 
 
 
 class Nearest(NamedTuple):
-    """Distance (M,) of each pair, where on the two segments (0 at the first end, 1 at the last), and the unit vector
-    (M, 3) from the second to the first (0 where they meet).
+    """Distance (M,) of each pair, and the position on both segments (0 at the first end, 1 at the last).
+
+    away (M, 3): unit vector from the second to the first (0 where they meet).
     """
 
     distance: Array
@@ -41,8 +42,8 @@ def between_segments(a0: Array, a1: Array, b0: Array, b1: Array) -> Nearest:
 def to_boxes(a0: Array, a1: Array, half: Array) -> Nearest:
     """Nearest points of segments (M, 3) to boxes about the origin with half sides (M, 3); `on_second` is zero.
 
-    Along a segment the derivative of the squared distance grows and is linear between the places where a coordinate
-    passes a side, so its zero lies between two of those and is found exactly.
+    Along a segment the derivative of the squared distance is increasing and piecewise linear, with breaks where a
+    coordinate crosses a face, so its zero lies between two of those and is found exactly.
     """
     u = a1 - a0
     with np.errstate(divide="ignore", invalid="ignore"):

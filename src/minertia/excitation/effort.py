@@ -1,4 +1,4 @@
-"""Efforts of a motion from the regressor already computed: tau = W beta, plus the effects W leaves out."""
+"""Efforts of a trajectory from the regressor already computed: tau = W beta, plus effects without columns in W."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Values = Sequence[Mapping[str, float]]
 
 
 class EffortModel:
-    """Nominal efforts of all effects, without those that jump with the direction of motion and so have no derivative.
+    """Nominal efforts of all effects, except those discontinuous at velocity reversal, which have no derivative.
 
-    beta: values of the base parameters; viscous, rotors (n, n) and offset (n,): effects that have no column in W;
-    others: springs and what else bends, as a function.  What jumps counts with its size: coulomb (n,) is the largest
-    effort of friction by direction, and friction by load makes every effort `gain` (n,) times as large.
+    beta: values of the base parameters; viscous, rotors (n, n) and offset (n,): effects without a column in W; others:
+    springs and other nonlinear effects, as a function.  Discontinuous effects count with their bound: coulomb (n,) is
+    the largest Coulomb friction, and load-dependent friction multiplies every effort by `gain` (n,).
     """
 
     def __init__(self, base: BaseParameters) -> None:
@@ -62,15 +62,15 @@ class EffortModel:
         return np.asarray(tau if self.others is None else tau + self.others.value(q, qd))
 
     def sizes(self, tau: Array) -> Array:
-        """Size of every effort (N, n), with what grows with the load and what jumps at its largest."""
+        """Magnitude of every effort (N, n), with load-dependent and discontinuous friction at their largest."""
         return np.asarray(np.abs(tau) * self.gain + self.coulomb)
 
     def largest(self, tau: Array) -> Array:
-        """Largest size (n,) of efforts (N, n), with the friction that jumps."""
+        """Largest magnitude (n,) of efforts (N, n), including discontinuous friction."""
         return np.asarray(self.sizes(tau).max(axis=0))
 
     def add_slopes(self, by_effort: Array, state: Array, slopes: Array) -> None:
-        """Add to the slopes (3, N, n) by q, qd, qdd what effects without a column in W do to the efforts."""
+        """Add to the derivatives (3, N, n) by q, qd, qdd the contribution of effects without a column in W."""
         slopes[1] += by_effort @ self.viscous
         slopes[2] += by_effort @ self.rotors
         if self.others is not None:
@@ -79,7 +79,7 @@ class EffortModel:
 
 
 def _drives(robot: Robot) -> tuple[Robot, list[int]]:
-    """The robot whose joints have the effects of motors, the tree of one with loops, and where its coordinates are."""
+    """Robot whose joints have the effects of motors (the tree of one with loops), and its coordinate indices."""
     if not robot.open_cuts:
         return robot, list(range(robot.n))
     return robot.opened, [robot.opened.independent.index(j) for j in robot.independent]
@@ -95,14 +95,14 @@ def _is_bounded(name: str) -> bool:
 
 
 def _left(chi: Values, known: set[str]) -> list[dict[str, float]]:
-    """The values without those that have a column."""
+    """Parameter values without those that have a column."""
     return [
         {s: v for s, v in x.items() if full_name(s, j + 1) not in known and s in BY_SYMBOL} for j, x in enumerate(chi)
     ]
 
 
 def _bounded_sizes(robot: Robot, chi: Values) -> Array:
-    """Largest effort on each coordinate of all effects that have one."""
+    """Largest effort on each coordinate of all bounded effects."""
     rate = np.linspace(1.0, 2.0, robot.n).tolist()  # no combination of these vanishes by accident
     unit = UnitEffects(robot, State([0.0] * robot.n, rate, rate))
     total = np.zeros(robot.n)
@@ -115,9 +115,9 @@ def _bounded_sizes(robot: Robot, chi: Values) -> Array:
 
 
 def _load_shares(robot: Robot, chi: Values) -> Array:
-    """Friction by load over the load on each coordinate, while motors drive their loads.
+    """Load-dependent friction over the load on each coordinate, while motors drive their loads.
 
-    While loads drive their motors the effort is less by what friction takes.
+    When loads drive their motors the effort is smaller by the friction.
     """
     ones = [1.0] * robot.n
     unit, total = UnitEffects(robot, State(ones, ones, ones), ones), np.zeros(robot.n)
@@ -130,10 +130,10 @@ def _load_shares(robot: Robot, chi: Values) -> Array:
 
 
 def parameter_sizes(base: BaseParameters, floor: float = 0.1) -> Array:
-    """Size of each base parameter to compare its deviation with; nan where the file has no value of its kind at all.
+    """Scale of each base parameter for relative standard deviations; nan if the file has no value of its kind.
 
-    The nominal value, but at least a part `floor` of the root mean square of its kind over the robot, so that a
-    parameter that happens to be zero does not ask for infinite precision.
+    The nominal value, but at least a fraction `floor` of the root mean square of its kind over the robot, so that a
+    parameter that happens to be zero does not require infinite precision.
     """
     values = base.values()
     kinds = [_kind(name) for name in base.names]

@@ -1,4 +1,4 @@
-"""`excite`: the motion to run on a robot so that its base parameters come out well."""
+"""`excite`: optimise an excitation trajectory for the base parameters of a robot."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def excite(
     search: MotionSearch = SEARCH,
     progress: Callable[[Progress], None] | None = None,
 ) -> Excitation:
-    """The best motion found that respects every limit on a grid ten times finer than the samples.
+    """Optimise an excitation trajectory that respects every limit on a grid ten times finer than the samples.
 
-    family: `Fourier(duration, harmonics)` or `Spline(duration, pieces)`, whose `start` is not used.  limits: by default
-    those of `motion_limits`, floor and self collision among them.  start: posture at both ends, by default near the
-    middle of the joints; "any" leaves it to the search, as does a motion that is not from rest to rest.  after: what
-    was recorded before; the motion is that which adds most to it.
+    family: `Fourier(duration, harmonics)` or `Spline(duration, pieces)`, whose `start` is not used.  limits: by
+    default those of `motion_limits`, including floor and self collision.  start: posture at both ends, by default near
+    the middle of the joint ranges; "any" leaves it to the search, as does a motion that is not from rest to rest.
+    after: previously recorded motions; the trajectory is the one that adds most to their information.
     """
     robot = as_robot(robot)
     _expect_options(family, limits, optimality, after, search)
@@ -93,7 +93,7 @@ def family_of(shape: MotionShape) -> Family:
 
 
 def _expect_options(family: object, limits: object, optimality: object, after: object, search: object) -> None:
-    """Refuse what is asked for by name, or by plain values, and is made by a class."""
+    """Raise an error for options given by name or plain values instead of their classes."""
     expect_one_of(family, (Fourier, Spline), "the family of motions")
     for value, kind, what in (
         (optimality, Optimality, "optimality"),
@@ -106,7 +106,7 @@ def _expect_options(family: object, limits: object, optimality: object, after: o
 
 
 def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: MotionSearch) -> None:
-    """Refuse what does not go together."""
+    """Raise an error for incompatible options."""
     if isinstance(start, str) and start != ANYWHERE:
         raise UnknownName("start posture", start, (ANYWHERE,))
     if search.n_samples < family.least_samples:
@@ -120,7 +120,7 @@ def _check(robot: Robot, family: Family, start: ArrayLike | str | None, search: 
 
 @dataclass(frozen=True)
 class _MotionTask:
-    """What is searched for one robot, and with what."""
+    """Search problem of one robot: base parameters, limits, effort model and family."""
 
     base: BaseParameters
     limits: MotionLimits
@@ -130,7 +130,7 @@ class _MotionTask:
     n_samples: int
 
     def criterion(self, name: str) -> Criterion:
-        """The function of the information matrix."""
+        """Criterion as a function of the information matrix."""
         if name == "deviation":
             sizes = parameter_sizes(self.base)
             return criteria.LargestDeviation(np.where(np.isnan(sizes), 1.0, sizes))
@@ -141,7 +141,7 @@ class _MotionTask:
         }[name]
 
     def problem(self, criterion: str, noise: Array, previous: Array | None) -> MotionProblem:
-        """What to search; rows are in units of their noise where deviations or earlier recordings count."""
+        """Optimisation problem; rows are in units of their noise if deviations or earlier recordings count."""
         base, frames = self.base, [box.frame for box in self.limits.boxes]
         weighted = criterion == "deviation" or previous is not None
         return MotionProblem(
@@ -188,12 +188,12 @@ def _report(task: _MotionTask, criterion: str, noise: Noise, previous: Array | N
 
 
 def mixing(base: BaseParameters) -> Array:
-    """W_base = W_kept mixing."""
+    """Matrix with W_base = W_kept mixing."""
     return np.asarray(np.linalg.inv(base.K[:, base.kept_indices]))
 
 
 def information(given: ArrayLike | None, count: int) -> Array | None:
-    """An information matrix from one, or from the triangle of a QR factorisation."""
+    """Information matrix from one, or from the triangular factor of a QR factorisation."""
     if given is None:
         return None
     A = np.asarray(given, float)
@@ -203,7 +203,7 @@ def information(given: ArrayLike | None, count: int) -> Array | None:
 
 
 def recorded_information(base: BaseParameters, motion: Trajectory, noise: Array, rate: float) -> Array:
-    """Information matrix of a motion, rows over their noise, as if it had `rate` independent samples in a second."""
+    """Information matrix of a motion, rows over their noise, for `rate` independent samples per second."""
     if motion.n != base.robot.n:
         raise ShapeError(f"a recorded motion has {motion.n} joints and '{base.robot.name}' has {base.robot.n}")
     step = max(1, int(1 / (rate * motion.period))) if motion.period > 0 else 1

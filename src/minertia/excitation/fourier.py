@@ -1,4 +1,4 @@
-"""Finite Fourier series (Swevers et al. 1997): periodic motions with few, well separated frequencies."""
+"""Finite Fourier series (Swevers et al. 1997): periodic trajectories with few, well separated frequencies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FourierSeries(ContinuousMotion):
 
     @property
     def harmonics(self) -> int:
-        """Number of frequencies."""
+        """Number of harmonics."""
         return int(self.sine.shape[1])
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
@@ -58,25 +58,25 @@ class Fourier(Declared, Family):
     duration: float = like(MotionShape, "duration")
     harmonics: int = like(MotionShape, "harmonics")
     frequency: float | None = option(None, "Lowest frequency.", unit="Hz", above=0, otherwise="one period in all")
-    rest: bool = option(True, "Whether motions begin and end at rest.")
+    rest: bool = option(True, "Begin and end trajectories at rest.")
     start: tuple[float, ...] | None = None
 
     @property
     def least_samples(self) -> int:
-        """Four in a period of the highest harmonic."""
+        """Least number of samples: four per period of the highest harmonic."""
         return 4 * self.harmonics
 
     @property
     def base_frequency(self) -> float:
-        """Lowest frequency [Hz]."""
+        """Base frequency [Hz]."""
         return 1.0 / self.duration if self.frequency is None else self.frequency
 
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
-        """Sines, cosines and a constant, with two derivatives."""
+        """Basis functions: sines, cosines and a constant, with two derivatives."""
         return _functions(t, self.base_frequency, self.harmonics)
 
     def third(self, t: Array) -> Array:
-        """Their third derivatives."""
+        """Third derivatives of the basis functions."""
         return _third(t, self.base_frequency, self.harmonics)
 
     def motion(self, offset: Array, coefficients: Array) -> FourierSeries:

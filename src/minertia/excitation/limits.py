@@ -1,4 +1,4 @@
-"""What a motion must respect: limits of the joints, efforts, boxes for points of the robot, obstacles."""
+"""Constraints of a trajectory: joint limits, efforts, boxes for points of the robot, obstacles."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ UNLIMITED = LimitOptions()  # beyond what the robot's file says
 class MotionLimits:
     """Limits of every coordinate, arrays of shape (n,) [rad or m, per s, per s2, per s3; N m or N].
 
-    jerk: None when it is not limited (no robot's file tells it; `with_jerk` sets it).
-    effort: None when efforts are not limited; effort_margin: part of it kept free for what the nominal model does not
-    know.  boxes: for points of the robot.  clearance: distances to keep from the floor, from obstacles and between
-    links.  loops: how far closed loops stay from singular postures, and limits of their passive joints.  assumed: what
-    -> joints whose limit the file does not tell.  missing: what is not checked -> why.  workspace: what boxes,
-    clearance and loops were made from.
+    jerk: None if not limited (robot files have no jerk limits; `with_jerk` sets it). effort: None if efforts are not
+    limited; effort_margin: fraction reserved for errors of the nominal model. boxes: for points of the robot.
+    clearance: distances to keep from the floor, from obstacles and between links.  loops: required distance of loops
+    from singular postures, and limits of their passive joints.  assumed: limit -> joints for which the file does not
+    give it.  missing: limit that is not checked -> reason.  workspace: source of boxes, clearance and loops.
     """
 
     names: tuple[str, ...]
@@ -75,7 +74,7 @@ class MotionLimits:
         return f"<MotionLimits of {', '.join(parts)}>"
 
     def _each(self, what: str, given: ArrayLike) -> Array:
-        """A number for each joint, shape (n,)."""
+        """Value for each joint, shape (n,)."""
         values = _numbers(given)
         if values.shape != (len(self.names),) or not np.isfinite(values).all():
             count = plural(len(self.names), "finite number")
@@ -83,7 +82,7 @@ class MotionLimits:
         return values
 
     def _check(self) -> None:
-        """Every joint must be able to move."""
+        """Raise an error if a joint cannot move."""
         for j, name in enumerate(self.names):
             if not self.lower[j] < self.upper[j]:
                 raise Infeasible(
@@ -96,17 +95,17 @@ class MotionLimits:
                     raise Infeasible(f"joint '{name}' cannot move: its limit of {what} is {values[j]:g}; give another")
 
     def with_jerk(self, jerk: ArrayLike) -> MotionLimits:
-        """The same limits with one of jerk [rad/s3 or m/s3]: one number, or (n,)."""
+        """Same limits with a jerk limit [rad/s3 or m/s3]: one value, or (n,)."""
         return replace(self, jerk=per_joint(self.names, "jerk", jerk))
 
     @property
     def middle(self) -> Array:
-        """The posture in the middle of the ranges."""
+        """Posture in the middle of the joint ranges."""
         return np.asarray(0.5 * (self.lower + self.upper))
 
     @property
     def half(self) -> Array:
-        """Half of the ranges."""
+        """Half widths of the joint ranges."""
         return np.asarray(0.5 * (self.upper - self.lower))
 
 
@@ -121,13 +120,13 @@ def motion_limits(
     effort_margin: float = UNLIMITED.effort_margin,
     workspace: Workspace = USUAL,
 ) -> MotionLimits:
-    """The limits given, and those of the robot's file where None is given.
+    """Motion limits: those given, and those of the robot file where None is given.
 
-    position: one number or (n,) for plus and minus it, or (n, 2) for lower and upper.  Where the file allows less of
-    anything, that holds and a note says so, unless `beyond_file` says that the robot can do more than its file, which
-    `run` never believes.  effort: None for
-    those of the file where it has them and masses, True if it must have them, False for no limit, or values.
-    effort_margin: part of it kept free.  workspace: floor, obstacles, boxes, and whether links keep apart.
+    position: one value or (n,) for plus and minus it, or (n, 2) for lower and upper.  Stricter limits of the file take
+    precedence, with a note, unless `beyond_file` states that the robot can do more than its file, which `run` never
+    accepts.  effort: None for those of the file if it has them and masses, True if it must have them, False for no
+    limit, or values.  effort_margin: fraction of it kept free.  workspace: floor, obstacles, boxes, and
+    self-collision.
     """
     robot = as_robot(robot)
     expect_one_of(workspace, (Workspace,), "workspace")
@@ -158,7 +157,7 @@ def motion_limits(
 
 
 def usual_rates(robot: Robot) -> tuple[Array, Array]:
-    """Largest velocities and accelerations (n,) of the robot's file, and those assumed where it says nothing."""
+    """Velocity and acceleration limits (n,) of the robot file, or assumed values where it has none."""
     return _both_rates(robot, None, None, _Told(robot))
 
 
@@ -170,7 +169,7 @@ def _both_rates(
 
 
 def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:
-    """What the robot's closed loops keep."""
+    """Loop model of a robot with closed kinematic chains."""
     if not robot.cuts:
         return None
     model = LoopModel(robot, workspace.transmission_deg)
@@ -186,7 +185,7 @@ def _loops(robot: Robot, workspace: Workspace, told: _Told) -> LoopModel | None:
 
 @dataclass
 class _Told:
-    """What is said beside the limits: notes, joints whose limits were assumed, why something is not checked."""
+    """Information beside the limits: notes, joints with assumed limits, and reasons for unchecked limits."""
 
     robot: Robot
     notes: list[str] = field(default_factory=list)
@@ -194,7 +193,7 @@ class _Told:
     missing: dict[str, str] = field(default_factory=dict)
 
     def within(self, what: str, values: Array) -> Array:
-        """The values (n,), those of the file where it allows less; a zero in it stands for what nobody knows."""
+        """Values (n,), replaced by the file's where it allows less; a zero in the file means unknown."""
         robot = self.robot
         file = np.array([getattr(robot.joints[j].limits, what) or np.nan for j in robot.independent], float)
         file = np.where(file >= SMALLEST, file, np.nan)
@@ -202,7 +201,7 @@ class _Told:
         return np.asarray(np.fmin(values, file))
 
     def note_wider(self, what: str, is_wider: NDArray[np.bool_]) -> None:
-        """Say whose limits were given wider than in the file."""
+        """Add a note on limits that are wider than the file's."""
         if is_wider.any():
             named = _listed([name for name, wider in zip(self.robot.coordinate_names, is_wider, strict=True) if wider])
             self.notes.append(
@@ -211,7 +210,7 @@ class _Told:
 
 
 def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, told: _Told) -> tuple[Array, Array]:
-    """Lower and upper positions: those given, beyond those of the file only where that is asked for."""
+    """Lower and upper positions as given; beyond those of the file only if requested."""
     ends = np.array([_ends(robot, j) for j in robot.independent], float).reshape(-1, 2)
     if given is None:
         return _assumed_positions(robot, ends, told)
@@ -224,7 +223,7 @@ def _positions(robot: Robot, given: ArrayLike | None, beyond: bool, told: _Told)
 
 
 def _ends(robot: Robot, j: int) -> tuple[float, float]:
-    """Lower and upper position of a joint in its file; nan where it says nothing."""
+    """Lower and upper position of a joint in its file; nan if not given."""
     limits = robot.joints[j].limits
     return np.nan if limits.lower is None else limits.lower, np.nan if limits.upper is None else limits.upper
 
@@ -239,7 +238,7 @@ def _ranges(robot: Robot, given: ArrayLike) -> Array:
 
 
 def _assumed_positions(robot: Robot, ends: Array, told: _Told) -> tuple[Array, Array]:
-    """Those of the file; a turn where it says nothing of a revolute joint."""
+    """Position limits of the file; a full turn for revolute joints without limits."""
     unknown = np.asarray(np.isnan(ends).any(axis=1))
     if unknown.any():
         told.assumed["position"] = tuple(n for n, u in zip(robot.coordinate_names, unknown, strict=True) if u)
@@ -294,7 +293,7 @@ def _per_joint(robot: Robot, what: str, given: ArrayLike) -> Array:
 
 
 def _numbers(given: ArrayLike) -> Array:
-    """What is given as an array; nan where it is no number."""
+    """Given values as an array; nan for non-numbers."""
     try:
         return np.asarray(given, float)
     except (TypeError, ValueError, OverflowError):
@@ -302,7 +301,7 @@ def _numbers(given: ArrayLike) -> Array:
 
 
 def per_joint(names: Sequence[str], what: str, given: ArrayLike, whose: str = "") -> Array:
-    """One finite number for all joints or one for each, shape (n,)."""
+    """Finite value for each joint, from one for all or one each, shape (n,)."""
     values = _numbers(given)
     if values.shape not in ((), (1,), (len(names),)) or not np.all(np.isfinite(values)):
         raise ShapeError(f"limits of {what} must be one finite number or {len(names)}, one per joint{whose}")

@@ -27,7 +27,7 @@ class LimitsTable(CheckedTable):
     """Limits of one file, or of one option of a command (without a source)."""
 
     def fail(self, message: str, key: str | None = None) -> Infeasible:
-        """An error of this table, to be raised."""
+        """Return an error of this table, to be raised."""
         line = self.line(key)
         parts = [str(part) for part in (self.source, None if line is None else f"line {line}") if part is not None]
         told = [", ".join(parts)] if parts else []
@@ -35,9 +35,9 @@ class LimitsTable(CheckedTable):
 
 
 def limits_from_tables(robot: Robot, tables: Sequence[LimitsTable]) -> MotionLimits:
-    """Limits of the robot's file, changed by tables as docs/excitation.md describes them.
+    """Limits of the robot file, changed by tables (see docs/excitation.md for their fields).
 
-    Boxes and obstacles of all tables count, of anything else the last.
+    Boxes and obstacles of all tables accumulate; for any other field the last table takes precedence.
     """
     found: dict[str, Any] = {}
     for table in tables:
@@ -67,12 +67,12 @@ def limits_of(robot: Robot, given: LimitOptions) -> MotionLimits:
 
 
 def limits_toml(robot: Robot, limits: MotionLimits) -> str:
-    """The file of limits; obstacles that are no boxes along the axes are written as the boxes around them."""
+    """Text of the limits file; obstacles other than axis-aligned boxes are written as their bounding boxes."""
     return HEAD + tomli_w.dumps(limits_dict(robot, limits))
 
 
 def limits_dict(robot: Robot, limits: MotionLimits) -> dict[str, Any]:
-    """Plain data: limits of the joints, surroundings, and which robot they are for."""
+    """Plain data of joint limits, surroundings, and the robot that they apply to."""
     space = limits.workspace
     off = limits.missing.get("effort") == "switched off"
     found: dict[str, Any] = {
@@ -93,7 +93,7 @@ def limits_dict(robot: Robot, limits: MotionLimits) -> dict[str, Any]:
 
 
 def _obstacle(shape: Shape) -> Obstacle:
-    """The box along the axes around a shape on the ground."""
+    """Axis-aligned bounding box of a shape on the ground."""
     size = np.array(shape.size)
     half = {"sphere": size[[0, 0, 0]]} if len(size) == 1 else {"box": size}
     corner = half.get(shape.kind)

@@ -1,8 +1,8 @@
-"""Closed loops in exciting motions: their distance from singular postures, and limits of their passive joints.
+"""Closed kinematic chains in excitation trajectories: distance from singular postures, passive joint limits.
 
 Near a singular posture passive joints move without bound, and beyond it lies another branch (theory, eqs. 36 to 44).
-How near one is says the transmission angle: between the two links of a dyad, or two sides of a parallelogram.  Of loops
-without a closed form the singular values of their equations say it (`conditioning`).
+The transmission angle measures the distance: between the two links of a dyad, or two sides of a parallelogram.  For
+loops without a closed form the singular values of their equations do (`conditioning`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STATE = ("q", "qd")
 
 @dataclass(frozen=True)
 class LoopUse:
-    """What a motion does to a loop: smallest and largest transmission angle [deg], between 0 and 180 on its branch."""
+    """Range of a loop's transmission angle [deg] in a trajectory, between 0 and 180 on its branch."""
 
     name: str
     smallest: float
@@ -56,7 +56,7 @@ class LoopUse:
 
 
 class _Corner(NamedTuple):
-    """Three hinges of a loop that two links join, on frames of the chains from its carrier; their common axis there."""
+    """Three revolute joints of a loop connected by two links, on frames of the chains from its carrier; their axis."""
 
     cut: Cut
     places: tuple[tuple[tuple[int, ...], Pose], ...]  # (joints up to the frame, pose in the last one's frame)
@@ -65,7 +65,7 @@ class _Corner(NamedTuple):
 
 
 class _Passive(NamedTuple):
-    """A limit of a joint that closing moves: of its position about the middle of its range, or of its velocity."""
+    """Limit of a passive joint: of its position about the middle of its range, or of its velocity."""
 
     name: str
     what: str
@@ -75,12 +75,12 @@ class _Passive(NamedTuple):
 
 
 class LoopModel:
-    """How far the loops of a robot are from singular postures, and their passive joints from their limits.
+    """Margins of a robot's loops to singular postures, and of their passive joints to limits.
 
-    angle [deg]: what transmission angles keep from 0 and 180 degrees.  general: loops without a closed form.  `rooms`,
-    of angles, passive joints and these, are 1 where nothing is near, 0 at a limit and less beyond it, or no number
-    where a loop does not close.  unlimited: passive joints without a range in the file.  left_out: loops whose distance
-    is not known.
+    angle [deg]: required distance of transmission angles from 0 and 180 degrees.  general: loops without a closed
+    form. `rooms`, of angles, passive joints and these, are 1 if nothing is near, 0 at a limit and less beyond it, or
+    NaN where a loop does not close.  unlimited: passive joints without a range in the file.  left_out: loops whose
+    distance is not known.
     """
 
     def __init__(self, robot: Robot, angle: float = USUAL.transmission_deg) -> None:
@@ -101,7 +101,7 @@ class LoopModel:
 
     @property
     def counts(self) -> bool:
-        """Whether anything is kept."""
+        """Whether there are any limits."""
         return bool(self.corners or self.passive or self.general)
 
     @cached_property
@@ -109,7 +109,7 @@ class LoopModel:
         return closing_of(self.robot) if self.robot.open_cuts else None
 
     def _outputs(self) -> list[Scalar]:
-        """Sine and cosine of every transmission angle, what is limited of every passive joint, entries of equations."""
+        """Sine and cosine of every transmission angle, limited quantities of passive joints, entries of equations."""
         tree, state = self.graph.closed.tree, self.graph.closed.state
         found = [value for corner in self.corners for value in _sine_and_cosine(tree, state.q, corner)]
         numbers = {joint.name: j for j, joint in enumerate(tree.joints)}
@@ -127,11 +127,11 @@ class LoopModel:
     # ------------------------------------------------------------------ rooms
 
     def rooms(self, q: Array, qd: Array) -> Array:
-        """How far states are from each limit, shape (N, limits): 1 at best, 0 at the limit, negative or nan beyond."""
+        """Normalised margins of states, shape (N, limits): 1 at best, 0 at the limit, negative or nan beyond."""
         return self.rooms_and_pull(q, qd)[0]
 
     def rooms_and_pull(self, q: Array, qd: Array) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
-        """`rooms`, and what makes derivatives (N, n) by q and by qd of derivatives (N, limits) by the rooms."""
+        """`rooms`, and a function that maps derivatives (N, limits) by the margins to those (N, n) by q and by qd."""
         passive = self.graph.passive(q)
         with np.errstate(all="ignore"):
             y = np.asarray(self.forward(q, qd, *passive))
@@ -148,7 +148,7 @@ class LoopModel:
 
     @cached_property
     def _places(self) -> list[slice]:
-        """Outputs that each room is made of; the cosine of a transmission angle has no part in it."""
+        """Outputs that each margin depends on; the cosine of a transmission angle is not used."""
         first = 2 * len(self.corners)
         found = [slice(2 * k, 2 * k + 1) for k in range(len(self.corners))]
         found += [slice(first + k, first + k + 1) for k in range(len(self.passive))]
@@ -159,7 +159,7 @@ class LoopModel:
         return found
 
     def _rooms(self, y: Array) -> tuple[Array, list[Array]]:
-        """The rooms, and the slopes of each by the outputs that it is made of."""
+        """Margins, and the derivatives of each by its outputs."""
         count = len(self.corners)
         parts = [y[:, place] for place in self._places]
         found = [_room_of_sine(value, self.angle) for value in parts[:count]]
@@ -169,13 +169,13 @@ class LoopModel:
         return np.column_stack(rooms), list(slopes)
 
     def is_on_branch(self, q: Array, *, alone: bool = False) -> Flags:
-        """Which postures (N, n) the loops reach from the seed; alone: which are not those of a motion."""
+        """Mask of postures (N, n) that the loops reach from the seed; alone: postures not from one motion."""
         return np.ones(len(q), bool) if self._closing is None else self._closing.is_reached(q, alone=alone)
 
     # ------------------------------------------------------------------ what a motion does
 
     def uses(self, q: Array) -> tuple[LoopUse | ConditioningUse, ...]:
-        """The transmission angles, or the ratios of singular values, of postures (N, n)."""
+        """Ranges of transmission angles, or of inverse condition numbers, over postures (N, n)."""
         y = np.asarray(self.forward(q, np.zeros_like(q), *self.graph.passive(q)))
         angles = [np.rad2deg(np.arctan2(y[:, 2 * k], y[:, 2 * k + 1])) for k in range(len(self.corners))]
         by_angle = (
@@ -186,7 +186,7 @@ class LoopModel:
         return *by_angle, *(each.use(y[:, place]) for each, place in zip(self.general, places, strict=True))
 
     def nearest(self, q: Array, qd: Array) -> tuple[float, str]:
-        """The smallest room of all states, and what has it, in words."""
+        """Smallest margin of all states, and its name."""
         rooms = np.nan_to_num(self.rooms(q, qd), nan=-1.0)
         k = int(np.argmin(rooms.min(axis=0)))
         whose = [f"loop '{name}' from a singular posture" for name in self.names]
@@ -196,13 +196,13 @@ class LoopModel:
 
 
 def _room_of_sine(sine: Array, angle: float) -> tuple[Array, Array]:
-    """Room (N,) of a transmission angle whose sine is (N, 1), and its slope by it."""
+    """Margin (N,) of a transmission angle whose sine is (N, 1), and its derivative."""
     least = np.sin(np.deg2rad(angle))
     return (sine[:, 0] - least) / (1 - least), np.full_like(sine, 1 / (1 - least))
 
 
 def _room_of_limit(value: Array, limit: _Passive) -> tuple[Array, Array]:
-    """The same of a passive joint's position, the cosine of that from the middle of its range, or its velocity."""
+    """Margin of a passive joint's position, of its cosine from the middle of the range, or of its velocity."""
     if limit.by_cosine:
         edge = np.cos(limit.half)
         return (value[:, 0] - edge) / (1 - edge), np.full_like(value, 1 / (1 - edge))
@@ -214,7 +214,7 @@ def _room_of_limit(value: Array, limit: _Passive) -> tuple[Array, Array]:
 
 
 def _corner(robot: Robot, cut: Cut) -> _Corner | None:
-    """The two links of a loop whose angle says how near it is to a singular posture; None where there are none."""
+    """Two links of a loop whose angle measures its distance from a singular posture; None if there are none."""
     tree = robot.opened if robot.open_cuts else robot
     seed = _seed(robot, tree)
     places = _dyad_places(robot, cut) if not cut.form else _sides(tree, cut, seed)
@@ -234,7 +234,7 @@ def _seed(robot: Robot, tree: Robot) -> list[Scalar]:
 
 
 def _dyad_places(robot: Robot, cut: Cut) -> tuple[tuple[tuple[int, ...], Pose], ...] | None:
-    """Both hinges of a dyad and where its links meet, in the order of the links."""
+    """Both revolute joints of a dyad and the point where its links meet, in the order of the links."""
     closing = closing_of(robot)
     for block, dyad in zip(closing.blocks, closing.dyads, strict=True):
         if dyad is None or closing.cuts[block.cuts[0]].name != cut.name:
@@ -246,7 +246,7 @@ def _dyad_places(robot: Robot, cut: Cut) -> tuple[tuple[tuple[int, ...], Pose], 
 
 
 def _sides(tree: Robot, cut: Cut, seed: Sequence[Scalar]) -> tuple[tuple[tuple[int, ...], Pose], ...] | None:
-    """Three corners of a parallelogram, hinges on one line counted once; None where the loop has other than four."""
+    """Three corners of a parallelogram, collinear joints counted once; None if the loop does not have four."""
     chains = cut_chains(tree, cut)
     hinges = [[(chain[: k + 1], HERE) for k in range(len(chain))] for chain in chains]
     around = [*hinges[0], (chains[0], cut.first_pose), *reversed(hinges[1])]
@@ -259,18 +259,18 @@ def _sides(tree: Robot, cut: Cut, seed: Sequence[Scalar]) -> tuple[tuple[tuple[i
 
 
 def _place(tree: Robot, q: Sequence[Scalar], chain: tuple[int, ...], pose: Pose) -> Vec:
-    """A point in the carrier's frame."""
+    """Position of a point in the carrier's frame."""
     return compose(*(tree.joints[j].pose(tree.joint_position(j, q)) for j in chain), pose)[1]
 
 
 def _axis(tree: Robot, q: Sequence[Scalar], place: tuple[tuple[int, ...], Pose]) -> Vec:
-    """Axis of the hinge that ends a chain, in the carrier's frame, where it never moves."""
+    """Axis of the revolute joint at the end of a chain, in the carrier's frame, where it is constant."""
     R, _ = compose(*(tree.joints[j].pose(tree.joint_position(j, q)) for j in place[0]), HERE)
     return R[0][2], R[1][2], R[2][2]
 
 
 def _links(tree: Robot, q: Sequence[Scalar], corner: _Corner) -> tuple[Vec, Vec]:
-    """Both links, across the axis."""
+    """Both links, projected normal to the axis."""
     a, b, c = (_place(tree, q, *place) for place in corner.places)
     first, second = (_across(vsub(end, start), corner.axis) for start, end in ((a, b), (b, c)))
     return first, second
@@ -289,7 +289,7 @@ def _sine_and_cosine(tree: Robot, q: Sequence[Scalar], corner: _Corner) -> tuple
 
 
 def _passive_limits(robot: Robot) -> tuple[list[_Passive], tuple[str, ...]]:
-    """Limits of the joints on loops that are no coordinates, and those without a range."""
+    """Limits of the passive joints of loops, and the joints without a range."""
     found, unlimited = [], []
     for j in loop_joints(robot):
         joint = robot.joints[j]

@@ -1,4 +1,4 @@
-"""What a search needs of the robot, with exact derivatives: the base regressor, and points of its links."""
+"""Differentiable robot model for the search: the base regressor, and points of its links."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ STATE = ("q", "qd", "qdd")
 
 
 class StateGraph:
-    """A graph whose inputs are a robot's positions (and rates), with the motion of its tree on them.
+    """Graph whose inputs are a robot's positions (and rates), with the motion of its tree as expressions.
 
-    Loops without a closed form are closed from numbers: `passive` has their solution at given positions, and one step
-    of Newton's method from there, which changes nothing, carries its derivatives.
+    Loops without a closed form are closed numerically: `passive` holds their solution at given positions, and one
+    Newton step from there, which changes nothing, provides its derivatives.
     names: of the inputs, those of `STATE` in their order.
     """
 
@@ -52,7 +52,7 @@ class StateGraph:
         self.ports = (*own, Port(PASSIVE, (iterated,))) if iterated else own
 
     def passive(self, q: Array) -> list[Array]:
-        """What kernels take after the state: nothing, or where iterated passive joints are, (N, iterated)."""
+        """Kernel inputs after the state: none, or the positions of iterated passive joints, (N, iterated)."""
         return [] if self.samples is None else [self.samples.iterated(q)]
 
     def forward(self, name: str, outputs: Sequence[Any], shape: tuple[int, ...]) -> BatchKernel:
@@ -60,7 +60,7 @@ class StateGraph:
         return BatchKernel(Program(name, self.graph, self.ports, (Port("y", shape),), tuple(outputs)))
 
     def backward(self, name: str, outputs: Sequence[Any]) -> BatchKernel:
-        """A kernel of derivatives (N, n) by each input of the sum of outputs with weights (N, count), the last one."""
+        """Kernel of derivatives (N, n) by each input of the weighted sum of outputs; weights (N, count) come last."""
         graph = self.graph
         adjoints = reverse(graph, outputs, graph.variables("w", len(outputs)))
         slopes = [adjoints.get(x.id, 0.0) for port in self.names for x in graph.variables(port, self.n)]
@@ -70,11 +70,11 @@ class StateGraph:
 
 
 class RegressorModel:
-    """The regressor of chosen columns with its vector-Jacobian product, compiled where there is a compiler.
+    """Regressor of chosen columns with its vector-Jacobian product, compiled if there is a compiler.
 
-    The rows of each joint are a block (N, those of `columns` that are not always zero): a joint does not feel what it
-    does not carry.  mixing: W_base = W mixing, None for the identity.  smooth: width [rad/s] of the sign in Coulomb
-    columns, 0 for the sign itself.
+    The rows of each joint are a block (N, those of `columns` that are not always zero): a joint does not depend on the
+    parameters of links that it does not carry.  mixing: W_base = W mixing, None for the identity.  smooth: width
+    [rad/s] of the sign in Coulomb columns, 0 for the sign itself.
     """
 
     def __init__(self, robot: Robot, columns: Sequence[str], mixing: Array | None = None, smooth: float = 0.0) -> None:
@@ -95,12 +95,12 @@ class RegressorModel:
         self._bench: _Bench | None = None
 
     def value(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """W, shape (N n, p): all joints of the first sample, then of the second ..."""
+        """W, shape (N n, p), in the order of samples, then joints."""
         W = np.asarray(self.forward(q, qd, qdd, *self.graph.passive(q))).reshape(-1, self.p)
         return W if self.mixing is None else np.asarray(W @ self.mixing)
 
     def state(self, samples: int) -> Array:
-        """The array (3, samples, n) that `vjp` reads q, qd and qdd from: filled in place, nothing is copied."""
+        """Input array (3, samples, n) of q, qd and qdd for `vjp`, filled in place without copying."""
         if self._bench is None or self._bench.state.shape[1] != samples:
             self._bench = _Bench(self, samples)
         return self._bench.state
@@ -108,9 +108,9 @@ class RegressorModel:
     def vjp(self, weigh: Weigh, scale: Array) -> Array | None:
         """Derivatives (3, N, n) with respect to `state` of the sum of weights times entries at fixed weights.
 
-        weigh(G, blocks, weights) gets G = W' W with the rows of each joint times its scale (n,), before any mixing, and
-        fills in the weights of the blocks; None if it returns False.  The arrays, the result among them, are used again
-        by the next call: fresh memory would cost more than filling it.
+        weigh(G, blocks, weights) receives G = W' W with the rows of each joint times its scale (n,), before any
+        mixing, and fills in the weights of the blocks; None if it returns False.  The arrays, including the result,
+        are reused by the next call, as new memory would cost more than filling it.
         """
         bench = self._bench
         assert bench is not None, "the state comes first"
@@ -124,7 +124,7 @@ class RegressorModel:
 
 
 class _Bench:
-    """Arrays that stay where they are, what each joint has in them, and the two kernels bound to them."""
+    """Preallocated arrays, the slice of each joint, and the two kernels bound to them."""
 
     def __init__(self, model: RegressorModel, samples: int) -> None:
         n, size = model.n, len(model.forward.pattern.positions)
@@ -139,7 +139,7 @@ class _Bench:
 
 
 class SlopedModel:
-    """Efforts of effects that depend on positions and velocities and have slopes (springs, cubic friction)."""
+    """Efforts of differentiable effects of positions and velocities (springs, cubic friction)."""
 
     def __init__(self, robot: Robot, chi: Sequence[Mapping[str, float]]) -> None:
         self.graph = StateGraph(robot, ("q", "qd"))
@@ -160,7 +160,7 @@ class SlopedModel:
 
 
 class PointModel:
-    """Positions [m] in the base frame of the origins of frames, given by name or as such, with derivatives."""
+    """Positions [m] in the base frame of the origins of frames (names or objects), with derivatives."""
 
     def __init__(self, robot: Robot, frames: Sequence[str | Frame]) -> None:
         robot = robot.numeric

@@ -1,7 +1,8 @@
-"""Minimisation inside walls: the walls' own curvature is exact, that of everything else is learned on the way.
+"""Minimisation with barriers: exact curvature of the barriers, BFGS for everything else.
 
-The matrix of the search is a BFGS model of the criterion plus the block-diagonal curvature of the walls at the joint
-limits.  A plain quasi-Newton method has to learn those steep walls anew at every step and takes many times as long.
+The Hessian of the search is a BFGS model of the criterion plus the block-diagonal curvature of the barriers at the
+joint limits.  A plain quasi-Newton method has to learn those steep barriers at every step and takes many times as
+long.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ NEAR = 0.95  # part of the way to a wall that one step may go
 
 
 class Minimum(NamedTuple):
-    """Where a search ended, and the model of the criterion's curvature there."""
+    """Result of a search: the minimiser and the BFGS model of the criterion there."""
 
     y: Array
     value: float
@@ -38,9 +39,9 @@ def minimise(
     tolerance: float,
     model: Array | None = None,
 ) -> Minimum:
-    """Walk down from a point inside the walls until the value falls by less than `tolerance` in three steps.
+    """Minimise from a point inside the barriers until the value falls by less than `tolerance` in three steps.
 
-    A point at which the function has no value (a criterion that finds the information singular) stays where it is.
+    If the function has no value at the initial point (singular information matrix), that point is returned.
     """
     here = function(y)
     if here is None:
@@ -76,7 +77,7 @@ def _direction(B: Array | None, H: Array, here: ObjectiveValue) -> Array:
 
 
 def _updated(B: Array | None, s: Array, y: Array) -> Array:
-    """Powell's damped BFGS: stays positive definite where the criterion curves down."""
+    """Powell's damped BFGS update: stays positive definite where the criterion has negative curvature."""
     sy = float(s @ y)
     if B is None:
         length = max(float(np.linalg.norm(s)), 1e-300)

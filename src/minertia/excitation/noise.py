@@ -1,4 +1,4 @@
-"""The noise on measured efforts that predicted deviations are for, where nobody gave it."""
+"""Default effort noise for predicted standard deviations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRICTION = tuple(symbol for symbol, effect in BY_SYMBOL.items() if "qd" in effec
 
 @dataclass(frozen=True)
 class Noise:
-    """Deviation of the noise on each joint's effort (n,) [N m or N], and where it comes from, in words."""
+    """Standard deviation of the noise on each joint's effort (n,) [N m or N], and its source, in words."""
 
     levels: Array
     basis: str
@@ -33,9 +33,9 @@ class Noise:
 def effort_noise(
     base: BaseParameters, limits: MotionLimits, effort: EffortModel | None, given: ArrayLike | None = None
 ) -> Noise:
-    """The noise given, or a part of each joint's largest nominal effort, with a floor where the file has no friction.
+    """Effort noise as given, or a fraction of each joint's largest nominal effort, with a floor without friction.
 
-    effort: None where the file has no masses; then a part of the limits of effort, or a number.
+    effort: None if the file has no masses; then a fraction of the effort limits, or a constant.
     """
     robot = base.robot
     if given is not None:
@@ -61,7 +61,7 @@ def effort_noise(
 
 
 def _allowed(robot: Robot, limits: MotionLimits) -> Array:
-    """Limit of effort of each joint, nan where none is known."""
+    """Effort limit of each joint, nan if unknown."""
     if limits.effort is not None:
         return limits.effort
     values = [robot.joints[j].limits.effort for j in robot.independent]
@@ -81,7 +81,7 @@ def _largest(base: BaseParameters, limits: MotionLimits, effort: EffortModel) ->
 
 
 def _of_kind(robot: Robot, largest: Array) -> Array:
-    """The largest of all joints that turn for those that turn, and of all that slide for those that slide."""
+    """Largest value among the revolute joints for these, and among the prismatic joints for those."""
     kinds = [robot.joints[j].kind for j in robot.independent]
     return np.array([max(v for v, other in zip(largest, kinds, strict=True) if other == kind) for kind in kinds])
 

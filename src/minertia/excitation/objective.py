@@ -1,4 +1,4 @@
-"""The function a search makes small: a criterion and logarithmic walls at the limits, with its exact gradient."""
+"""Objective of a search: a criterion and logarithmic barriers at the limits, with its exact gradient."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FINER = 10  # the last check has this many times the samples of the search
 
 @dataclass(frozen=True)
 class MotionProblem:
-    """Everything that defines a search.
+    """Definition of a trajectory optimisation.
 
     offset: posture (n,) the family moves about.  row_scale: (n,) factors on the rows of each joint (1 / noise), None
-    for none.  previous: information matrix of what is already recorded.
+    for none.  previous: information matrix of earlier recordings.
     """
 
     family: Family
@@ -41,9 +41,9 @@ class MotionProblem:
 
 
 class ObjectiveValue(NamedTuple):
-    """A value, its gradient without and of the walls at the joint limits, and how much of those is used.
+    """Objective value, its gradient without and of the joint-limit barriers, and the use of those limits.
 
-    use: (3, N, n), or (4, N, n) where jerk is limited.
+    use: (3, N, n), or (4, N, n) if jerk is limited.
     """
 
     value: float
@@ -53,7 +53,7 @@ class ObjectiveValue(NamedTuple):
 
 
 class Objective:
-    """criterion(G) + weight * walls, for free coefficients x of all joints, scaled so that all matter alike."""
+    """criterion(G) + weight * barriers, for free coefficients x of all joints, scaled to equal effect."""
 
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
@@ -85,12 +85,12 @@ class Objective:
         self._look_at(problem.wall_samples)
 
     def _look_at(self, count: int) -> None:
-        """Take distances at this many times."""
+        """Set the number of times at which distances are evaluated."""
         t = np.linspace(0.0, self.problem.family.duration, count + 1)
         self.looks = self.problem.family.matrices(t)[0]
 
     def refine(self) -> bool:
-        """Take distances at twice as many times; False where they are as many as the last check takes."""
+        """Double the number of times for distances; False if it has reached that of the final check."""
         count = len(self.looks) - 1
         if count >= FINER * self.problem.n_samples:
             return False
@@ -98,7 +98,7 @@ class Objective:
         return True
 
     def _scaling(self) -> Array:
-        """(n, free, free): coefficients = scale_j y_j; the rows of the limits are orthonormal in y."""
+        """Scaling (n, free, free) with coefficients = scale_j y_j; the rows of the limits are orthonormal in y."""
         scale = []
         for j in range(self.n):
             rows = self.limited / np.repeat(self.sizes[:, j], self.problem.n_samples)[:, None]
@@ -106,7 +106,7 @@ class Objective:
         return np.array(scale)
 
     def coefficients(self, y: Array) -> Array:
-        """Free coefficients (n, free) of the search's own unknowns."""
+        """Free coefficients (n, free) from the scaled unknowns of the search."""
         return np.asarray(np.matmul(self.scale, y.reshape(self.n, -1, 1))[..., 0])
 
     def motion(self, x: Array, out: Array | None = None) -> Array:
@@ -117,21 +117,21 @@ class Objective:
         return state
 
     def use(self, y: Array) -> float:
-        """Largest part of a joint limit that a motion takes, about the posture it moves about."""
+        """Largest fraction of a joint limit that a motion uses, relative to its offset posture."""
         return float(np.abs(self._used(self.coefficients(y))).max())
 
     def _used(self, x: Array) -> Array:
-        """What coefficients use of each limit about the posture that is moved about, (3 or 4, N, n)."""
+        """Fraction of each limit that coefficients use, relative to the offset posture, (3 or 4, N, n)."""
         moved = (self.limited @ x.T).reshape(len(self.sizes), -1, self.n)
         return np.asarray(moved / self.sizes[:, None, :])
 
     def __call__(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> tuple[float, Array]:
-        """Value and gradient; infinite where a limit is not respected."""
+        """Value and gradient; infinite if a limit is violated."""
         found = self.evaluate(y, criterion, weight, sharpness)
         return (INFINITE, np.zeros_like(y)) if found is None else (found.value, found.rest + found.wall)
 
     def evaluate(self, y: Array, criterion: Criterion, weight: float, sharpness: float) -> ObjectiveValue | None:
-        """Value, gradient in two parts, and what the curvature of the walls needs; None where a limit is broken."""
+        """Value, gradient in two parts, and limit use for the barrier curvature; None if a limit is violated."""
         self.evaluations += 1
         x = self.coefficients(y)
         state = self.motion(x, out=self.problem.model.state(self.problem.n_samples))
@@ -155,7 +155,7 @@ class Objective:
         return ObjectiveValue(value, rest + push, walls, u)
 
     def _limits_used(self, x: Array, state: Array) -> Array:
-        """Positions from the middle of their ranges, and rates, over their limits."""
+        """Positions relative to the middle of their ranges, and rates, over their limits."""
         u = (state - self.middle[:3, None, :]) / self.sizes[:3, None, :]
         if len(self.sizes) == 3:
             return np.asarray(u)
@@ -169,20 +169,20 @@ class Objective:
         return np.asarray(np.matmul(by_coefficients[:, None, :], self.scale).ravel())
 
     def wall_curvature(self, u: Array, weight: float) -> Array:
-        """Second derivatives of the walls at the joint limits, one block (free, free) per joint."""
+        """Second derivatives of the joint-limit barriers, one block (free, free) per joint."""
         s = 1.0 - u * u
         bend = (2 * weight * (1 + u * u) / (s * s) / self.sizes[:, None, :] ** 2).reshape(-1, self.n)
         m = self.limited.shape[1]
         return np.asarray(self.scale.swapaxes(1, 2) @ (bend.T @ self.products).reshape(self.n, m, m) @ self.scale)
 
     def room(self, u: Array, step: Array) -> float:
-        """How far one may go along a step before a joint limit is met."""
+        """Largest step length before a joint limit is reached."""
         du = self._used(self.coefficients(step))
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.nanmin((1 - np.sign(du) * u) / np.abs(du)))
 
     def _box_wall(self, q: Array, slope_q: Array, weight: float) -> float:
-        """Boxes for points; the slope is added to that of the positions."""
+        """Barrier of the boxes for points; its gradient is added to that of the positions."""
         if self.problem.points is None:
             return 0.0
         lower, upper = box_corners(self.problem.limits)
@@ -194,7 +194,7 @@ class Objective:
         return weight * wall
 
     def _loop_wall(self, state: Array, weight: float) -> tuple[float, Array | None]:
-        """Singular postures of loops and limits of their passive joints; slopes (2, N, n) by q and qd."""
+        """Barrier of singular postures of loops and passive joint limits; gradients (2, N, n) by q and qd."""
         loops = self.problem.limits.loops
         if loops is None:
             return 0.0, None
@@ -205,7 +205,7 @@ class Objective:
         return -weight * float(np.log(rooms).sum()), np.array(pull(-weight / (rooms * self.tight)))
 
     def _clearance_wall(self, x: Array, weight: float) -> tuple[float, Array]:
-        """Distances to the floor, between links and to obstacles, and the gradient by the search's own unknowns."""
+        """Barrier of distances to the floor, links and obstacles, and its gradient by the scaled unknowns."""
         clearance = self.problem.limits.clearance
         if clearance is None:
             return 0.0, np.zeros(x.size)
@@ -216,7 +216,7 @@ class Objective:
         return weight * wall, weight * self._by_unknowns(slope.T @ self.looks)
 
     def clears(self, y: Array) -> bool:
-        """Whether a motion keeps its distances on the fine grid."""
+        """Whether a motion keeps its clearances on the fine grid."""
         clearance = self.problem.limits.clearance
         if clearance is None:
             return True
@@ -227,9 +227,9 @@ class Objective:
     def criterion_and_slopes(
         self, state: Array, criterion: Criterion, weight: float, sharpness: float
     ) -> tuple[float, Array] | None:
-        """The criterion with the wall of the efforts, and its slopes (3, N, n); None where it has no value.
+        """Criterion with the effort barrier, and its gradient (3, N, n); None if it has no value.
 
-        state: that of the model, filled in.  The slopes are the model's own array: they hold until the next call.
+        state: that of the model, filled in.  The gradient is the model's own array, valid until the next call.
         """
         value, effort = INFINITE, _EffortSlopes(self.problem.effort)
 
@@ -251,7 +251,7 @@ class Objective:
         return value, slopes
 
     def _valued(self, criterion: Criterion, G: Array, sharpness: float) -> tuple[float, Array] | None:
-        """The criterion of the base parameters, with what was recorded before; its slope by G."""
+        """Criterion of the base parameters, with earlier recordings, and its derivative by G."""
         M = self.mixing
         G = G if M is None else M.T @ G @ M
         found = criterion(G if self.problem.previous is None else G + self.problem.previous, sharpness)
@@ -260,7 +260,10 @@ class Objective:
     def _effort_wall(
         self, blocks: Blocks, weights: Blocks, state: Array, slopes: _EffortSlopes, weight: float
     ) -> float:
-        """The wall at the effort limits; its slopes go into the weights, and where W has no column into `slopes`."""
+        """Barrier at the effort limits.
+
+        Its gradient is added to the weights, and to `slopes` for effects outside W.
+        """
         model = self.problem.effort
         if model is None or self.problem.limits.effort is None:
             return 0.0
@@ -277,26 +280,26 @@ class Objective:
 
 @dataclass
 class _EffortSlopes:
-    """Slopes (N, n) of the walls by the efforts; they reach the motion beside the regressor, too."""
+    """Gradient (N, n) of the barriers with respect to the efforts, propagated also to effects outside W."""
 
     model: EffortModel | None
     by_effort: Array | None = None
 
     def add_to(self, slopes: Array, state: Array) -> None:
-        """What effects without a column in W add to the slopes (3, N, n)."""
+        """Add the contribution of effects without a column in W to the gradient (3, N, n)."""
         if self.model is not None and self.by_effort is not None:
             self.model.add_slopes(self.by_effort, state, slopes)
 
 
 def _corner(columns: NDArray[np.int32], p: int) -> Any:
-    """The rows and columns of a (p, p) matrix that belong to a block; without a copy where they are its last ones."""
+    """Index of a block's rows and columns in a (p, p) matrix; a view if they are its last ones."""
     first = p - len(columns)
     is_last = np.array_equal(columns, np.arange(first, p))
     return (slice(first, None), slice(first, None)) if is_last else np.ix_(columns, columns)
 
 
 def wall_and_slope(u: Array) -> tuple[float, Array]:
-    """-sum log(1 - u^2) and its derivative; infinite where |u| reaches 1."""
+    """Barrier -sum log(1 - u^2) and its derivative; infinite where |u| reaches 1."""
     s = 1.0 - u * u
     if not s.min() > 0 or not np.abs(u).max() < 1:
         return INFINITE, u
@@ -304,12 +307,12 @@ def wall_and_slope(u: Array) -> tuple[float, Array]:
 
 
 def box_corners(limits: MotionLimits) -> tuple[Array, Array]:
-    """Lower and upper corners of all boxes, one after the other."""
+    """Lower and upper corners of all boxes, concatenated."""
     return np.hstack([box.lower for box in limits.boxes]), np.hstack([box.upper for box in limits.boxes])
 
 
 def _fastest(velocity: Array, acceleration: Array) -> float:
-    """Largest rate of change of a motion of the family, in rad/s."""
+    """Highest angular frequency of a motion of the family [rad/s]."""
     V, A = velocity.T @ velocity, acceleration.T @ acceleration
     V += 1e-9 * np.trace(V) * np.eye(len(V))
     return float(np.sqrt(eigh(A, V, eigvals_only=True)[-1]))

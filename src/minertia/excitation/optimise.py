@@ -1,4 +1,4 @@
-"""Several starts, a schedule of falling walls, and the best motion that respects every limit on a fine grid."""
+"""Multistart optimisation with decreasing barrier weights; the best motion within all limits on a fine grid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALLEST = 0.05  # part of a motion below which it is not drawn in further
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One minimisation: what of, the weight of the walls, sharpness of the means, when to stop."""
+    """One minimisation: criterion, barrier weight, sharpness of the means, stopping rule."""
 
     criterion: Criterion | None  # None for the one asked for
     weight: float
@@ -47,7 +47,7 @@ EXTREME = (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a search stands: which start of how many, evaluations so far, smallest value of the criterion."""
+    """Progress of a search: index and number of starts, evaluations so far, smallest criterion value."""
 
     start: int
     starts: int
@@ -57,10 +57,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class FoundMotion:
-    """The result of a search.
+    """Result of a search.
 
-    values: the criterion reached by every start that was followed to its end (infinite where no start was found).
-    scaled_back: factor (1 when none was needed) on the motion after the search.
+    values: criterion reached by every start that was run to its end (infinite if no initial motion was found).
+    scaled_back: factor (1 if none was needed) on the motion after the search.
     """
 
     motion: ContinuousMotion
@@ -81,7 +81,7 @@ class FoundMotion:
 
 
 def _nothing(G: Array, sharpness: float) -> tuple[float, Array]:
-    """A criterion that every motion meets."""
+    """Constant criterion, for finding feasible motions."""
     return 0.0, np.zeros_like(G)
 
 
@@ -94,7 +94,7 @@ class _Candidate:
 
 @dataclass
 class Search:
-    """One search; `run` may be interrupted (Ctrl-C) and then returns the best so far."""
+    """Multistart search; `run` may be interrupted (Ctrl-C) and then returns the best motion so far."""
 
     objective: Objective
     criterion: Criterion
@@ -105,7 +105,7 @@ class Search:
     history: dict[int, float] = field(default_factory=dict)
 
     def run(self, starts: int, seed: int) -> FoundMotion:
-        """Warm every start up, follow the better half to the end, return the best feasible motion."""
+        """Run a short search from every start, continue the better half, and return the best feasible motion."""
         interrupted = False
         seeds = tuple(seed + k for k in range(starts))
         with threadpool_limits(1):  # small matrices: threads only wait for one another
@@ -124,7 +124,7 @@ class Search:
         )
 
     def _why(self) -> str:
-        """What keeps every motion about the posture from being one."""
+        """Reason why no feasible motion about the posture exists."""
         problem = self.objective.problem
         margins = self.checker.posture(problem.offset)
         if not self.objective(np.zeros(self.objective.n * problem.family.free), _nothing, 1.0, 0)[0] < INFINITE:
@@ -151,7 +151,7 @@ class Search:
             self._follow(candidate, stages, k, len(seeds))
 
     def _first(self, seed: int) -> Iterator[Array]:
-        """A random motion inside the walls."""
+        """Random initial motion inside the barriers."""
         rng = np.random.default_rng(seed)
         size = self.objective.n * self.objective.problem.family.free
         for _ in range(10):
@@ -195,7 +195,7 @@ class Search:
         return minimise(self.objective, function, candidate.y, iterations=limit, model=model, **options).model
 
     def _inside(self, y: Array) -> Array:
-        """A motion drawn in until the walls, which may have come to be looked at more closely, leave it a value."""
+        """Shrink a motion until its objective is finite, for example after grid refinement."""
         for _ in range(DRAWS):
             if self.objective(y, log_det, 1e-3, 0)[0] < INFINITE:
                 break
@@ -203,9 +203,9 @@ class Search:
         return y
 
     def _record(self, candidate: _Candidate) -> bool:
-        """Score a candidate, drawn in until it keeps its distances on the fine grid, by the criterion itself.
+        """Score a candidate by the criterion itself, shrunk until it keeps its clearances on the fine grid.
 
-        False where it did not keep them as it was.
+        Returns False if it had to be shrunk.
         """
         y, is_clear = candidate.y, True
         while not self.objective.clears(y):
@@ -221,7 +221,7 @@ class Search:
         return is_clear
 
     def _scaled_back(self, y: Array) -> tuple[ContinuousMotion, Margins, float]:
-        """The motion, drawn towards the posture it moves about until a fine grid shows no violation."""
+        """Motion, shrunk towards its offset posture until the fine grid shows no violation."""
         problem = self.objective.problem
         factor = 1.0
         count = FINER * problem.n_samples + 1

@@ -27,10 +27,15 @@ LARGEST = 1e12  # of lengths, rates and efforts in SI units; no robot has more
 class MotionShape(Declared):
     """The motions among which one is searched for."""
 
-    family: str = option("fourier", "Fourier series, or splines of degree 5.", choices=FAMILIES, command="family")
-    duration: float = option(10.0, "Length of the motion.", unit="s", range=SECONDS, command="duration")
+    family: str = option(
+        "fourier",
+        "Parametrisation of the trajectory: Fourier series, or splines of degree 5.",
+        choices=FAMILIES,
+        command="family",
+    )
+    duration: float = option(10.0, "Duration of the trajectory.", unit="s", range=SECONDS, command="duration")
     harmonics: int = option(5, "Harmonics of the Fourier series.", range=(1, MOST), command="harmonics")
-    pieces: int = option(10, "Polynomial pieces of the spline.", range=(1, MOST), command="pieces")
+    pieces: int = option(10, "Number of polynomial segments of the spline.", range=(1, MOST), command="pieces")
     start: tuple[float, ...] | str | None = option(
         None,
         "Posture at both ends, or any.",
@@ -47,7 +52,7 @@ class Optimality(Declared):
 
     criterion: str = option(
         "condition",
-        "Optimality criterion: condition number of the regressor, the same with columns of length one, volume of the "
+        "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the "
         "confidence region (D-optimality), or largest predicted relative deviation.",
         choices=CRITERIA,
         titles={
@@ -62,7 +67,7 @@ class Optimality(Declared):
     friction: bool = option(True, "Identify friction and offsets.", command="friction")
     noise: float | tuple[float, ...] | None = option(
         None,
-        "Deviation of the measured efforts, one number or one per joint.",
+        "Standard deviation of the effort noise, one number or one per joint.",
         unit="N m or N",
         range=(0, LARGEST),
         otherwise="a part of the largest nominal efforts",
@@ -74,11 +79,11 @@ class MotionSearch(Declared):
     """How a motion is searched for."""
 
     starts: int = option(
-        3, "Searches from random motions, the best of which counts.", range=(1, MOST), command="starts"
+        3, "Number of random initial trajectories; the best result is kept.", range=(1, MOST), command="starts"
     )
-    seed: int = option(0, "Seed of the first search.", range=(0, 2**63), command="seed")
+    seed: int = option(0, "Random seed of the first search.", range=(0, 2**63), command="seed")
     n_samples: int = option(
-        200, "Samples at which a motion is evaluated.", range=(1, MOST), key="samples", command="samples"
+        200, "Number of samples at which a trajectory is evaluated.", range=(1, MOST), key="samples", command="samples"
     )
     patience: float = option(1.0, "Factor on the iterations of a search.", above=0, range=(0, 1e6))
     come_from: tuple[float, ...] | None = option(
@@ -98,7 +103,7 @@ class MotionSearch(Declared):
 class Box(Declared):
     """A box of the base frame that the origin of a named frame must not leave."""
 
-    frame: str = option(help="Frame whose origin stays in the box; in files also a list of frames.")
+    frame: str = option(help="Frame whose origin must stay in the box; in files also a list of frames.")
     lower: tuple[float, ...] = option(help="Lower corner.", unit="m", range=(-LARGEST, LARGEST), length=3)
     upper: tuple[float, ...] = option(help="Upper corner.", unit="m", range=(-LARGEST, LARGEST), length=3)
 
@@ -123,9 +128,9 @@ class Obstacle(Declared):
         help="Centre.", unit="m", range=(-LARGEST, LARGEST), length=3, example=(0.6, 0.0, 0.2)
     )
     size: tuple[float, ...] = option(
-        help="Whole sides.", unit="m", above=0, range=(0, LARGEST), length=3, example=(0.2, 0.2, 0.4)
+        help="Side lengths.", unit="m", above=0, range=(0, LARGEST), length=3, example=(0.2, 0.2, 0.4)
     )
-    name: str = option("", "Name of the obstacle, in results.", otherwise="its number")
+    name: str = option("", "Name of the obstacle in the results.", otherwise="its number")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -148,12 +153,12 @@ class Workspace(Declared):
         command="floor",
         otherwise="the base plane, where the robot stands on it",
     )
-    self_collision: bool = option(True, "Whether links keep apart.", command="self-collision")
-    obstacles: Sequence[Shape] = option((), "Shapes that links keep from (`minertia.excitation.shapes`).")
+    self_collision: bool = option(True, "Check self-collision.", command="self-collision")
+    obstacles: Sequence[Shape] = option((), "Obstacles of other shapes (`minertia.excitation.shapes`).")
     boxes: Sequence[Box] = option((), "Boxes that origins of named frames must not leave.")
     margin: float | None = option(
         None,
-        "Distance to keep from floor, links and obstacles.",
+        "Minimum distance to floor, links and obstacles.",
         unit="m",
         above=0,
         range=(0, LARGEST),
@@ -161,7 +166,7 @@ class Workspace(Declared):
     )
     radius: float | None = option(
         None,
-        "Radius of links that the robot's file shows nothing of.",
+        "Radius assumed for links without shapes in the robot file.",
         unit="m",
         above=0,
         range=(0, LARGEST),
@@ -169,7 +174,7 @@ class Workspace(Declared):
     )
     transmission_deg: float = option(
         20.0,
-        "What angles between links of closed loops keep from 0 and 180 degrees, where branches meet.",
+        "Minimum distance of the angles between links of closed loops from 0 and 180 degrees (singularities).",
         unit="degrees",
         above=0,
         range=(0, 89.9),
@@ -230,21 +235,21 @@ class LimitOptions(Declared):
     )
     effort_margin: float = option(
         0.1,
-        "Part of every limit of effort kept free for what the nominal model does not know.",
+        "Fraction of every effort limit reserved for errors of the nominal model.",
         range=(0, 0.999),
     )
     floor: bool | float | str | None = like(Workspace, "floor", help="Height in the base frame that every link stays "
         "above, or none; false in files.")  # fmt: skip
-    table: TableTop | None = option(None, "Another word for the floor: a table with its `height`.", otherwise="none")
+    table: TableTop | None = option(None, "Same as the floor: a table with its `height`.", otherwise="none")
     self_collision: bool = like(Workspace, "self_collision")
     margin: float | None = like(Workspace, "margin")
     radius: float | None = like(Workspace, "radius")
     transmission_deg: float = like(Workspace, "transmission_deg")
     box: tuple[FrameBoxes, ...] = option((), "Boxes that origins of named frames must not leave.", otherwise="none")
-    obstacle: tuple[Obstacle, ...] = option((), "Boxes that links keep from.", otherwise="none")
-    format: int = option(FORMAT, "Format of a file that was written.", range=(FORMAT, FORMAT))
+    obstacle: tuple[Obstacle, ...] = option((), "Box-shaped obstacles.", otherwise="none")
+    format: int = option(FORMAT, "Format version of the written file.", range=(FORMAT, FORMAT))
     made_for: Mapping[str, Any] = option(
-        factory=dict, help="Robot, joints and gravity of a file that was written.", otherwise="any robot"
+        factory=dict, help="Robot, joints and gravity for which the file was written.", otherwise="any robot"
     )
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where links are at many postures, in plain arrays."""
+"""Link poses at many postures, as plain arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LinkPose:
     p: Array
 
     def place(self, point: Array) -> Array:
-        """A point (3,) of the frame, (N, 3) in the base frame."""
+        """Position (N, 3) in the base frame of a point (3,) of the frame."""
         return np.asarray(self.p + self.R @ point)
 
 

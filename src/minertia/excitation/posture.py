@@ -1,4 +1,4 @@
-"""A posture to start from: the one given, or the one nearest the middle of the joints that has room around it."""
+"""Start posture: the one given, or the one closest to the middle of the joint ranges with sufficient margin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RANGE = 0.8  # part of the ranges that is tried
 
 
 def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Array:
-    """The start posture (checked), the middle of the ranges, or the nearest to it with room, or the roomiest."""
+    """Start posture (checked), middle of the ranges, the closest posture with sufficient margin, or the best one."""
     if start is not None:
         return _given(checker, start)
     middle = checker.limits.middle
@@ -55,7 +55,7 @@ def _given(checker: Checker, start: ArrayLike) -> Array:
 
 
 def _candidates(checker: Checker, rng: np.random.Generator) -> Array:
-    """Postures with some of the joints away from the middle, a little or far."""
+    """Random postures with some of the joints away from the middle, by small or large amounts."""
     limits = checker.limits
     n = len(limits.names)
     part = rng.uniform(-1, 1, (TRIES, n)) * rng.uniform(0.1, 1, (TRIES, 1)) * RANGE
@@ -64,7 +64,7 @@ def _candidates(checker: Checker, rng: np.random.Generator) -> Array:
 
 
 def _climbed(checker: Checker, rng: np.random.Generator, q: Array) -> Array:
-    """Postures around the best one, then around the best of those, ever nearer."""
+    """Local random search around the best posture with decreasing radius."""
     limits, size = checker.limits, RANGE * checker.limits.half
     for step in STEPS:
         moved = rng.normal(size=(TRIES // 10, len(q))) * (rng.uniform(size=(TRIES // 10, len(q))) < 0.5)
@@ -75,13 +75,13 @@ def _climbed(checker: Checker, rng: np.random.Generator, q: Array) -> Array:
 
 
 def _off(checker: Checker, q: Array) -> Array:
-    """How far postures (N, n) are from the middle, whole turns aside: one joint by its range or by half a turn is 1."""
+    """Distance of postures (N, n) from the middle, modulo full turns: one joint by its range or half a turn is 1."""
     limits = checker.limits
     return np.asarray(np.linalg.norm((q - limits.middle) / np.minimum(limits.half, np.pi), axis=1))
 
 
 def _drawn_in(checker: Checker, q: Array, room: float) -> Array:
-    """The posture with each joint as near the middle as the room allows, those that matter least first."""
+    """Move each joint as close to the middle as the margin allows, the least important ones first."""
     middle = checker.limits.middle
     for j in np.argsort(np.abs(q - middle) / checker.limits.half, kind="stable"):
         ways = np.linspace(0.0, 1.0, 21)

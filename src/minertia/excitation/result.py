@@ -1,4 +1,4 @@
-"""`Excitation`: a motion and what it promises."""
+"""`Excitation`: an excitation trajectory and its predicted quality."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NO_SIZE = "- the file has no value of this kind of parameter to compare the devi
 
 @dataclass(frozen=True)
 class Excitation:
-    """A motion and what it promises.
+    """Excitation trajectory and its predicted quality.
 
-    condition, scaled_condition: of the stacked base regressor at `n_samples` samples, with what was recorded before.
-    deviations: predicted, for that many independent samples with the given noise [N m or N] per joint; sizes: what to
-    compare them with (None without nominal parameters, nan where the file has no value of a kind); deviations_before:
-    of what was recorded before alone.  noise_basis: where the noise comes from.
+    condition, scaled_condition: of the stacked base regressor at `n_samples` samples, with earlier recordings.
+    deviations: predicted standard deviations, for that many independent samples with the given noise [N m or N] per
+    joint; sizes: scales to compare them with (None without nominal parameters, nan where the file has no value of a
+    kind); deviations_before: of earlier recordings alone.  noise_basis: source of the noise.
     """
 
     base: BaseParameters
@@ -54,12 +54,12 @@ class Excitation:
 
     @property
     def claims(self) -> Claims:
-        """What the motion respects, and what was not checked."""
+        """Verified and unverified limits of the motion."""
         return claims(self.limits)
 
     @property
     def noise_sentence(self) -> str:
-        """The noise that the predicted deviations are for."""
+        """Sentence on the noise assumed for the predicted standard deviations."""
         levels = ", ".join(f"{name} {v:.3g}" for name, v in zip(self.limits.names, self.noise, strict=True))
         return (
             f"Predicted for {self.n_samples} independent samples with noise of {levels} N m or N ({self.noise_basis})."
@@ -67,7 +67,7 @@ class Excitation:
 
     @property
     def relative_deviations(self) -> Array | None:
-        """Predicted deviation of each base parameter over its size."""
+        """Predicted relative standard deviation of each base parameter."""
         return None if self.sizes is None else self.deviations / self.sizes
 
     @property
@@ -102,7 +102,7 @@ class Excitation:
         return joint_figure(f"exciting motion of {self.base.robot.name}, limits dashed", path.t, limits.names, shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the samples, for JSON."""
+        """All fields except the samples, for JSON."""
         relative, before = self.relative_deviations, self.deviations_before
         return {
             "format": FORMAT,
@@ -137,7 +137,7 @@ class Excitation:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class Excitation:
 
     @property
     def headline(self) -> str:
-        """How good the motion is, in one line."""
+        """One-line summary of the quality of the motion."""
         return (
             f"{self.base.robot.name}: {self.motion.duration:g} s, condition number {self.condition:.4g} "
             f"(columns scaled: {self.scaled_condition:.4g}) for {self.base.count} base parameters"
@@ -182,7 +182,7 @@ class Excitation:
         return [checked, *([] if checked_only else [unchecked]), self._start_sentence]
 
     def space_lines(self) -> list[str]:
-        """How near it comes to boxes, obstacles, the floor and itself, in sentences."""
+        """Sentences on the smallest distances to boxes, obstacles, the floor and between links."""
         return list(self.margins.sentences)
 
     @property
@@ -201,20 +201,20 @@ class Excitation:
         return [*lines, *self.size_lines()]
 
     def size_lines(self) -> list[str]:
-        """What "-" means in place of a relative deviation, where one stands there."""
+        """Explanation of "-" in place of a relative standard deviation, if any."""
         relative = self.relative_deviations
         return [NO_SIZE] * (relative is not None and bool(np.isnan(relative).any()))
 
 
 def percent(part: float) -> str:
-    """A relative deviation; never promised to be nothing, and "-" where there is nothing to compare it with."""
+    """Format a relative standard deviation; never as zero, and "-" without a reference value."""
     if math.isnan(part):
         return "-"
     return "< 0.01 %" if part < 0.5e-4 else f"{100 * part:.2f} %"
 
 
 def stacked_regressor(base: BaseParameters, motion: ContinuousMotion, n_samples: int) -> Array:
-    """W (n N, p) of a motion at equally spaced times: all joints of the first sample, then of the second ..."""
+    """W (n N, p) of a motion at equally spaced times, in the order of samples, then joints."""
     t = np.arange(n_samples) * motion.duration / n_samples
     return base.regressor(*motion.at(t)).reshape(-1, base.count)
 

@@ -1,4 +1,4 @@
-"""`Route`: all that a robot runs, one motion after another, from where it stands and back."""
+"""`Route`: sequence of motions that a robot runs, from its current posture and back."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SAME = 1e-9  # rad or m between the ends of a motion that ends where it began
 
 @dataclass(frozen=True, repr=False)
 class Route(ContinuousMotion):
-    """Motions one after another, each at rest at both ends: (name, motion), such as approach, excitation, return."""
+    """Sequence of motions, each at rest at both ends: (name, motion), such as approach, excitation, return."""
 
     parts: tuple[tuple[str, ContinuousMotion], ...]
 
     @property
     def duration(self) -> float:  # type: ignore[override]
-        """Time of all of them [s]."""
+        """Total time [s]."""
         return float(self.begins[-1])
 
     @property
     def begins(self) -> Array:
-        """When each part begins, and when the last one ends (parts + 1,) [s]."""
+        """Start time of each part, and end time of the last one (parts + 1,) [s]."""
         return np.concatenate([[0.0], np.cumsum([motion.duration for _, motion in self.parts])])
 
     @property
@@ -59,7 +59,7 @@ class Route(ContinuousMotion):
         return found
 
     def _shared(self, times: Array) -> list[tuple[NDArray[np.bool_], ContinuousMotion, Array]]:
-        """(which times are of a part, the part, its own times)."""
+        """Time mask, motion and local times of each part."""
         begins = self.begins
         part = np.clip(np.searchsorted(begins, times, side="right") - 1, 0, len(self.parts) - 1)
         return [
@@ -69,9 +69,9 @@ class Route(ContinuousMotion):
 
 
 def route(found: Excitation, posture: ArrayLike | None = None, *, seed: int = 0) -> Route:
-    """An exciting motion with the ways to it from the posture (n,) in which the robot stands, and back to it.
+    """Excitation trajectory with the approach from the robot's posture (n,) and the return to it.
 
-    The ways keep every limit that the motion keeps, of jerk, effort and distance, too; None: the motion alone.
+    Approach and return keep every limit of the trajectory, including jerk, effort and distances; None: no approach.
     """
     motion = ("excitation", found.motion)
     if posture is None:

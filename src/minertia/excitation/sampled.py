@@ -1,4 +1,4 @@
-"""`SampledMotion`: a motion between the samples of its file, without a jump of acceleration."""
+"""`SampledMotion`: interpolation of a sampled motion with continuous acceleration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = 20_000  # intervals looked at together
 
 @dataclass(frozen=True, repr=False)
 class SampledMotion(ContinuousMotion):
-    """Quintics between samples: positions, velocities and accelerations are those of the samples at each of them."""
+    """Quintic interpolation that matches positions, velocities and accelerations at the samples."""
 
     path: Trajectory
 
@@ -28,7 +28,7 @@ class SampledMotion(ContinuousMotion):
 
     @property
     def duration(self) -> float:  # type: ignore[override]
-        """From the first to the last sample [s]."""
+        """Time from the first to the last sample [s]."""
         return float(self.path.t[-1] - self.path.t[0])
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
@@ -45,7 +45,7 @@ class SampledMotion(ContinuousMotion):
         return np.asarray((6 * c[3] + x * (24 * c[4] + x * 60 * c[5])) / h**3)
 
     def _pieces(self, t: ArrayLike) -> tuple[Array, Array, tuple[Array, ...]]:
-        """Part of the interval that is over, its length, and coefficients of the quintic in it, columns over times."""
+        """Normalised time in the interval, its length, and the coefficients of its quintic, for each time."""
         path = self.path
         times = path.t[0] + np.clip(np.atleast_1d(np.asarray(t, float)), 0.0, self.duration)
         k = np.clip(np.searchsorted(path.t, times, side="right") - 1, 0, len(path.t) - 2)
@@ -62,9 +62,9 @@ class SampledMotion(ContinuousMotion):
         return h, (a[0], a[1], a[2] / 2, cubic + bend / 2, quartic, quintic)
 
     def hulls(self, order: int) -> tuple[Array, Array]:
-        """Numbers (N - 1, n) between which a derivative stays in each interval; 0: position, 3: jerk.
+        """Bounds (N - 1, n) of a derivative in each interval; 0: position, 3: jerk.
 
-        They are the smallest and the largest Bernstein coefficient of the polynomial there, beyond which it never is.
+        They are the smallest and the largest Bernstein coefficient, which enclose the polynomial.
         """
         low, high = [], []
         for k in range(0, len(self.path.t) - 1, BLOCK):

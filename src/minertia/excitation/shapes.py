@@ -1,4 +1,4 @@
-"""Simple shapes on links and around the robot: given by the user, or read from the robot's file."""
+"""Collision shapes on links and around the robot: given by the user, or read from the robot file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shape:
 
 
 def box(name: str, center: ArrayLike, sides: ArrayLike, *, robot: Robot | None = None, frame: str = "") -> Shape:
-    """A box with its centre and whole sides [m] in a named frame of the robot, by default in the base frame."""
+    """Box with its centre and full side lengths [m] in a named frame of the robot, by default the base frame."""
     half = tuple(0.5 * float(v) for v in np.asarray(sides, float))
     if len(half) != 3 or min(half) <= 0:
         raise MinertiaError(f"the box '{name}' needs three positive sides")
@@ -40,7 +40,7 @@ def box(name: str, center: ArrayLike, sides: ArrayLike, *, robot: Robot | None =
 
 
 def capsule(name: str, a: ArrayLike, b: ArrayLike, radius: float, *, robot: Robot, frame: str) -> Shape:
-    """All points within `radius` of the line from a to b [m] in a named frame of the robot."""
+    """Capsule: points within `radius` of the segment from a to b [m] in a named frame of the robot."""
     if radius <= 0:
         raise MinertiaError("a radius must be positive")
     first, last = np.asarray(a, float), np.asarray(b, float)
@@ -60,7 +60,7 @@ def _along(z: Array) -> Array:
 
 
 def placed(name: str, kind: str, size: tuple[float, ...], R: Array, p: Array, robot: Robot | None, frame: str) -> Shape:
-    """A shape from a named frame into the frame of the joint that carries it."""
+    """Transform a shape from a named frame to the frame of its joint."""
     if not frame:
         return Shape(name, None, kind, size, R, p)
     if robot is None:
@@ -71,7 +71,7 @@ def placed(name: str, kind: str, size: tuple[float, ...], R: Array, p: Array, ro
 
 
 def check_shapes(shapes: Sequence[Shape]) -> None:
-    """Refuse shapes that have no size."""
+    """Raise an error for shapes without extent."""
     for shape in shapes:
         if shape.kind not in KINDS:
             raise UnknownName("kind of shape", shape.kind, KINDS)

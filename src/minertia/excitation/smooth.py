@@ -1,4 +1,4 @@
-"""A sign that has a slope, for friction in a search."""
+"""Smooth approximation of the sign function, for friction in a search."""
 
 from __future__ import annotations
 

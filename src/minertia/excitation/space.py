@@ -1,4 +1,4 @@
-"""The room a motion has by default: above the base plane, links apart from one another."""
+"""Default workspace of a motion: above the base plane, without self-collision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ STANDS = 0.05  # part of random postures above the base plane below which that i
 
 @dataclass(frozen=True)
 class Room:
-    """What keeps the links where they may be, None for nothing; why not: {"floor" or "self collision": reason}."""
+    """Collision model, None for nothing to check.
+
+    missing: {"floor" or "self collision": reason why it is not checked}.
+    """
 
     model: CollisionModel | None
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def room(robot: Robot, space: Workspace = USUAL) -> Room:
-    """Distances to keep."""
+    """Collision model of a robot in a workspace."""
     floor = space.floor
     missing = {} if space.self_collision else {"self collision": "switched off"}
     missing |= {"floor": "switched off"} if floor is None else {}
@@ -59,7 +62,7 @@ def room(robot: Robot, space: Workspace = USUAL) -> Room:
 
 
 def _height(robot: Robot, floor: float | str | None) -> tuple[float | None, str]:
-    """Height of the floor, and why there is none."""
+    """Height of the floor, or the reason why there is none."""
     if floor is None:
         return None, ""
     if not isinstance(floor, str):

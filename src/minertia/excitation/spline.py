@@ -1,4 +1,4 @@
-"""B-splines of degree 3 or 5: motions that need not be periodic."""
+"""B-splines of degree 3 or 5: trajectories that need not be periodic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SplineMotion(ContinuousMotion):
         return q, qd, qdd
 
     def jerk(self, t: ArrayLike) -> Array:
-        """Third derivatives at times (N,), shape (N, n); of degree 3 they jump at the knots."""
+        """Third derivatives at times (N,), shape (N, n); discontinuous at the knots for degree 3."""
         times = np.clip(np.atleast_1d(np.asarray(t, float)), 0.0, self.duration)
         return np.asarray(BSpline(self.knots, self.points.T, self.degree).derivative(3)(times))
 
@@ -54,7 +54,7 @@ class Spline(Declared, Family):
     duration: float = like(MotionShape, "duration")
     pieces: int = like(MotionShape, "pieces")
     degree: int = option(5, "Degree, 3 or 5.", range=(3, 5))
-    rest: bool = option(True, "Whether motions begin and end at rest.")
+    rest: bool = option(True, "Begin and end trajectories at rest.")
     start: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class Spline(Declared, Family):
 
     @property
     def least_samples(self) -> int:
-        """One in each piece, and a few."""
+        """Least number of samples: one per piece, and a few more."""
         return max(4, self.pieces)
 
     @cached_property
@@ -74,12 +74,12 @@ class Spline(Declared, Family):
         return np.concatenate([np.zeros(self.degree), inner, np.full(self.degree, self.duration)])
 
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
-        """The B-splines and two derivatives."""
+        """B-spline basis functions and two derivatives."""
         count = self.pieces + self.degree
         return SplineMotion(self.duration, self.knots, self.degree, np.eye(count)).at(t)
 
     def third(self, t: Array) -> Array:
-        """Their third derivatives."""
+        """Third derivatives of the basis functions."""
         return SplineMotion(self.duration, self.knots, self.degree, np.eye(self.pieces + self.degree)).jerk(t)
 
     def motion(self, offset: Array, coefficients: Array) -> SplineMotion:

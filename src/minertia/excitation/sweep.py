@@ -1,7 +1,7 @@
-"""Single-joint sweeps for off-line identification: one joint moves, from the last to the first, the others stand still.
+"""Single-joint excitation: one joint moves at a time, from the last to the first, the others stand still.
 
-With one joint moving at a time its effort shows the inertia and first moments about its axis and its friction alone,
-so the parameters are found link by link.
+With one joint moving its effort depends only on the inertia and first moments about its axis and its friction, so the
+parameters are identified link by link.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STEPS = 201  # positions at which a joint's way is looked at
 
 @dataclass(frozen=True)
 class Sweep:
-    """One joint's motion: its name and coordinate, the series, the sampled trajectory and its margins."""
+    """Excitation of one joint: its name and coordinate, the series, the sampled trajectory and its margins."""
 
     name: str
     joint: int
@@ -50,7 +50,7 @@ class Sweep:
 
     @property
     def file(self) -> str:
-        """Name of its file for the controller."""
+        """Name of the trajectory file for the controller."""
         return f"sweep-{self.joint + 1}.csv"
 
     @property
@@ -62,9 +62,9 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Sweeps:
-    """The motions in the order to run them, from the last joint to the first, and the parameters they show.
+    """Single-joint excitations in the order to run them, last joint first, and their identifiable parameters.
 
-    shown: base parameters that the sweeps together tell apart; hidden: those that need several joints to move at once.
+    shown: base parameters identifiable from all sweeps; hidden: those that need several joints to move at once.
     """
 
     base: BaseParameters
@@ -81,7 +81,7 @@ class Sweeps:
 
     @property
     def claims(self) -> Claims:
-        """What the motions respect, and what was not checked."""
+        """Verified and unverified limits of the motions."""
         return claims(self.limits)
 
     def __iter__(self) -> Iterator[Sweep]:
@@ -91,7 +91,7 @@ class Sweeps:
         return len(self.sweeps)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the samples, for JSON."""
+        """All fields except the samples, for JSON."""
         return {
             "format": FORMAT,
             "robot": self.base.robot.name,
@@ -113,16 +113,16 @@ class Sweeps:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     @property
     def headline(self) -> str:
-        """What they are, in one line."""
+        """One-line summary."""
         return f"{self.base.robot.name}: {len(self.sweeps)} sweeps, from the last joint to the first"
 
     def remarks(self) -> list[str]:
-        """What they can show, and notes, in sentences."""
+        """Sentences on the identifiable parameters, and notes."""
         said = f"{len(self.shown)} of {self.base.count} base parameters can be told apart by them"
         more = [f"several joints must move at once for: {', '.join(self.hidden)}"] if self.hidden else []
         return [said, *more, *self.limits.notes]
@@ -141,7 +141,7 @@ def sweeps(
     limits: MotionLimits | None = None,
     search: MotionSearch = SEARCH,
 ) -> Sweeps:
-    """A rest-to-rest sweep of each joint about a posture, from the last joint to the first, as wide as limits allow."""
+    """Rest-to-rest excitation of each joint about a posture, last joint first, as large as limits allow."""
     duration, harmonics, n_samples = shape.duration, shape.harmonics, search.n_samples
     if harmonics < 2:
         raise Infeasible("a sweep needs at least two harmonics")
@@ -182,7 +182,7 @@ def _sweep(checker: Checker, j: int, q: Array, duration: float, harmonics: int, 
 
 
 def _unit(duration: float, harmonics: int) -> FourierSeries:
-    """A series whose velocity and acceleration vanish at both ends: cosines of growing order that cancel there."""
+    """Fourier series with zero velocity and acceleration at both ends: cosines of growing order that cancel there."""
     k = np.arange(1, harmonics + 1)
     sine = np.where(k == 1, 1.0, -1.0 / max(harmonics - 1, 1))[None, :]  # velocities at 0 sum to 0
     cosine = np.zeros((1, harmonics))  # accelerations at 0 are those of the cosines alone
@@ -190,7 +190,7 @@ def _unit(duration: float, harmonics: int) -> FourierSeries:
 
 
 def _stretch(checker: Checker, j: int, q: Array) -> tuple[float, float]:
-    """The positions of a joint around its own, the others standing still, at which nothing is in the way at rest."""
+    """Collision-free range of a joint around its position, with the others at rest."""
     limits = checker.limits
     positions = np.union1d(np.linspace(limits.lower[j], limits.upper[j], STEPS), q[j])
     postures = np.repeat(q[None], len(positions), axis=0)
@@ -218,6 +218,6 @@ def _largest_size(
 
 
 def _centre(shape: Trajectory, ends: tuple[float, float], size: float) -> float:
-    """Offset that puts the sweep in the middle of the stretch it may take."""
+    """Offset that centres the sweep in its range."""
     high, low = float(shape.q.max()), float(shape.q.min())
     return 0.5 * (ends[0] + ends[1]) - 0.5 * size * (high + low)

@@ -1,4 +1,4 @@
-"""`Trajectory`: a sampled motion and its file; `ContinuousMotion`, `Family`: motions linear in their coefficients."""
+"""`Trajectory`: a sampled motion and its file; `ContinuousMotion`, `Family`: motions linear in coefficients."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class Trajectory:
         return q, qd * inside, qdd * inside
 
     def to_csv(self) -> str:
-        """The file for a controller: a line with the format, then t,q1..,qd1..,qdd1.. with full precision."""
+        """CSV text for a controller: a line with the format, then t,q1..,qd1..,qdd1.. with full precision."""
         names = ["t", *(f"{s}{j + 1}" for s in ("q", "qd", "qdd") for j in range(self.n))]
         rows = np.column_stack([self.t, self.q, self.qd, self.qdd]).tolist()
         lines = [HEADER, ",".join(names), *(",".join(map(repr, row)) for row in rows)]
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the CSV file; force: also over a file that minertia did not write, or that was edited since."""
+        """Write the CSV file; force: overwrite a file that minertia did not write, or that was edited since."""
         write_file(path, self.to_csv(), force=force)
 
     def to_frame(self) -> Any:
@@ -102,7 +102,7 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:
-        """Read a file that `save` wrote."""
+        """Read a file written by `save`."""
         reading(path)
         try:
             with open(path, "rb") as file:
@@ -141,10 +141,10 @@ def _from_table(names: Sequence[str], lines: Iterable[str], path: str | Path) ->
 
 
 def null_basis(rows: Array) -> Array:
-    """Orthonormal vectors (size, free) that rows (m, size) take to zero, the same ones on every machine.
+    """Orthonormal null-space basis (size, free) of rows (m, size), the same on every machine.
 
-    A singular value decomposition turns them as the processor's rounding has it, and with them the motion of given
-    free coefficients.  Here unit vectors are projected, always the longest that is left; the first of equal ones.
+    The basis of a singular value decomposition depends on the processor's rounding, and with it the motion of given
+    free coefficients.  Here unit vectors are projected, always the longest remaining one; the first of equal ones.
     """
     size = rows.shape[1]
     if not len(rows):
@@ -161,10 +161,10 @@ def null_basis(rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class RecordedMotions:
-    """What was recorded before, to which the new motion adds most.
+    """Earlier recordings, whose information the new trajectory complements.
 
     motions: each second of one counts as one of the new motion.  information (p, p): matrix of the base parameters, or
-    its triangle, of rows over their noise.
+    its triangular factor, of rows over their noise.
     """
 
     motions: Sequence[Trajectory] = ()
@@ -175,7 +175,7 @@ class RecordedMotions:
 
 
 class ContinuousMotion(abc.ABC):
-    """A motion known at every time between 0 and its duration."""
+    """Motion defined at every time between 0 and its duration."""
 
     duration: float
 
@@ -191,12 +191,12 @@ class ContinuousMotion(abc.ABC):
         return f"<{type(self).__name__} of {plural(self.at(0.0)[0].shape[1], 'joint')}, {self.duration:g} s>"
 
     def sample(self, count: int) -> Trajectory:
-        """The motion at `count` equally spaced times, both ends included."""
+        """Sample the motion at `count` equally spaced times, both ends included."""
         t = np.linspace(0.0, self.duration, count)
         return Trajectory(t, *self.at(t))
 
     def at_rate(self, rate: float) -> Trajectory:
-        """The motion at `rate` [Hz], from its beginning to the first sample not before its end, where it stays."""
+        """Sample the motion at `rate` [Hz], up to the first sample at or after its end, where it stays."""
         if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
             raise Infeasible(f"motions are sampled at {RATES[0]:g} to {RATES[1]:g} Hz, not at {rate:g} Hz")
         count = math.ceil(self.duration * rate * (1 - EQUAL_TIME))
@@ -207,10 +207,10 @@ class ContinuousMotion(abc.ABC):
 
 
 class Family(abc.ABC):
-    """Motions that are linear in their coefficients, the same functions for every joint.
+    """Motions that are linear in their coefficients, with the same basis functions for every joint.
 
-    Only combinations that meet the end conditions are ever used: coefficients = free vector times `null`, so that every
-    candidate of a search is at rest at both ends exactly (and starts at `start`, if one is given).
+    Only combinations that meet the end conditions are used: coefficients = free vector times `null`, so that every
+    candidate of a search is exactly at rest at both ends (and starts at `start`, if given).
     """
 
     duration: float
@@ -220,15 +220,15 @@ class Family(abc.ABC):
     @property
     @abc.abstractmethod
     def least_samples(self) -> int:
-        """Fewest samples of a motion that still show its fastest part."""
+        """Least number of samples that resolves the fastest basis function."""
 
     @abc.abstractmethod
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
-        """The functions and their two derivatives at times t, each of shape (N, functions)."""
+        """Basis functions and their two derivatives at times t, each of shape (N, functions)."""
 
     @abc.abstractmethod
     def third(self, t: Array) -> Array:
-        """Third derivatives of the functions at times t, shape (N, functions)."""
+        """Third derivatives of the basis functions at times t, shape (N, functions)."""
 
     @abc.abstractmethod
     def motion(self, offset: Array, coefficients: Array) -> ContinuousMotion:
@@ -236,7 +236,7 @@ class Family(abc.ABC):
 
     @property
     def null_rows(self) -> Array:
-        """The end conditions (m, functions), each of which takes the coefficients of a joint to zero."""
+        """Homogeneous end conditions (m, functions) on the coefficients of a joint."""
         ends = self.raw(np.array([0.0, self.duration]))
         rows = [ends[1] / np.abs(ends[1]).max(), ends[2] / np.abs(ends[2]).max()] if self.rest else []
         rows += [ends[0][:1]] if self.start is not None else []

@@ -1,7 +1,7 @@
-"""Ways from one posture to another, at rest at both ends: straight on in the joints, or around what is in the way.
+"""Point-to-point motions from rest to rest: straight in joint space, or around obstacles.
 
-Each leg of a way is a straight line in the joints, run through by a polynomial of degree 7 whose velocity, acceleration
-and jerk vanish at both ends, so that legs, and the motions before and after, join without a jump of any of them.
+Each leg is a straight line in joint space, timed by a polynomial of degree 7 whose velocity, acceleration
+and jerk vanish at both ends, so that legs, and the motions before and after, join continuously.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Transfer(ContinuousMotion):
 
     @property
     def duration(self) -> float:  # type: ignore[override]
-        """Time of the whole way [s]."""
+        """Total time of the motion [s]."""
         return float(self.ends[-1])
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
@@ -60,7 +60,7 @@ class Transfer(ContinuousMotion):
         return np.asarray(RATES[2](x) / length**3 * way)
 
     def _legs(self, t: ArrayLike) -> tuple[NDArray[np.intp], Array, Array, Array]:
-        """Which leg, the part of its time that is over, its time and its way, columns over the times."""
+        """Leg index, normalised time, duration and displacement of the leg, for each time."""
         times = np.clip(np.atleast_1d(np.asarray(t, float)), 0.0, self.duration)
         leg = np.clip(np.searchsorted(self.ends, times, side="right") - 1, 0, len(self.ends) - 2)
         length = (self.ends[leg + 1] - self.ends[leg])[:, None]
@@ -69,9 +69,9 @@ class Transfer(ContinuousMotion):
 
 
 def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: float = SHARE, seed: int = 0) -> Transfer:
-    """A way from one posture to another within every limit, or a refusal that names what is in the way.
+    """Plan a motion from one posture to another within every limit; the error names the obstacle if none exists.
 
-    share: part of the limits of velocity, acceleration and jerk that it may take.
+    share: fraction of the limits of velocity, acceleration and jerk that it may use.
     """
     a, b = (_posture(checker, q, what) for q, what in ((start, "posture to come from"), (goal, "posture to go to")))
     if np.array_equal(a, b):
@@ -88,18 +88,18 @@ def transfer(checker: Checker, start: ArrayLike, goal: ArrayLike, *, share: floa
 
 
 def resting(posture: ArrayLike) -> Transfer:
-    """No way at all: a posture that is kept for a moment."""
+    """Zero motion: a posture held for a moment."""
     q = np.asarray(posture, float)
     return Transfer(np.array([q, q]), np.array([0.0, SHORTEST]))
 
 
 def transfer_back(checker: Checker, way: Transfer, *, share: float = SHARE) -> Transfer:
-    """The same way backwards; friction makes its efforts others, so it is held against the limits anew."""
+    """Reverse of a transfer, retimed and checked again, as friction changes its efforts."""
     return _timed(checker, list(way.postures[::-1]), share)
 
 
 def transfer_margins(checker: Checker, way: Transfer) -> Margins:
-    """What a transfer uses of every limit, at times so close that no joint moves by more than `STEP` / `FINER`."""
+    """Margins of a transfer to every limit, at times at which no joint moves by more than `STEP` / `FINER`."""
     longest = float(np.abs(np.diff(way.postures, axis=0)).max(axis=1).sum())
     return checker.motion(way, max(200, int(np.ceil(FASTEST * FINER * longest / STEP))) + 1)
 
@@ -116,7 +116,7 @@ def _posture(checker: Checker, q: ArrayLike, what: str) -> Array:
 
 
 def _timed(checker: Checker, way: list[Array], share: float) -> Transfer:
-    """The legs as quick as the share of the limits allows, slower where efforts ask for it."""
+    """Time-scale the legs as fast as the share of the limits allows, slower if efforts require it."""
     limits, postures = checker.limits, np.array(way)
     far = np.abs(np.diff(postures, axis=0))
     needs = [FASTEST * far / (share * limits.velocity), np.sqrt(BENT * far / (share * limits.acceleration))]
@@ -133,26 +133,26 @@ def _timed(checker: Checker, way: list[Array], share: float) -> Transfer:
 
 
 def _line(a: Array, b: Array, step: float) -> Array:
-    """Postures on the straight line, at most `step` apart, both ends among them."""
+    """Postures on the straight line, at most `step` apart, including both ends."""
     count = max(2, int(np.ceil(np.abs(b - a).max() / step)) + 1)
     return np.asarray(a + np.linspace(0.0, 1.0, count)[:, None] * (b - a))
 
 
 class _Ways:
-    """Straight legs around what is in the way: two trees that grow towards one another (RRT-connect)."""
+    """Path planning in joint space by two trees that grow towards one another (RRT-connect)."""
 
     def __init__(self, checker: Checker, rng: np.random.Generator) -> None:
         self.checker, self.rng = checker, rng
 
     def between(self, a: Array, b: Array) -> list[Array] | None:
-        """The postures of a way, None where none was found."""
+        """Postures of a path; None if none was found."""
         if self.is_free(a, b):
             return [a, b]
         found = self._grown(a, b)
         return None if found is None else self._shortened(found)
 
     def is_free(self, a: Array, b: Array) -> bool:
-        """Whether the straight line keeps every limit of postures."""
+        """Whether the straight line respects every posture limit."""
         coarse = _line(a, b, 10 * STEP)
         return bool(self.checker.room(coarse).min() >= 0) and bool(
             self.checker.room(_line(a, b, STEP / FINER)).min() >= 0
@@ -173,7 +173,7 @@ class _Ways:
         return None
 
     def _extended(self, tree: _Tree, aim: Array) -> bool:
-        """Whether the tree has grown towards a posture."""
+        """Extend the tree towards a posture; return whether it grew."""
         nearest = tree.nearest(aim)
         way = aim - tree.nodes[nearest]
         far = float(np.abs(way).max())
@@ -198,18 +198,18 @@ class _Ways:
 
 
 class _Tree:
-    """Postures reached from the first one, each with the one it was reached from."""
+    """RRT: postures reached from the root, each with its parent."""
 
     def __init__(self, root: Array) -> None:
         self.nodes, self.parents = [root], [-1]
 
     @property
     def last(self) -> Array:
-        """The youngest posture."""
+        """Posture added last."""
         return self.nodes[-1]
 
     def nearest(self, q: Array) -> int:
-        """Which posture is nearest to one."""
+        """Index of the nearest posture."""
         return int(np.argmin(np.linalg.norm(np.array(self.nodes) - q, axis=1)))
 
     def add(self, q: Array, parent: int) -> None:
@@ -218,7 +218,7 @@ class _Tree:
         self.parents.append(parent)
 
     def way(self) -> list[Array]:
-        """From the root to the youngest posture."""
+        """Path from the root to the posture added last."""
         found, k = [], len(self.nodes) - 1
         while k >= 0:
             found.append(self.nodes[k])

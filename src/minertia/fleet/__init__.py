@@ -1,4 +1,4 @@
-"""Fleets: evidence of many robots over many days, kept so that it is merged, fitted and watched without the logs."""
+"""Fleets: sufficient statistics of many robots over many days, merged, fitted and monitored without the logs."""
 
 from minertia.io.names import lazy_names
 

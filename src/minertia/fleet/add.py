@@ -1,6 +1,6 @@
-"""From logs to records: batches of logs to workers, who write the records and send back one small row for each log.
+"""Logs to records: workers process batches of logs, write the records and return one row per log.
 
-A log that cannot be used, or that ends its worker, is named; all others have the records that they would have had.
+A log that cannot be used, or that terminates its worker, is reported; the records of all others are unaffected.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ NEW, KNOWN, EARLY, FAULT = "new", "known", "early", "fault"
 class LogTask:
     """One log to read.
 
-    day: what its path tells.  known: contents of this robot that have records already.  earlier: lengths and contents
-    of what this file held before.  since: the first day that counts.
+    day: date in its path.  known: content hashes of this robot with records already.  earlier: lengths and hashes
+    of earlier versions of this file.  since: the first day to include.
     """
 
     log: LogSource
@@ -58,7 +58,7 @@ class LogTask:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Logs of one type for one worker; type: pickled, as workers keep what they derive from it."""
+    """Logs of one type for one worker; type: pickled, as workers cache derived data."""
 
     type: bytes
     kind: str
@@ -68,10 +68,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class AddedLog:
-    """What became of one log: "new", "known" (its record is there already), "early" (before its robot counts), "fault".
+    """Result of one log: "new", "known" (recorded already), "early" (before the robot's first day), "fault".
 
-    content: SHA-256 of the log.  row: of the index.  replaces: contents that were a beginning of this one.  seconds:
-    of work, elapsed; cpu: of the processor.
+    content: SHA-256 of the log.  row: of the index.  replaces: hashes of contents that were a beginning of this one.
+    seconds: elapsed time; cpu: processor time.
     """
 
     source: str
@@ -87,10 +87,10 @@ class AddedLog:
 
 @dataclass(frozen=True)
 class AddResult:
-    """What `fleet.add` did: a row for each log that was looked at, and what was wrong.
+    """Result of `fleet.add`: a row for each log, and the faults.
 
-    skipped: logs that have not changed since they were added.  arithmetics: of the new records; bits are the same only
-    within one.
+    skipped: logs that have not changed since they were added.  arithmetics: floating-point environments of the new
+    records; results agree bitwise only within one.
     """
 
     rows: tuple[AddedLog, ...]
@@ -104,7 +104,7 @@ class AddResult:
         )
 
     def count(self, status: str) -> int:
-        """Logs of a status."""
+        """Number of logs of a status."""
         return sum(row.status == status for row in self.rows)
 
 
@@ -114,7 +114,7 @@ _one_at_a_time = threading.Lock()  # the number of threads of linear algebra bel
 
 
 def work(batch: Batch) -> list[AddedLog]:
-    """Make the records of a batch; one row for each log, whatever happens to it."""
+    """Create the records of a batch; returns one row per log, even after errors."""
     keep_freed_memory()
     with _one_at_a_time:
         type = _type(batch.type)
@@ -184,7 +184,7 @@ def _recorded(task: LogTask, type: RobotType, key: str, kind: str, store: Eviden
 
 
 def _refuse_other_year(day: str, told: str | None) -> None:
-    """Refuse a log whose stamps and path are more than a year apart: after a power cut clocks begin in 2000 or 1980."""
+    """Raise an error if a log's time stamps and path differ by more than a year, as after a clock reset."""
     if told is not None and abs(date.fromisoformat(day) - date.fromisoformat(told)).days > YEAR:
         raise MinertiaError(
             f"its stamps are of {day}, its path says {told}: set the robot's clock, and mend the stamps"
@@ -192,7 +192,7 @@ def _refuse_other_year(day: str, told: str | None) -> None:
 
 
 def _with_marks(path: Path, type: RobotType) -> ColumnMap:
-    """The map with the columns of program and load that the log has under these names, where it names none."""
+    """Column map completed by the log's columns of program and load, if it names none."""
     columns = type.columns
     names = set(column_names(path, columns, type.robot))
     told = {mark: mark for mark in MARKS if getattr(columns, mark) is None and mark in names}
@@ -207,7 +207,7 @@ def _first_stamp(content: LogContent, type: RobotType, columns: ColumnMap, url: 
 
 
 def _named(blocks: Iterable[Recording], url: str) -> Iterator[Recording]:
-    """Blocks that say where the log lies, not where its copy does."""
+    """Recording blocks named by the URL of the log instead of its local copy."""
     return (replace(block, source=url) for block in blocks)
 
 
@@ -222,9 +222,9 @@ Identity = tuple[str, str, str]  # of a record: robot, content, key
 
 @dataclass
 class _Ledger:
-    """The index while logs are added: rows by identity and source, those that are new, those that do not count.
+    """Index while logs are added: rows by identity and source, new rows, and replaced rows.
 
-    lost: records that cannot be read, which their logs make anew.
+    lost: unreadable records, which are created again from their logs.
     """
 
     store: EvidenceStore
@@ -240,11 +240,11 @@ class _Ledger:
             self.rows.setdefault(row.identity, {})[row.source] = row
 
     def all(self) -> list[IndexRow]:
-        """Every row."""
+        """All rows."""
         return [row for own in self.rows.values() for row in own.values()]
 
     def entered(self, done: AddedLog, log: LogSource, key: str) -> AddedLog:
-        """The log with its row in the index."""
+        """Enter the row of a log in the index; return the log with its row."""
         row, own = done.row, self.rows.get((done.robot, done.content, key), {})
         kept = next(iter(own.values()), None)
         if done.status == KNOWN and kept is not None:
@@ -265,7 +265,7 @@ class _Ledger:
         return replace(done, row=row)
 
     def _heal(self, row: IndexRow) -> None:
-        """A record that could not be read was made anew: all places of its log name the new one."""
+        """Point all sources of a log to its re-created record."""
         self.lost.discard(row.identity)
         own = self.rows[row.identity]
         old = {one.record for one in own.values()}
@@ -275,7 +275,7 @@ class _Ledger:
         self.store.note_damaged((), (name for name in old if name.startswith(EVIDENCE)))
 
     def _replace(self, old: Identity, source: str) -> None:
-        """A log has grown: what it held before does not count any more, unless another file still holds that."""
+        """Remove the earlier content of a log that has grown, unless another file still has it."""
         own = self.rows.get(old, {})
         if set(own) <= {source, ""} and own:
             self.store.discard(next(iter(own.values())))
@@ -283,7 +283,7 @@ class _Ledger:
             self.replaced.add(old)
 
     def written(self, *, now: bool = False) -> None:
-        """Write the index from time to time, with what others have added meanwhile."""
+        """Write the index periodically, merged with additions of others."""
         if not now and time.monotonic() - self.saved < SAVED:
             return
         self.saved, self.unsaved = time.monotonic(), ""
@@ -309,7 +309,7 @@ def add_logs(
     kind: str = "scores",
     tell: Callable[[str], None] = lambda step: None,
 ) -> AddResult:
-    """Add logs to a store; those that were added before, and have not changed, are not read."""
+    """Add logs to a store; unchanged logs that were added before are not read."""
     keys, ledger = store.keep_fleet(fleet, kind), _Ledger(store)
     tasks, faults, skipped = _tasks(fleet, logs, ledger, keys)
     rows: list[AddedLog] = []
@@ -336,7 +336,7 @@ def add_logs(
 
 
 def _concerns(fault: LogFault, rows: Sequence[AddedLog]) -> bool:
-    """Whether one of these logs takes part in what is wrong."""
+    """Whether a fault involves one of these logs."""
     return any(row.source == fault.source or row.source in fault.reason for row in rows)
 
 
@@ -349,7 +349,7 @@ def _type_name(fleet: FleetFile, robot: str) -> str:
 def _tasks(
     fleet: FleetFile, logs: Sequence[LogSource], ledger: _Ledger, keys: Mapping[str, str]
 ) -> tuple[list[LogTask], list[LogFault], int]:
-    """What is to be read, what cannot be, and how many logs have not changed."""
+    """Tasks to read, faults of unusable logs, and the number of unchanged logs."""
     by_source: dict[str, list[IndexRow]] = {}
     contents: dict[tuple[str, str], set[str]] = {}
     for row in ledger.all():
@@ -386,7 +386,7 @@ def _tasks(
 
 
 def _batches(fleet: FleetFile, tasks: Sequence[LogTask], store: EvidenceStore, kind: str, workers: int) -> list[Batch]:
-    """Tasks by type and bytes; where the logs are few, every worker gets some."""
+    """Batch the tasks by type and size; few logs are spread over all workers."""
     total = sum(task.log.size for task in tasks)
     most_bytes = min(BATCH_BYTES, max(total // (SHARES * workers), 1))
     most_logs = min(BATCH_LOGS, max(len(tasks) // (SHARES * workers), 1))
@@ -406,7 +406,7 @@ def _batches(fleet: FleetFile, tasks: Sequence[LogTask], store: EvidenceStore, k
 
 
 def _results(engine: Engine, batches: Sequence[Batch]) -> Iterator[tuple[LogTask, AddedLog]]:
-    """Every task with what became of it; batches that were lost with their worker are done again, one log at a time."""
+    """Yield every task with its result; batches lost with their worker are repeated one log at a time."""
     lost: list[Batch] = []
     for batch, found in engine.run(work, batches):
         if isinstance(found, Outage):

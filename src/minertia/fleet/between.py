@@ -1,4 +1,4 @@
-"""How robots of one type differ: random effects, by restricted maximum likelihood."""
+"""Variation between robots of one type: random effects by restricted maximum likelihood."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SETTLED = 1e-8  # relative change of the spread in one round
 
 @dataclass(frozen=True)
 class Between:
-    """b_i ~ N(mean, scatter + V_i) for the values b_i of each robot, known with covariance V_i.
+    """Random-effects model b_i ~ N(mean, scatter + V_i) for the estimates b_i of robots with covariance V_i.
 
     names: of the values.  mean, covariance: of the fleet's mean.  scatter: covariance between robots.  robots (N, p):
-    the value to show for each robot, drawn to the mean as far as its own evidence is weak.
+    shrinkage estimate of each robot, regularised towards the mean as far as its own evidence is weak.
     """
 
     names: tuple[str, ...]
@@ -35,12 +35,12 @@ class Between:
 
     @property
     def deviation(self) -> Array:
-        """Deviation of the fleet's mean."""
+        """Standard deviation of the fleet's mean."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def spread(self) -> Array:
-        """Deviation between robots."""
+        """Standard deviation between robots."""
         return np.sqrt(np.diag(self.scatter))
 
 
@@ -66,7 +66,7 @@ def between_robots(names: tuple[str, ...], values: Array, covariances: Array) ->
 
 
 def _round(b: Array, V: Array, T: Array) -> tuple[Array, Array, Array, Array]:
-    """mu, its covariance, the next scatter, and what each robot differs from mu by."""
+    """One EM step: mu, its covariance, the next scatter, and the deviation of each robot from mu."""
     W = np.linalg.inv(V + T)
     P = np.linalg.inv(W.sum(axis=0))
     mean = P @ np.einsum("nij,nj->i", W, b)

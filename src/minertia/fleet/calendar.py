@@ -1,4 +1,4 @@
-"""The calendar tree: evidence of many days, merged in an order that the dates alone decide.
+"""Calendar tree: evidence of many days, merged in an order determined only by the dates.
 
 Node (level, n) covers the days whose number >> level is n, days counted from the first of year 1.  So the bits of a
 merge depend neither on the order in which logs arrive nor on workers and restarts.
@@ -17,7 +17,7 @@ from minertia.io.resources import one_thread
 
 @dataclass(frozen=True)
 class DayLog:
-    """Evidence of one log of a day: stamp of its first sample [s] and hash of its content decide its place."""
+    """Evidence of one log of a day; the stamp of its first sample [s] and its content hash define the order."""
 
     stamp: float
     content: str
@@ -25,7 +25,7 @@ class DayLog:
 
 
 def day_evidence(logs: Iterable[DayLog]) -> FleetEvidence:
-    """Evidence of all logs of one day: sorted by first stamp and content, merged in pairs."""
+    """Merged evidence of all logs of one day: sorted by first stamp and content, merged in pairs."""
     level = [log.evidence for log in sorted(logs, key=lambda log: (log.stamp, log.content))]
     if not level:
         raise MinertiaError("there is no log of this day to merge")
@@ -37,7 +37,7 @@ def day_evidence(logs: Iterable[DayLog]) -> FleetEvidence:
 
 
 def day_number(day: date | str) -> int:
-    """Days since the first of year 1, of a date or of YYYY-MM-DD."""
+    """Number of days since the first of year 1, of a date or of YYYY-MM-DD."""
     if isinstance(day, date):
         return day.toordinal()
     try:
@@ -47,22 +47,22 @@ def day_number(day: date | str) -> int:
 
 
 def day_name(number: int) -> str:
-    """YYYY-MM-DD of a day's number."""
+    """YYYY-MM-DD of a day number."""
     return date.fromordinal(number).isoformat()
 
 
 @dataclass(frozen=True)
 class CalendarTree:
-    """Evidence of one robot by day; nodes once made are kept for the next question.
+    """Evidence of one robot by day; merged nodes are cached.
 
-    days: evidence by number of the day.  Stretches stay with their day: those of different days are not pooled.
+    days: evidence by day number.  Blocks of different days are not pooled.
     """
 
     days: Mapping[int, FleetEvidence]
     _nodes: dict[tuple[int, int], FleetEvidence | None] = field(default_factory=dict, repr=False, compare=False)
 
     def node(self, level: int, n: int) -> FleetEvidence | None:
-        """Evidence of the days whose number >> level is n; None where there is none."""
+        """Evidence of the days whose number >> level is n; None if there is none."""
         if level == 0:
             own = self.days.get(n)
             return None if own is None else own.without_stretches()
@@ -83,14 +83,14 @@ class CalendarTree:
         return self.window(min(self.days), max(self.days)) if self.days else None
 
     def with_days(self, days: Mapping[int, FleetEvidence]) -> CalendarTree:
-        """The tree with more days, or others in place of those it has; only the paths above them are made anew."""
+        """Tree with days added or replaced; only the paths above them are recomputed."""
         stale = {(level, number >> level) for number in days for level, _ in self._nodes}
         kept = {key: value for key, value in self._nodes.items() if key not in stale}
         return CalendarTree({**self.days, **days}, kept)
 
 
 def cover(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The fewest nodes that cover the days from first to last, in the order of days."""
+    """Minimal set of nodes that covers the days from first to last, in the order of days."""
     while first <= last:
         level = 0
         while first % (2 << level) == 0 and first + (2 << level) - 1 <= last:
@@ -100,7 +100,7 @@ def cover(first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _both(one: FleetEvidence | None, other: FleetEvidence | None) -> FleetEvidence | None:
-    """Two merged; where one is missing, the other as it is."""
+    """Merge two; if one is missing, return the other."""
     if one is None or other is None:
         return one if other is None else other
     return one.merged(other)

@@ -1,9 +1,8 @@
-"""The superset of columns of a robot type, fixed once: what fits of any day, and of any choice, can later be made of.
+"""Superset of regressor columns of a robot type, fixed once for all later fits.
 
-Inertial columns are those of the base parameters with rotors; a payload is a direction in them and has none of its own.
-Each coordinate has its own columns of friction, temperature, load and stiffness: the rows of the table of effects whose
-`fleet` says so.  Two-sided Coulomb friction needs
-none: it is FC and OFF together wherever the joint moves.
+Inertial columns are those of the base parameters with rotors; a payload is a direction in them and needs no column.
+Each coordinate has its own columns of friction, temperature, load and stiffness: the rows of the table of effects with
+`fleet` set.  Direction-dependent Coulomb friction needs none: it is FC and OFF together wherever the joint moves.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ ROBOT = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "rob
 
 @dataclass(frozen=True)
 class OwnColumn:
-    """One column of every coordinate: an effect with its constants; tag: tells those of one effect apart."""
+    """Column of every coordinate: an effect with its constants; tag: distinguishes those of one effect."""
 
     symbol: str
     tag: str
@@ -53,12 +52,12 @@ class OwnColumn:
 
     @property
     def effect(self) -> Effect:
-        """Its shape and what it means."""
+        """Effect of the column."""
         return FLEET[self.symbol]
 
 
 def own_columns(temperature: float = USUAL.temperature) -> tuple[OwnColumn, ...]:
-    """The columns of every coordinate; an effect whose constant is not known has one for each value that is tried."""
+    """Columns of every coordinate; an effect with an unknown constant has one for each candidate value."""
     found = []
     for symbol, effect in FLEET.items():
         values, missing = effect.filled({"reference": temperature} if "reference" in effect.constants else {})
@@ -71,12 +70,12 @@ def own_columns(temperature: float = USUAL.temperature) -> tuple[OwnColumn, ...]
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """The superset of a robot type.
+    """Superset of columns of a robot type.
 
-    model: the inertial unknowns.  reference: their frozen values, of which FCL takes the load that each joint carries.
-    temperature [degC]: at which friction is stated.  rest [rad/s or m/s]: slower than that a joint stands, and its
-    effort says nothing.  seen: for each effort, the inertial unknowns that act on it.  origin: text of the robot that
-    the reference values are of.
+    model: the inertial unknowns.  reference: their fixed values, from which FCL takes the load of each joint.
+    temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed below which a joint counts as at
+    rest, and its effort is not used.  seen: for each effort, the inertial unknowns that act on it.  origin: text of
+    the robot that the reference values are from.
     """
 
     model: LinearModel
@@ -95,12 +94,12 @@ class ColumnSet:
 
     @property
     def robot(self) -> Robot:
-        """Whose columns they are."""
+        """Robot of the columns."""
         return self.model.robot
 
     @cached_property
     def layout(self) -> EvidenceLayout:
-        """Names of all columns, and which of them each effort sees: its own first, then the inertial ones."""
+        """Names of all columns, and the columns of each effort: its own first, then the inertial ones."""
         numbers = [j + 1 for j in self.robot.independent]
         mine = [f"{column.symbol}{j}{column.tag}" for j in numbers for column in self.own]
         width = len(self.own)
@@ -125,7 +124,7 @@ class ColumnSet:
 
     @property
     def kernels(self) -> str:
-        """The path that the columns are computed by, one for all records."""
+        """Execution path of the column kernels, the same for all records."""
         return "numpy" if self.robot.open_cuts else build.choose(compiling=False)[0]
 
     def rows(
@@ -135,10 +134,10 @@ class ColumnSet:
         temperature: Array | None,
         direction: Array | None = None,
     ) -> tuple[list[Array], NDArray[np.bool_]]:
-        """Rows [columns | effort] of each effort, (N, k_i), zero where its joint stands; and where it does not, (N, n).
+        """Rows [columns | effort] of each effort, (N, k_i), zero where its joint is at rest; and a motion mask (N, n).
 
-        state: q, qd, qdd (N, n).  temperature (N, n) [degC], None where it was not logged: its columns are zero then.
-        direction (N, n): of motion, filtered as the efforts were (`Motion.direction`); None: the sign of qd.
+        state: q, qd, qdd (N, n).  temperature (N, n) [degC], None if not logged: its columns are then zero.
+        direction (N, n): of motion, filtered like the efforts (`Motion.direction`); None: the sign of qd.
         """
         q, qd, qdd = state
         Y = self.model.columns(q, qd, qdd, samples=MANY)
@@ -160,9 +159,9 @@ class ColumnSet:
 def column_set(
     robot: Robot, reference: Robot | None = None, *, temperature: float = USUAL.temperature, rest: float = USUAL.rest
 ) -> ColumnSet:
-    """The superset of a robot; reference: the robot whose inertial values load-dependent friction is taken with.
+    """Superset of columns of a robot; reference: robot with the inertial values for load-dependent friction.
 
-    Where neither has values, the column FCL is zero, and nothing can later be said of such friction.
+    If neither has values, the column FCL is zero, and such friction cannot be estimated later.
     """
     if robot.is_floating:
         raise MinertiaError(f"'{robot.name}' has a floating base, whose efforts no log of joints has")
@@ -185,7 +184,7 @@ def _seen(model: LinearModel) -> tuple[tuple[int, ...], ...]:
 
 
 def kinematics_text(robot: Robot) -> str:
-    """The robot without its parameters and names: joints, placements, gravity, coupling."""
+    """Text of the robot without its parameters and names: joints, placements, gravity, coupling."""
     bare = replace(
         robot, name="robot", links=(), base_link=None, effects=(), motor_effects=(), constants=(), notes=(), source=None
     )
@@ -193,5 +192,5 @@ def kinematics_text(robot: Robot) -> str:
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256 of plain data, written in one way only."""
+    """SHA-256 of plain data in a canonical form."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Day effects: how levels wander from day to day without any wear, learnt per type and joint by maximum likelihood.
+"""Day effects: day-to-day variation of levels without wear, learnt per type and joint by maximum likelihood.
 
-y_d = mu + Gamma warm_d + sum of steps at events + u_d + noise_d, u an AR(1) of deviation omega and memory phi; mu,
-Gamma and steps are flat (variance 3^2).
+y_d = mu + Gamma warm_d + sum of steps at events + u_d + noise_d, u an AR(1) of standard deviation omega and
+autocorrelation phi; mu, Gamma and steps have a flat prior (variance 3^2).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ STEP = 0.03  # in which the upper end is looked for
 
 @dataclass(frozen=True)
 class DayEffects:
-    """omega (p,): deviations of the effects of a stream's levels; phi: their memory from day to day, from above.
+    """omega (p,): standard deviations of a stream's day effects; phi: upper bound of their autocorrelation.
 
-    likeliest: the memory that fits best; phi is the upper end of its interval, as less memory than there is would
-    raise false alarms.  robots, days: that it was learnt from.
+    likeliest: maximum-likelihood autocorrelation; phi is the upper end of its confidence interval, as an underestimate
+    would raise false alarms.  robots, days: numbers it was learnt from.
     """
 
     omega: tuple[float, ...]
@@ -45,9 +45,9 @@ class DayEffects:
 
 
 def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> DayEffects:
-    """Maximum likelihood over the learnt days of robots of one type, for one joint or the load.
+    """Maximum likelihood over the training days of robots of one type, for one joint or the load.
 
-    windows: first and last of the days that each robot was learnt from.
+    windows: first and last training day of each robot.
     """
     if len(streams) < FEWEST_ROBOTS:
         raise MinertiaError(
@@ -67,7 +67,7 @@ def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[in
 
 
 def _memory(x: float) -> float:
-    """A number without bounds as a memory between 0 and the most."""
+    """Map an unbounded value to an autocorrelation between 0 and the maximum."""
     return float(MOST_MEMORY / (1.0 + np.exp(-2 * x)))
 
 
@@ -77,7 +77,7 @@ def _unbounded(phi: float) -> float:
 
 
 def _upper_end(months: _Months, least: float, omega: Array, phi: float) -> tuple[float, Array]:
-    """The largest memory that the likelihood does not refute, with the deviations that go with it."""
+    """Largest autocorrelation within the likelihood interval, with the corresponding standard deviations."""
     while phi < MOST_MEMORY - 1e-3:
         further = min(phi + STEP, MOST_MEMORY - 1e-4)
 
@@ -95,9 +95,9 @@ def _upper_end(months: _Months, least: float, omega: Array, phi: float) -> tuple
 
 @dataclass(frozen=True)
 class _Months:
-    """Learnt days, one behind the other: y (N, L p), fixed (N, L p, L p): all of the covariance but day effects.
+    """Training days, stacked: y (N, L p), fixed (N, L p, L p): the covariance without day effects.
 
-    apart (N, L, L): days between them; of one robot alone where those of all are the same.
+    apart (N, L, L): days between them; of one robot alone if those of all are the same.
     """
 
     length: int
@@ -131,7 +131,7 @@ class _Months:
         return self.own
 
     def cost(self, x: Array) -> float:
-        """Minus the log likelihood at logarithms of omega and a memory without bounds."""
+        """Negative log likelihood at the logarithms of omega and the unbounded autocorrelation."""
         omega, phi = np.exp(np.clip(x[:-1], -25.0, 3.0)), _memory(float(x[-1]))
         m = self.y.shape[1]
         C = np.empty((len(self.y), m + 1, m + 1))
@@ -154,7 +154,7 @@ def _flat_and_noise(stream: LevelStream, inside: NDArray[np.int_], rows: NDArray
 
 
 def blocks(V: Array) -> Array:
-    """Matrices (D, p, p) along a diagonal, (D p, D p)."""
+    """Block-diagonal matrix (D p, D p) of matrices (D, p, p)."""
     D, p = V.shape[:2]
     full = np.zeros((D, p, D, p))
     full[range(D), :, range(D), :] = V
@@ -162,7 +162,7 @@ def blocks(V: Array) -> Array:
 
 
 def effects_covariance(days: NDArray[np.int_], omega: Array | Sequence[float], phi: float) -> Array:
-    """Covariance of day effects of all days and levels, (D p, D p)."""
+    """Covariance of the day effects of all days and levels, (D p, D p)."""
     return _by_levels(phi ** np.abs(np.subtract.outer(days, days)), omega)
 
 

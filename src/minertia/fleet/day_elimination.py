@@ -1,7 +1,7 @@
-"""A robot's days without the columns that are free on each of them, merged.
+"""Elimination of a robot's day-specific columns, with all days merged.
 
-Where those columns are the first of each effort, as records have them, the rows below them in a triangle are what is
-left of it: packed triangles are folded as they stand in the store.
+If those columns are the first of each effort, as in records, the rows below them in a triangular factor are the
+evidence after elimination: packed factors are merged as they are stored.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from minertia.io.arrays import Array
 
 @dataclass(frozen=True)
 class WithoutDays:
-    """Evidence of all days without their own columns; scores (D, k_i) of the days for each effort, at its own fit of
-    all days (only the residual matters); head: what gives the values of the days back.
+    """Evidence of all days after elimination of their own columns.
+
+    scores (D, k_i): of the days for each effort, at its own fit of all days (only the residual matters).  head: data
+    for back-substitution of the day values.
     """
 
     evidence: FleetEvidence
@@ -35,7 +37,7 @@ class WithoutDays:
 
 
 def without_days(stack: DayStack | PackedStack, names: Sequence[str], kept: Sequence[str]) -> WithoutDays:
-    """Take columns that are free on each day off; kept: those that stay, in this order."""
+    """Eliminate columns that are free on each day; kept: remaining columns, in this order."""
     if isinstance(stack, DayStack) or stack.layout.shares(names):
         return _general(stack if isinstance(stack, DayStack) else stack.unpacked(), names, kept)
     plan = _plan(stack.layout, tuple(names), tuple(kept))
@@ -57,11 +59,11 @@ def _general(stack: DayStack, names: Sequence[str], kept: Sequence[str]) -> With
 
 @dataclass(frozen=True)
 class _EffortPlan:
-    """Where the numbers of one effort stand among packed ones.
+    """Indices of one effort in a packed record.
 
-    number: of the effort; start: of its triangle of `size` columns.  gone: names of its day columns, the first ones.
-    head (e, kept + 1), square: places of the head and of the triangle of the day columns; upper: of the latter among
-    e e numbers.  kept: places of the columns that stay and of the effort.
+    number: of the effort; start: of its triangular factor of `size` columns.  gone: names of its day columns, the
+    first ones.  head (e, kept + 1), square: indices of the head and of the triangle of the day columns; upper: of the
+    latter in a flat e x e matrix.  kept: indices of the remaining columns and of the effort.
     """
 
     number: int
@@ -101,7 +103,7 @@ Effort = tuple[Array, Array, Array, Array]  # triangle, scores, and R and H of t
 
 
 def _folded(packed: Array, own: _EffortPlan) -> Effort | None:
-    """What is left of an effort, from packed numbers; None where that takes more than folding them."""
+    """Eliminated evidence of an effort from packed values; None if that needs the general projection."""
     native, count = build.native(), len(own.gone)
     if not own.is_first or not hasattr(native, "fold_packed"):
         return None
@@ -122,7 +124,7 @@ def _folded(packed: Array, own: _EffortPlan) -> Effort | None:
 
 
 def _alive(T: Array, H: Array) -> NDArray[np.bool_]:
-    """Columns of which more than rounding is left; an effort may be explained completely."""
+    """Mask of columns whose norm exceeds rounding error; the effort column is exempt."""
     left, taken = np.einsum("nk,nk->k", T, T), np.einsum("dek,dek->k", H, H)
     found = left > RANK**2 * (left + taken)
     found[-1] = True
@@ -130,7 +132,7 @@ def _alive(T: Array, H: Array) -> NDArray[np.bool_]:
 
 
 def _one(stack: PackedStack, own: _EffortPlan, names: Sequence[str], kept: Sequence[str]) -> Effort:
-    """The same of any effort, by matrices."""
+    """Eliminated evidence of any effort, by general projection."""
     layout, i = stack.layout, own.number
     alone = EvidenceLayout(layout.names, (layout.efforts[i],), (layout.seen[i],))
     numbers = stack.packed[:, own.start : own.start + own.size * (own.size + 1) // 2]
@@ -140,7 +142,7 @@ def _one(stack: PackedStack, own: _EffortPlan, names: Sequence[str], kept: Seque
 
 
 def _back_substituted(R: Array) -> Array:
-    """Values of a triangle of [W tau]; those of columns that add nothing to the ones before them are 0."""
+    """Solution of a triangular factor of [W tau]; 0 for linearly dependent columns."""
     T, b = R[:-1, :-1].copy(), R[:-1, -1].copy()
     diagonal = np.diagonal(T)
     dead = np.abs(diagonal) <= RANK * np.maximum(np.sqrt(np.einsum("ij,ij->j", T, T)), 1e-300)

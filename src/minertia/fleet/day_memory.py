@@ -1,4 +1,4 @@
-"""How the values of a robot's days hang together, and what that leaves of their number."""
+"""Autocorrelation of a robot's day values, and their effective number."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST_MEMORY = 0.95
 
 @dataclass(frozen=True)
 class DayMemory:
-    """How day values hang together: a part of their variance has this memory from day to day, the rest has none."""
+    """Autocorrelation of day values: a fraction of their variance is AR(1) with this memory, the rest is white."""
 
     part: float = 1.0
     memory: float = USUAL_MEMORY
 
     def of_mean(self, count: int) -> float:
-        """Variance of the mean of so many days, over that of one."""
+        """Variance of the mean of `count` days, over that of one."""
         if count < 1:
             return 1.0
         lag = np.arange(1, count)
@@ -33,7 +33,7 @@ class DayMemory:
 
 
 def day_memory(days: Sequence[Array]) -> DayMemory:
-    """From the first two autocorrelations of friction over all robots, what taking means off takes away given back."""
+    """Estimate from the first two autocorrelations of friction over all robots, corrected for mean removal."""
     sums, lengths = np.zeros(3), []
     for values in days:
         x = values[np.isfinite(values).all(axis=1)] if values.size else values

@@ -1,4 +1,4 @@
-"""Evidence of the days of one robot side by side, and merged."""
+"""Evidence of the days of one robot, stacked and merged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALIKE = 6  # days from which normal equations are worth what makes them safe
 
 @dataclass(frozen=True)
 class DayStack:
-    """Rows of the days of one robot, effort by effort: (D, any, k_i), the effort last; days in ascending order."""
+    """Rows of the days of one robot by effort: (D, any, k_i), the effort last; days in ascending order."""
 
     layout: EvidenceLayout
     days: tuple[int, ...]
@@ -32,7 +32,7 @@ class DayStack:
 
     @classmethod
     def of(cls, days: Mapping[int, FleetEvidence]) -> DayStack:
-        """The triangles of days by number."""
+        """Stack of the triangular factors of days by number."""
         if not days:
             raise MinertiaError("there is no day with evidence to fit; add logs first")
         order = sorted(days)
@@ -44,7 +44,7 @@ class DayStack:
 
     @classmethod
     def of_packed(cls, layout: EvidenceLayout, days: Sequence[int], packed: Array, samples: Array) -> DayStack:
-        """The same from packed triangles (D, numbers) and samples (D, efforts), as stores hold them."""
+        """The same from packed triangular factors (D, values) and samples (D, efforts), as in stores."""
         order = np.argsort(days, kind="stable")
         packed, rows, done = np.asarray(packed, float)[order], [], 0
         for k in layout.sizes:
@@ -55,7 +55,7 @@ class DayStack:
         return cls(layout, tuple(int(days[k]) for k in order), tuple(rows), np.asarray(samples, float)[order])
 
     def noise(self) -> Array:
-        """Noise level of each effort with all columns: what triangles leave last over the samples."""
+        """Noise level of each effort with all columns: the last diagonal entries of the factors over the samples."""
         return noise_of(np.stack([R[:, -1, -1] for R in self.rows], axis=1), self.samples)
 
     def only(self, first: int, last: int) -> DayStack:
@@ -65,17 +65,17 @@ class DayStack:
         return DayStack(self.layout, tuple(self.days[k] for k in kept), rows, self.samples[kept])
 
     def forgotten(self, half_life: float) -> DayStack:
-        """Days that count by half for each half-life [days] before the last."""
+        """Exponential forgetting of days with a half-life [days] before the last."""
         weight = day_weights(self.days, half_life)
         rows = tuple(R * np.sqrt(weight)[:, None, None] for R in self.rows)
         return replace(self, rows=rows, samples=self.samples * weight[:, None])
 
     def weighted(self, sigma: Array) -> DayStack:
-        """Rows over the noise of their effort."""
+        """Rows divided by the noise of their effort."""
         return replace(self, rows=tuple(R / s for R, s in zip(self.rows, sigma, strict=True)))
 
     def joined(self) -> DayStack:
-        """All efforts as one, over all names: where a column that is taken off belongs to several efforts."""
+        """Combine all efforts into one over all names, for eliminating columns shared by several efforts."""
         k = len(self.layout.names)
         layout = EvidenceLayout(self.layout.names, ("all",), (tuple(range(k)),))
         return DayStack(
@@ -84,16 +84,16 @@ class DayStack:
 
 
 def merged_stack(stack: DayStack) -> FleetEvidence:
-    """Evidence of all rows, whatever day they are of."""
+    """Merged evidence of all rows of all days."""
     triangles = tuple(_merged(R) for R in stack.rows)
     return FleetEvidence(stack.layout, triangles, stack.samples.sum(axis=0))
 
 
 def _merged(rows: Array) -> Array:
-    """The triangle of the rows (D, n, k) of all days.
+    """Triangular factor of the rows (D, n, k) of all days.
 
-    Days of one robot are alike, so those of some of them make normal equations of all as accurate as a QR of them
-    (`gram_triangle`, which sees where they are not alike).
+    Days of one robot are similar, so those of some of them precondition the normal equations of all as accurately as
+    QR (`gram_triangle`, which detects where they are not similar).
     """
     flat = rows.reshape(-1, rows.shape[2])
     if len(rows) < ALIKE:
@@ -104,22 +104,22 @@ def _merged(rows: Array) -> Array:
 
 @cache
 def upper_places(k: int) -> NDArray[np.intp]:
-    """Places of the upper triangle among the k k numbers of a square, row by row."""
+    """Indices of the upper triangle in a flat k x k matrix, row by row."""
     return np.flatnonzero(np.triu(np.ones((k, k))))
 
 
 def noise_of(last: Array, samples: Array) -> Array:
-    """Noise level of each effort from what triangles leave last, (D, efforts), over the samples."""
+    """Noise level of each effort from the last diagonal entries of the factors, (D, efforts), over the samples."""
     return np.asarray(np.sqrt(np.sum(last**2, axis=0) / np.maximum(samples.sum(axis=0), 1.0)))
 
 
 def day_weights(days: Sequence[int], half_life: float) -> Array:
-    """What days count, by half for each half-life [days] before the last."""
+    """Weights of days, halved for each half-life [days] before the last."""
     return np.asarray(0.5 ** ((days[-1] - np.array(days)) / half_life))
 
 
 def noise_levels(noises: Iterable[Array]) -> Array:
-    """Noise of each effort, from that of robots: the median of those that show it; 1 where none does."""
+    """Median noise of each effort over the robots with an estimate (> 0); 1 if none has one."""
     found = np.array(list(noises))
     levels = [np.median(own[own > 0]) if np.any(own > 0) else 1.0 for own in found.T]
     return np.array(levels, float)

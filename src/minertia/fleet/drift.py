@@ -1,7 +1,7 @@
-"""Drift of a fleet: which robots' friction or load has changed, with a stated part of false alarms.
+"""Drift detection in a fleet: robots whose friction or load has changed, at a specified false discovery rate.
 
-Every stream carries evidence that may be looked at on any day (`e_process`).  The alarms of a page are chosen by the
-e-BH rule: at most a part q of them is false, whenever the page is made and however streams depend on one another.
+Every stream has an e-value that may be evaluated on any day (`e_process`).  The alarms of a report are selected by the
+e-BH procedure: at most a fraction q of them is false, whenever the report is made and for any dependence of streams.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ SUGGESTIONS = {
 
 
 class NoEvidence(MinertiaError):
-    """There is nothing to judge."""
+    """There is no evidence to assess."""
 
 
 @dataclass(frozen=True)
 class TypeFleet:
-    """The robots of one type, by name their days by number.
+    """Robots of one type: {name: days by number}.
 
-    calibration: day effects learnt before, by joint.  learnt: of robots that were judged before, first and last of the
-    days that they were learnt from.
+    calibration: day effects learnt before, by joint.  learnt: first and last training day of robots that were assessed
+    before.
     """
 
     kind: StreamType
@@ -69,7 +69,7 @@ class TypeFleet:
 
 @dataclass(frozen=True)
 class JudgedStream:
-    """A stream with its evidence."""
+    """Monitored stream with its e-process."""
 
     type: str
     stream: LevelStream
@@ -88,11 +88,11 @@ class JudgedStream:
 
 @dataclass(frozen=True)
 class FleetAlarm:
-    """A change that stands out.
+    """Detected change.
 
-    change, deviation: over the learnt level (friction), or in kg (load), as `unit` says.  since: days between which it
-    began.  e: evidence; bound: probability of so much by chance, for this stream alone.  cost: share of the joint's
-    effort limit that the change takes, None where limits are not known.
+    change, deviation: relative to the learnt level (friction), or in kg (load), as `unit` says.  since: days between
+    which it began.  e: e-value; bound: probability of such a value by chance, for this stream alone.  cost: fraction
+    of the joint's effort limit that the change takes, None if limits are not known.
     """
 
     robot: str
@@ -130,7 +130,7 @@ class FleetAlarm:
 
 @dataclass(frozen=True)
 class NotJudged:
-    """A robot, or one of its joints, that nothing is said of, and why; settling: only for some days after an event."""
+    """Robot or joint that was not assessed, and the reason; settling: only for some days after an event."""
 
     robot: str
     reason: str
@@ -140,7 +140,7 @@ class NotJudged:
 
 @dataclass(frozen=True)
 class NoLongerJudged:
-    """A robot, or some of its joints, that an earlier page judged (until: its day), and this one does not."""
+    """Robot or joints that an earlier report (until: its day) assessed and this one does not."""
 
     robot: str
     until: int
@@ -163,10 +163,10 @@ class NoLongerJudged:
 
 @dataclass(frozen=True)
 class FleetDrift:
-    """What a page tells: alarms worst first, every stream, who was not judged, and what it rests on.
+    """Drift report: alarms worst first, every stream, robots that were not assessed, and its basis.
 
-    no_longer: who was judged by an earlier page.  faults: records that cannot be read.  left_out: logs that do not
-    count, as they came when their days had been learnt.
+    no_longer: robots that an earlier report assessed and this one does not.  faults: unreadable records.
+    left_out: logs that are excluded because they arrived after their days had been used for training.
     """
 
     options: DriftOptions
@@ -187,12 +187,12 @@ class FleetDrift:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether somebody has to do something: alarms, robots that are not judged any more, damaged records."""
+        """Whether action is needed: alarms, robots no longer assessed, damaged records."""
         return bool(self.alarms or self.no_longer or self.faults)
 
     @property
     def statement(self) -> str:
-        """One sentence on what the alarms are worth, and on what is missing since earlier pages."""
+        """Sentence on the reliability of the alarms, and on what is missing since earlier reports."""
         lost = len({own.robot for own in self.no_longer})
         more = f"; {plural(lost, 'robot')} judged before {'is' if lost == 1 else 'are'} not any more" if lost else ""
         return self._verdict + more
@@ -248,7 +248,7 @@ def _calibration_json(kind: str, own: Mapping[str, DayEffects]) -> dict[str, Any
 def fleet_drift(
     types: Sequence[TypeFleet], options: DriftOptions | None = None, events: Sequence[RobotEvent] = ()
 ) -> FleetDrift:
-    """Judge every robot of some types on the day of the page."""
+    """Assess every robot of some types on the day of the report."""
     opts = options or DriftOptions()
     found = [_judge_type(own, opts, events) for own in types if own.robots]
     newest = {robot: day for own in found for robot, day in own.newest.items()}
@@ -283,9 +283,9 @@ def _by_robot(own: NotJudged) -> tuple[str, str]:
 
 
 def _page_day(newest: Mapping[str, int], options: DriftOptions) -> tuple[int, list[str]]:
-    """The day of the page: that of the newest log, but of none that is dated after today as long as there are others.
+    """Day of the report: that of the newest log not dated after today, if there are any.
 
-    One robot whose clock is ahead would make all others silent.
+    One robot with a fast clock would otherwise exclude all others.
     """
     if options.today is not None:
         return options.today, []
@@ -301,7 +301,7 @@ def _page_day(newest: Mapping[str, int], options: DriftOptions) -> tuple[int, li
 
 
 def _quiet(judged: JudgedStream, today: int, newest: Mapping[str, int]) -> NotJudged:
-    """Why a stream that ends before the page's day is not judged."""
+    """Reason why a stream that ends before the day of the report is not assessed."""
     stream = judged.stream
     if today - newest[stream.robot] > SILENT:
         return NotJudged(stream.robot, f"no logs since {day_name(newest[stream.robot])}")
@@ -310,7 +310,7 @@ def _quiet(judged: JudgedStream, today: int, newest: Mapping[str, int]) -> NotJu
 
 
 def e_bh(values: Sequence[float], q: float) -> list[int]:
-    """Places of the alarms among e-values: the k largest, k the most for which e_(k) >= K / (q k)."""
+    """e-BH procedure: indices of the k largest e-values, k the largest with e_(k) >= K / (q k)."""
     e = np.asarray(values, float)
     order = np.argsort(-e, kind="stable")
     passed = np.flatnonzero(e[order] >= len(e) / (q * np.arange(1, len(e) + 1)))
@@ -319,7 +319,7 @@ def e_bh(values: Sequence[float], q: float) -> list[int]:
 
 @dataclass(frozen=True)
 class _JudgedType:
-    """first: of all days; newest: day of each robot; both without days that do not count."""
+    """Assessed type; first: of all days; newest: day of each robot; both without excluded days."""
 
     kind: StreamType
     streams: tuple[JudgedStream, ...]
@@ -332,7 +332,7 @@ class _JudgedType:
 
 
 class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots without stray days, which are told."""
+    """Robots without outlying days, which are reported."""
 
     def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]]) -> None:
         self._robots, self.stray = robots, dict[str, tuple[int, ...]]()
@@ -349,7 +349,7 @@ class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
         return len(self._robots)
 
     def notes(self) -> list[str]:
-        """What was left out."""
+        """Notes on excluded outlying days."""
         return [
             f"robot '{robot}' has logs of {', '.join(day_name(d) for d in own)}, more than {PAUSE} days away from its "
             "others: they do not count; was its clock right?"
@@ -395,7 +395,7 @@ def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotE
 
 
 def _calibrated(fleet: TypeFleet, robots: Sequence[RobotStreams]) -> tuple[dict[str, DayEffects], tuple[str, ...]]:
-    """Day effects of each joint, learnt from the robots or given."""
+    """Day effects of each joint, learnt from the robots or as given."""
     found: dict[str, DayEffects] = {}
     notes = []
     joints = dict.fromkeys(s.joint or LOAD for own in robots for s in own.streams)
@@ -466,7 +466,7 @@ def _temperature(own: RobotStreams, stream: LevelStream) -> dict[str, Any]:
 
 
 def _cost(stream: LevelStream, what: str, change: float, own: RobotStreams, kind: StreamType) -> float | None:
-    """Share of the joint's effort limit that the change takes: at full speed, where it grows with the speed."""
+    """Fraction of the joint's effort limit that the change takes; at full speed if it grows with speed."""
     if stream.joint is None or stream.joint not in kind.efforts:
         return None
     symbol, speed = ("FC", 1.0) if what == "dry friction" else ("FV", kind.speeds.get(stream.joint))

@@ -1,8 +1,8 @@
-"""Sequential evidence for a step in a stream: e-values that may be looked at every day.
+"""Sequential evidence for a step in a stream: e-values that are valid at any time.
 
-A mixture over the days on which a step may have begun, of likelihood ratios for steps of unknown size.  Under no drift
+A mixture of likelihood ratios for steps of unknown size over their possible start days.  Without drift
 it is a martingale of mean 1, so it exceeds 1/alpha at any time with probability at most alpha (Ville).  Innovations
-are clipped, which can only lower its mean, and keeps the bound for days further off than a Gaussian world has them.
+are clipped, which can only lower its mean, and keeps the bound for heavier tails than Gaussian.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ WIDER = 1.5  # by which a stated deviation of a step is widened
 
 @dataclass(frozen=True)
 class EProcess:
-    """Evidence of one stream on its watched days.
+    """E-process of one stream on its monitored days.
 
-    days (W,): watched days with logs.  e (W,): evidence of each day; raw: without clipping, for a list of what to look
-    at.  since: first day of what the last evidence is about.  posterior (n,): of the days on which a step began, over
-    `starts`, and clipped: of the same with innovations clipped, which dates what grows earlier; change, deviation (p,):
-    the step, of the levels; causes (p,): log likelihood ratio of each level alone.
+    days (W,): monitored days with logs.  e (W,): e-value of each day; raw: without clipping, for a watch list. since:
+    first day that the last e-value covers.  posterior (n,): of the start day of a step, over `starts`, and clipped:
+    the same with clipped innovations, which dates gradual changes earlier; change, deviation (p,): estimated step of
+    the levels and its standard deviation; causes (p,): log likelihood ratio of each level alone.
     """
 
     days: NDArray[np.int_]
@@ -52,16 +52,16 @@ class EProcess:
 
     @property
     def last(self) -> float:
-        """Evidence of the last day; 1 where nothing has been watched."""
+        """E-value of the last day; 1 without monitored days."""
         return float(self.e[-1]) if len(self.e) else 1.0
 
     @property
     def last_raw(self) -> float:
-        """The same without clipping."""
+        """E-value of the last day without clipping."""
         return float(self.raw[-1]) if len(self.raw) else 1.0
 
     def span(self, part: float = 0.95) -> tuple[int, int]:
-        """Days between which the step began, with this probability."""
+        """Credible interval of the start day of the step."""
         edge = (1 - part) / 2
         first = min(int(np.searchsorted(np.cumsum(p), edge)) for p in (self.posterior, self.clipped))
         last = min(int(np.searchsorted(np.cumsum(self.posterior), 1 - edge)), len(self.starts) - 1)
@@ -69,7 +69,7 @@ class EProcess:
 
 
 def innovations(stream: LevelStream, effects: DayEffects, events: Sequence[int]) -> tuple[Array, Array]:
-    """Whitened levels (D p,) and the root L of their covariance, the uncertainty of the baseline inside."""
+    """Whitened levels (D p,) and the factor L of their covariance, including the baseline's uncertainty."""
     p = stream.y.shape[1]
     steps = [np.ones(len(stream.days)), stream.warm, *((stream.days >= e).astype(float) for e in events)]
     flat = sum(np.outer(column, column) for column in steps)
@@ -82,7 +82,7 @@ def innovations(stream: LevelStream, effects: DayEffects, events: Sequence[int])
 def e_process(
     stream: LevelStream, effects: DayEffects, watched_from: int, events: Sequence[int] = (), horizon: int = HORIZON
 ) -> EProcess:
-    """Evidence day by day; it starts anew after the horizon and at events."""
+    """E-process day by day; it restarts after the horizon and at events."""
     with one_thread():
         w, L = innovations(stream, effects, events)
         first = int(np.searchsorted(stream.days, watched_from))
@@ -107,7 +107,7 @@ def e_process(
 
 
 def _starts(watched: NDArray[np.int_], events: Sequence[int], horizon: int) -> list[int]:
-    """Places among the watched days from which the evidence starts anew."""
+    """Indices of the monitored days at which the e-process restarts."""
     if not len(watched):
         return []
     marks = sorted({0, *(int(np.searchsorted(watched, e)) for e in events if watched[0] < e <= watched[-1])})
@@ -119,7 +119,7 @@ def _starts(watched: NDArray[np.int_], events: Sequence[int], horizon: int) -> l
 
 @dataclass(frozen=True)
 class _Segment:
-    """Sums for steps that begin within some days: A (days, starts, p, p), B and raw B (days, starts, p)."""
+    """Sums for steps that begin within a segment: A (days, starts, p, p), B and raw B (days, starts, p)."""
 
     begin: int
     end: int
@@ -142,7 +142,7 @@ class _Segment:
         return cls(begin, end, A, B, raw, np.tri(n, dtype=bool))
 
     def evidence(self, horizon: int) -> tuple[Array, Array]:
-        """e of each day, clipped and not."""
+        """E-value of each day, clipped and unclipped."""
         left = 1.0 - np.arange(1, len(self.alive) + 1) / horizon
         found = []
         for B in (self.B, self.raw):
@@ -151,9 +151,10 @@ class _Segment:
         return found[0], found[1]
 
     def step(self, kappa: Array, posterior: Array) -> tuple[Array, Array, Array]:
-        """The step, begun as the posterior says, and its deviation; how well each level alone explains it.
+        """Estimated step, averaged over the posterior of its start, its standard deviation, and causes.
 
-        Clipping guards the evidence; how large a step is, is read from the days as they are.
+        causes: log evidence of each level alone.  Clipping protects the e-value; the size of the step is
+        estimated from unclipped data.
         """
         A, B = self.A[-1], self.B[-1]
         known = A - (1 - WIDE) * np.eye(len(kappa))  # the size as the days have it, not drawn to what is usual
@@ -169,7 +170,7 @@ class _Segment:
 
 
 def _normalised(log: Array) -> Array:
-    """A posterior of its logarithms."""
+    """Normalise a posterior given its logarithms."""
     part = np.exp(log - log.max())
     return np.asarray(part / part.sum())
 

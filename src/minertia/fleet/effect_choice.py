@@ -1,4 +1,4 @@
-"""Which effects beside the friction of each day a fleet is fitted with, by what its evidence asks for."""
+"""Selection of further effects, besides the daily friction, for the fit of a fleet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CORRELATION = 20.0  # samples that count as one in the choice of effects, where 
 def chosen_symbols(
     stacks: Sequence[DayStack | PackedStack], sigma: Array, correlation: float = CORRELATION
 ) -> tuple[str, ...]:
-    """FV, FC, OFF, and those further effects without which the evidence is explained clearly worse (BIC)."""
+    """FV, FC, OFF, and the further effects that clearly improve the fit (BIC)."""
     levels = Levels.of(stacks[0].layout)
     present = [s for s in ROBOT if any(symbol_of(n) == s for n in levels.robot)]
     gain = dict.fromkeys(present, 0.0)
@@ -36,7 +36,7 @@ def chosen_symbols(
 
 
 def _gain(R: Array, gone: Sequence[int], count: float) -> float:
-    """What columns improve, by the Bayesian information criterion of `count` rows."""
+    """Improvement of the Bayesian information criterion by columns, for `count` rows."""
     shown = [k for k in gone if np.linalg.norm(R[:, k]) > 0]
     if not shown:
         return 0.0

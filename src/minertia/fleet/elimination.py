@@ -1,4 +1,4 @@
-"""Columns that are free on each day, or of each robot, taken off the rows: what is left, and the way back."""
+"""Elimination of columns that are free on each day, or of each robot, and back-substitution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANK = 1e-6  # of a column's length: less than that beside the columns before it
 
 @dataclass(frozen=True)
 class Head:
-    """What gives columns that were taken off their values back: R own = H [rest | effort], effort by effort."""
+    """Back-substitution of eliminated columns: R own = H [rest | effort], effort by effort."""
 
     names: tuple[tuple[str, ...], ...]
     R: tuple[Array, ...]  # (..., e, e)
@@ -23,12 +23,12 @@ class Head:
     rest: tuple[tuple[str, ...], ...]  # names of the k - 1 columns
 
     def one(self, place: int) -> Head:
-        """That of one of several robots."""
+        """Head of one of several robots."""
         own = slice(place, place + 1)
         return Head(self.names, tuple(R[own] for R in self.R), tuple(H[own] for H in self.H), self.rest)
 
     def values(self, above: Mapping[str, float]) -> dict[str, Array]:
-        """Values of the columns, (...,) each, where those above have these."""
+        """Values of the eliminated columns, (...,) each, given those of the others."""
         found: dict[str, Array] = {}
         for names, R, H, rest in zip(self.names, self.R, self.H, self.rest, strict=True):
             if names:
@@ -38,9 +38,9 @@ class Head:
         return found
 
     def mean_slopes(self) -> Iterator[tuple[tuple[str, ...], Array, tuple[str, ...]]]:
-        """Names of own columns, their values' mean slopes (e, k - 1) over those of the rest, and the rest's names.
+        """Names of own columns, mean derivatives (e, k - 1) of their values by the others, and the others' names.
 
-        For each effort, over the days that show all its own columns; efforts without such a day are left out.
+        For each effort, over the days with full rank of its own columns; efforts without such a day are skipped.
         """
         for names, R, H, rest in zip(self.names, self.R, self.H, self.rest, strict=True):
             alive = np.all(np.einsum("dii->di", R) != 0, axis=1)
@@ -53,10 +53,10 @@ class Head:
 def projected(
     stack: DayStack, names: Sequence[str], kept: Sequence[str] | None = None, *, alone: bool = False
 ) -> tuple[DayStack, Head]:
-    """What is left of the rows when columns, free on each day, are projected out, and what gives their values back.
+    """Project out columns that are free on each day; return the projected rows and the back-substitution.
 
-    kept: the columns that stay, in this order; all others by default.  alone: days have nothing to do with one another,
-    so each tells by itself which columns are explained.
+    kept: remaining columns, in this order; all others by default.  alone: days are independent, so each determines by
+    itself which columns are explained.
     """
     wanted = set(names)
     if stack.layout.shares(wanted):
@@ -81,15 +81,15 @@ def projected(
 
 
 def shows_all(R: Array) -> bool:
-    """Whether every column of triangles (D, e, e) adds to those before it."""
+    """Whether triangular factors (D, e, e) have full rank."""
     lengths = np.sqrt(np.einsum("djk,djk->dk", R, R))
     return bool(np.all(np.abs(np.einsum("dii->di", R)) > RANK * np.maximum(lengths, 1e-300)))
 
 
 def _clear(left: Array, H: Array, alone: bool) -> None:
-    """Set columns of which next to nothing is left to zero: rounding must not pass for a direction.
+    """Set columns with a negligible residual to zero, so that rounding is not taken for information.
 
-    H (D, e, k): what was taken off each.  alone: day by day.
+    H (D, e, k): projections removed from each.  alone: day by day.
     """
     square, taken = (np.einsum("dnk,dnk->dk", part, part) for part in (left, H))
     if not alone:
@@ -101,10 +101,10 @@ def _clear(left: Array, H: Array, alone: bool) -> None:
 
 
 def _basis(X: Array) -> tuple[Array, Array]:
-    """Orthogonal columns that span those of X (D, N, e), and R with X = Q R; columns that add nothing are zero in both.
+    """Orthogonal basis of the columns of X (D, N, e), and R with X = Q R; dependent columns are zero in both.
 
-    Column by column where some add nothing: Householder's way would span other directions in their place, and take
-    those off the rows.
+    By Gram-Schmidt if columns are dependent: Householder reflections would span other directions in their place, and
+    remove those from the rows.
     """
     if X.shape[2] == 0:
         return X, np.zeros((len(X), 0, 0))
@@ -127,7 +127,7 @@ def _basis(X: Array) -> tuple[Array, Array]:
 
 
 def _solved(R: Array, b: Array) -> Array:
-    """R x = b for triangles (..., e, e) some rows of which may be zero: their values are NaN."""
+    """Solve R x = b for triangular factors (..., e, e); values of zero rows are NaN."""
     if np.all(np.einsum("...ii->...i", R) != 0):
         return np.asarray(np.linalg.solve(R, b[..., None])[..., 0])
     x = np.full(b.shape, np.nan)

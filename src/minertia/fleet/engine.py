@@ -1,6 +1,6 @@
-"""Engines that work through batches of logs: `submit(fn, *args)` gives a future; which one it is changes no bit.
+"""Engines that process batches of logs: `submit(fn, *args)` returns a future; results are bitwise the same.
 
-Processes of this machine by default, workers of a Dask scheduler for a cluster, or any executor of the same face.
+Processes of this machine by default, workers of a Dask scheduler for a cluster, or any executor of the same interface.
 """
 
 from __future__ import annotations
@@ -39,46 +39,46 @@ Job = TypeVar("Job")
 
 
 class Engine(ABC):
-    """Runs a function on many jobs; one that breaks takes its own job with it, not the others.
+    """Runs a function on many jobs; a failing job does not affect the others.
 
-    workers: that work at the same time, about.
+    workers: approximate number of parallel workers.
     """
 
     workers: int = 1
 
     @abstractmethod
     def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
-        """Jobs with their results as they are done, or with the exception that ended their worker.
+        """Yield jobs with their results as they finish, or with the exception that ended their worker.
 
-        alone: one job in flight, so that a worker that ends is the fault of this job.
+        alone: one job at a time, so that the end of a worker is attributed to this job.
         """
 
 
 class HereEngine(Engine):
-    """The process we are in, one job after the other."""
+    """Engine that runs jobs one after the other in this process."""
 
     def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
-        """Jobs with their results."""
+        """Yield jobs with their results."""
         for job in jobs:
             yield job, work(job)
 
 
 class SubmittingEngine(Engine):
-    """Hands jobs to an executor; most: jobs in flight."""
+    """Engine that submits jobs to an executor; most: jobs in flight."""
 
     def __init__(self, most: int, workers: int) -> None:
         self.most, self.workers = most, workers
 
     @abstractmethod
     def executor(self) -> Executor:
-        """What takes the jobs; a new one where the last is broken."""
+        """Executor of the jobs; a new one if the last is broken."""
 
     @abstractmethod
     def drop(self, broken: Executor | None = None) -> None:
-        """An executor is broken, or none is needed any more."""
+        """Discard an executor that is broken or no longer needed."""
 
     def run(self, work: Callable[[Job], Any], jobs: Sequence[Job], alone: bool = False) -> Iterator[tuple[Job, Any]]:
-        """Jobs with their results as they are done, or with the exception that ended their worker."""
+        """Yield jobs with their results as they finish, or with the exception that ended their worker."""
         left, flying = list(reversed(jobs)), dict[Future[Any], tuple[Job, Executor]]()
         most = 1 if alone else self.most
         while left or flying:
@@ -98,10 +98,10 @@ class SubmittingEngine(Engine):
                 yield job, err if err is not None else future.result()
 
     def found_again(self) -> None:
-        """Jobs were lost with who kept them: refused unless there is somebody again to take them."""
+        """Raise an error after lost jobs unless the executor is available again."""
 
     def check_workers(self) -> None:
-        """Nothing was finished for a while: refused where nobody works."""
+        """Raise an error after a time without results if there are no workers."""
 
     def _submitted(self, work: Callable[[Job], Any], job: Job) -> tuple[Future[Any], Executor]:
         by = self.executor()
@@ -114,7 +114,7 @@ class SubmittingEngine(Engine):
 
 
 class ProcessEngine(SubmittingEngine):
-    """Processes of this machine, started anew (spawn), each with one thread of linear algebra."""
+    """Engine of spawned processes of this machine, each with one linear algebra thread."""
 
     def __init__(self, workers: int | None = None) -> None:
         count = workers or len(getattr(os, "sched_getaffinity", lambda pid: range(os.cpu_count() or 1))(0))
@@ -122,7 +122,7 @@ class ProcessEngine(SubmittingEngine):
         self._pool: ProcessPoolExecutor | None = None
 
     def executor(self) -> Executor:
-        """The pool of processes."""
+        """Process pool."""
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
@@ -133,7 +133,7 @@ class ProcessEngine(SubmittingEngine):
             return super()._submitted(work, job)
 
     def drop(self, broken: Executor | None = None) -> None:
-        """End the processes, unless those that are broken were replaced already."""
+        """End the processes, unless the broken ones were already replaced."""
         if self._pool is not None and broken in (None, self._pool):
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
@@ -141,7 +141,7 @@ class ProcessEngine(SubmittingEngine):
 
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
-    """Within, processes that start do not run the user's script again, of which our work needs nothing."""
+    """Context in which spawned processes do not run the user's script again."""
     main = sys.modules["__main__"]
     spec, file = getattr(main, "__spec__", None), main.__dict__.pop("__file__", None)
     main.__spec__ = None
@@ -154,7 +154,7 @@ def _without_main() -> Iterator[None]:
 
 
 class ExecutorEngine(SubmittingEngine):
-    """An executor, or the client of a Dask cluster, that is somebody else's."""
+    """Engine of an executor, or Dask client, owned by the caller."""
 
     def __init__(self, given: Any) -> None:
         self._client = given if hasattr(given, "nthreads") and hasattr(given, "scheduler_info") else None
@@ -165,7 +165,7 @@ class ExecutorEngine(SubmittingEngine):
         self._alone_since: float | None = None
 
     def found_again(self) -> None:
-        """Wait until the client of a cluster has found its scheduler again, or has given up."""
+        """Wait until the client of a cluster has reconnected to its scheduler, or has given up."""
         deadline = time.monotonic() + FOUND_AGAIN
         while self._client is not None and self._client.status == "connecting" and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -173,7 +173,7 @@ class ExecutorEngine(SubmittingEngine):
             raise self._lost()
 
     def check_workers(self) -> None:
-        """Refuse a cluster that has had no workers for `WORKERLESS` seconds."""
+        """Raise an error for a cluster without workers for `WORKERLESS` seconds."""
         if self._client is None:
             return
         with self._reached():
@@ -192,7 +192,7 @@ class ExecutorEngine(SubmittingEngine):
 
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
-        """Within, a scheduler that does not answer is told."""
+        """Context that reports a scheduler that does not answer."""
         try:
             yield
         except (OSError, RuntimeError, TimeoutError) as err:
@@ -210,25 +210,25 @@ class ExecutorEngine(SubmittingEngine):
         )
 
     def executor(self) -> Executor:
-        """As it was given."""
+        """Executor as given."""
         own: Executor = self._given
         return own
 
     def drop(self, broken: Executor | None = None) -> None:
-        """Whoever gave it ends it."""
+        """Do nothing: the caller owns the executor."""
 
 
 def _executor_of(given: Any) -> Executor:
-    """An executor as it is; of a Dask client, one that runs a lost job again and does not remember how it failed."""
+    """Executor of a given object; for a Dask client, one that reruns lost jobs and does not cache failures."""
     own: Executor = given.get_executor(pure=False) if hasattr(given, "get_executor") else given
     return own
 
 
 @contextlib.contextmanager
 def engine(executor: Any = None, *, workers: int | None = None, scheduler: str | None = None) -> Iterator[Engine]:
-    """The engine that was asked for, ended at the end if we started it.
+    """Context with the requested engine, which is closed at the end if it was started here.
 
-    executor: an executor or a Dask client.  workers: processes of this machine, 0 for the one we are in; None: one
+    executor: an executor or a Dask client.  workers: processes of this machine, 0 for the current one; None: one
     for each core.  scheduler: address of a Dask scheduler.
     """
     if sum(given is not None for given in (executor, workers, scheduler)) > 1:
@@ -252,7 +252,7 @@ def engine(executor: Any = None, *, workers: int | None = None, scheduler: str |
 
 @contextlib.contextmanager
 def _client(address: str) -> Iterator[Any]:
-    """A client of a Dask scheduler."""
+    """Context with a client of a Dask scheduler."""
     distributed = load("distributed", "cluster")
     client = distributed.Client.__new__(distributed.Client)
     with _silent("distributed"):  # what it says of an outage we say, in one sentence
@@ -273,7 +273,7 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _silent(package: str) -> Iterator[None]:
-    """Within, a package logs nothing."""
+    """Context in which a package's logging is disabled."""
     names = [package, *(name for name in logging.root.manager.loggerDict if name.startswith(f"{package}."))]
     levels = {name: logging.getLogger(name).level for name in names}
     for name in names:

@@ -1,4 +1,4 @@
-"""What happened to robots: maintenance, tools and programs, from a file or seen in the histograms of days."""
+"""Robot events: maintenance, tool and program changes, from a file or detected in daily histograms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADER = ("robot", "day", "joint", "kind", "note")
 
 @dataclass(frozen=True)
 class RobotEvent:
-    """An event from which on levels start anew: of one joint, or (*) of the whole robot; seen: not told but found."""
+    """Event after which levels restart: of one joint, or (*) of the whole robot; seen: detected, not reported."""
 
     robot: str
     day: int
@@ -33,7 +33,7 @@ class RobotEvent:
     seen: bool = False
 
     def concerns(self, joint: str | None) -> bool:
-        """Whether the friction of a joint (None: the load) may have changed with it."""
+        """Whether the friction of a joint (None: the load) may have changed with the event."""
         if self.kind == "maintenance":
             return self.joint in (EVERY, joint)
         if self.kind == "tool":
@@ -42,7 +42,7 @@ class RobotEvent:
 
 
 def read_events(text: str, source: str = "events.csv") -> tuple[RobotEvent, ...]:
-    """Events of a file with the columns robot, day, joint (or *), kind, note."""
+    """Read the events of a file with the columns robot, day, joint (or *), kind, note."""
     rows = list(csv.reader(StringIO(text)))
     if not rows:
         return ()
@@ -71,7 +71,7 @@ def _event(row: Sequence[str], where: str) -> RobotEvent:
 
 
 def program_events(robot: str, days: Mapping[int, RobotDay]) -> tuple[RobotEvent, ...]:
-    """Days on which a robot begins to move otherwise than before: by the program's name, else by histograms."""
+    """Days on which a robot's motion changes: by the program's name, else by histograms."""
     found: list[RobotEvent] = []
     usual: Array | None = None
     count, name = 0, ""
@@ -93,5 +93,5 @@ def program_events(robot: str, days: Mapping[int, RobotDay]) -> tuple[RobotEvent
 
 
 def movers_distance(one: Array, other: Array) -> float:
-    """Earth mover's distance of histograms over the same bins, over the range, mean over the rows."""
+    """Earth mover's distance of histograms over the same bins, relative to the range, averaged over the rows."""
     return float(np.mean(np.sum(np.abs(np.cumsum(one - other, axis=1)), axis=1)) / one.shape[1])

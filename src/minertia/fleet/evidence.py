@@ -1,8 +1,8 @@
-"""Evidence of a robot's logs that merges: one triangle per effort over the columns which that effort sees.
+"""Mergeable evidence of a robot's logs: one triangular factor per effort over the columns that act on it.
 
 Rows are [columns | effort] of a superset of columns, chosen once per robot type.  Subsets of columns, known values,
-weights of efforts, forgetting and merging act on the triangles and give what the rows would have given.  Stretches of
-a log add what deviations under correlated residuals need.
+weights of efforts, forgetting and merging act on the factors exactly as on the rows.  Statistics of time blocks of
+a log provide standard deviations under correlated residuals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEFT_OUT = 0.1  # of the squared residual: what columns left out may explain bef
 
 @dataclass(frozen=True)
 class EvidenceLayout:
-    """Which columns there are and which of them each effort sees.
+    """Superset of columns and the columns of each effort.
 
     names: the superset of columns.  efforts: names of the efforts (joints).  seen: for each effort, the indices of its
     columns in ascending order.
@@ -54,16 +54,16 @@ class EvidenceLayout:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Columns of each effort's triangle, its effort included."""
+        """Number of columns of each effort's triangular factor, including the effort."""
         return tuple(len(own) + 1 for own in self.seen)
 
     @property
     def packed_length(self) -> int:
-        """Numbers in the packed triangles."""
+        """Number of values in the packed triangular factors."""
         return sum(k * (k + 1) // 2 for k in self.sizes)
 
     def index(self, name: str) -> int:
-        """Place of a column."""
+        """Index of a column."""
         if name not in self._places:
             raise UnknownName("column", name, self.names)
         return self._places[name]
@@ -74,7 +74,7 @@ class EvidenceLayout:
         return tuple(tuple(self.names[c] for c in own) for own in self.seen)
 
     def shares(self, names: Collection[str]) -> bool:
-        """Whether one of these columns is seen by several efforts."""
+        """Whether one of these columns acts on several efforts."""
         shown = [name for titles in self.titles for name in titles if name in names]
         return len(set(shown)) < len(shown)
 
@@ -83,7 +83,7 @@ class EvidenceLayout:
         return {name: k for k, name in enumerate(self.names)}
 
     def chosen(self, names: Sequence[str]) -> tuple[EvidenceLayout, tuple[tuple[int, ...], ...]]:
-        """The layout of some columns in the order given, and for each effort the places of its columns in the old."""
+        """Layout of some columns in the order given, and for each effort their indices in the old layout."""
         return _chosen(self, tuple(names))
 
 
@@ -100,12 +100,12 @@ def _chosen(layout: EvidenceLayout, names: tuple[str, ...]) -> tuple[EvidenceLay
 
 @dataclass(frozen=True)
 class Stretches:
-    """Statistics of the stretches of a log: enough for deviations under correlated residuals, for any columns.
+    """Statistics of the time blocks of a log, for standard deviations under correlated residuals, for any columns.
 
-    scores, diagonals: for each effort (B, columns), float32: W_b'(y_b - W_b beta0) at the log's own superset fit beta0,
-    and diag(W_b'W_b).  counts (B,): samples of each stretch.  correlation (efforts,): autocorrelation time of the
-    residuals [samples].  rest (efforts,): squared residual of each effort at beta0, over all stretches.  triangles: for
-    each effort (fewer stretches, any, columns + 1), the effort last; None where they were not kept.
+    scores, diagonals: for each effort (B, columns), float32: W_b'(y_b - W_b beta0) at the log's own superset fit
+    beta0, and diag(W_b'W_b).  counts (B,): samples of each block.  correlation (efforts,): autocorrelation time of the
+    residuals [samples].  rest (efforts,): squared residual of each effort at beta0, over all blocks.  triangles: for
+    each effort (fewer blocks, any, columns + 1), the effort last; None if not stored.
     """
 
     scores: tuple[NDArray[np.float32], ...]
@@ -119,14 +119,17 @@ class Stretches:
         return f"<Stretches: {len(self.counts)} of {int(np.sum(self.counts))} samples in all>"
 
     def chosen(self, places: Sequence[Sequence[int]]) -> Stretches:
-        """Those of some columns of each effort."""
+        """Statistics of some columns of each effort."""
         scores = tuple(s[:, list(own)] for s, own in zip(self.scores, places, strict=True))
         diagonals = tuple(g[:, list(own)] for g, own in zip(self.diagonals, places, strict=True))
         triangles = self._mapped(lambda i, R: R[..., [*places[i], R.shape[-1] - 1]])
         return replace(self, scores=scores, diagonals=diagonals, triangles=triangles)
 
     def fixed(self, known: Sequence[Array]) -> Stretches:
-        """Those of efforts from which columns with these values were taken off; scores, of the day's fit, stay."""
+        """Statistics of efforts after subtraction of columns with these values.
+
+        Scores of the day's fit are unchanged.
+        """
         return replace(
             self,
             triangles=self._mapped(
@@ -138,14 +141,14 @@ class Stretches:
         return None if self.triangles is None else tuple(change(i, R) for i, R in enumerate(self.triangles))
 
     def scaled(self, factor: Array) -> Stretches:
-        """Those of rows whose squares count by a factor, (efforts,)."""
+        """Statistics of rows whose squares are scaled by a factor, (efforts,)."""
         scores = tuple((s * f).astype(np.float32) for s, f in zip(self.scores, factor, strict=True))
         diagonals = tuple((g * f).astype(np.float32) for g, f in zip(self.diagonals, factor, strict=True))
         triangles = self._mapped(lambda i, R: R * np.sqrt(factor[i]))
         return replace(self, scores=scores, diagonals=diagonals, rest=self.rest * factor, triangles=triangles)
 
     def joined(self, other: Stretches) -> Stretches:
-        """Those of two logs, one after the other."""
+        """Concatenated statistics of two logs."""
         share = np.sum(self.counts) / max(np.sum(self.counts) + np.sum(other.counts), 1.0)
         return Stretches(
             tuple(np.concatenate(pair) for pair in zip(self.scores, other.scores, strict=True)),
@@ -161,10 +164,10 @@ class Stretches:
 
 @dataclass(frozen=True)
 class FleetEvidence:
-    """Triangles of [columns | effort] per effort, over the columns that each effort sees, diagonals not negative.
+    """Triangular factors of [columns | effort] per effort, over the columns that act on it, diagonals not negative.
 
-    triangles: (k_i, k_i) for each effort, the effort last.  samples (efforts,): rows that each stands for (not whole
-    after forgetting).  stretches: None where they were not kept.
+    triangles: (k_i, k_i) for each effort, the effort last.  samples (efforts,): number of rows of each (not an integer
+    after forgetting).  stretches: statistics of time blocks, None if not stored.
     """
 
     layout: EvidenceLayout
@@ -201,7 +204,7 @@ class FleetEvidence:
         return cls(layout, triangles, np.array([float(len(own)) for own in rows]))
 
     def packed(self) -> Array:
-        """The upper triangles, row by row and effort by effort, in one vector."""
+        """Upper triangles in one vector, by efforts and rows."""
         parts = [R[np.triu_indices(len(R))] for R in self.triangles]
         return np.concatenate(parts) if parts else np.zeros(0)
 
@@ -209,7 +212,7 @@ class FleetEvidence:
     def unpacked(
         cls, layout: EvidenceLayout, numbers: Array, samples: Array, stretches: Stretches | None = None
     ) -> FleetEvidence:
-        """Evidence of packed triangles."""
+        """Evidence from packed triangular factors."""
         numbers = np.asarray(numbers, float)
         if numbers.shape != (layout.packed_length,):
             raise ShapeError(f"packed triangles of this layout are {layout.packed_length} numbers, not {numbers.shape}")
@@ -222,13 +225,13 @@ class FleetEvidence:
         return cls(layout, tuple(triangles), np.asarray(samples, float), stretches)
 
     def without_stretches(self) -> FleetEvidence:
-        """The triangles alone."""
+        """Evidence without the statistics of time blocks."""
         return replace(self, stretches=None)
 
     # ------------------------------------------------------------------ choosing, weighing, merging
 
     def columns(self, names: Sequence[str]) -> FleetEvidence:
-        """Evidence on some columns, in the order given; the others' values are 0."""
+        """Evidence on some columns, in the order given; the values of the others are 0."""
         layout, places = self.layout.chosen(names)
         with one_thread():
             triangles = tuple(upright(R[:, [*own, len(R) - 1]]) for R, own in zip(self.triangles, places, strict=True))
@@ -236,7 +239,7 @@ class FleetEvidence:
         return FleetEvidence(layout, triangles, self.samples, stretches)
 
     def fixed(self, values: Mapping[str, float]) -> FleetEvidence:
-        """Evidence on the other columns, where these have known values."""
+        """Evidence on the other columns, given known values of these."""
         known = np.zeros(len(self.layout.names))
         for name, value in values.items():
             known[self.layout.index(name)] = value
@@ -251,7 +254,7 @@ class FleetEvidence:
         return shifted.columns([name for name in self.layout.names if name not in values])
 
     def weighted(self, sigma: Array) -> FleetEvidence:
-        """Evidence of the rows over their effort's noise level, (efforts,)."""
+        """Evidence of the rows divided by their effort's noise level, (efforts,)."""
         level = np.asarray(sigma, float)
         if level.shape != (len(self.triangles),) or not np.all(level > 0):
             raise ShapeError(f"noise levels must be {len(self.triangles)} positive numbers, one for each effort")
@@ -260,7 +263,7 @@ class FleetEvidence:
         return FleetEvidence(self.layout, triangles, self.samples, stretches)
 
     def forgotten(self, keep: float) -> FleetEvidence:
-        """Evidence that counts by this part only; asked for with a question, never stored."""
+        """Evidence weighted by a forgetting factor; applied on request, never stored."""
         if not 0 < keep <= 1:
             raise MinertiaError(f"the part of evidence that is kept must lie between 0 and 1, not {keep:g}")
         triangles = tuple(np.sqrt(keep) * R for R in self.triangles)
@@ -269,9 +272,9 @@ class FleetEvidence:
         return FleetEvidence(self.layout, triangles, self.samples * keep, stretches)
 
     def merged(self, other: FleetEvidence) -> FleetEvidence:
-        """Evidence of both; stretches are kept where both have them.
+        """Merged evidence of both; statistics of time blocks are kept if both have them.
 
-        The bits depend on which comes first: `calendar` merges in an order that the dates alone decide.
+        The bits depend on the order: `calendar` merges in an order determined only by the dates.
         """
         if other.layout != self.layout:
             raise MinertiaError("evidence on different columns cannot be merged; choose the same columns of both first")
@@ -285,7 +288,7 @@ class FleetEvidence:
 
     @cached_property
     def total(self) -> Array:
-        """The triangle (k+1, k+1) of all efforts' rows over all names, the effort last."""
+        """Triangular factor (k+1, k+1) of all efforts' rows over all names, the effort last."""
         with one_thread():
             return upright(joined_rows(self.layout, self.triangles))
 
@@ -295,9 +298,9 @@ class FleetEvidence:
         return np.array([float(np.sum((R @ np.append(-beta[list(own)], 1.0)) ** 2)) for R, own in parts])
 
     def superset_fit(self) -> Array:
-        """Values of all columns at which scores are taken: truncated, so that every column may be there.
+        """Truncated least-squares values of all columns at which scores are taken, for any column subset.
 
-        Efforts count by their noise, from two rounds.  Only the residual at these values means something.
+        Efforts are weighted by their noise, in two iterations.  Only the residual at these values is meaningful.
         """
         sizes = np.array([float(np.sum(R[:, -1] ** 2)) for R in self.triangles])
         rows = np.maximum(self.samples, 1.0)
@@ -318,7 +321,7 @@ class FleetEvidence:
         correlation: Array,
         beta: Array,
     ) -> FleetEvidence:
-        """The same with statistics of stretches whose scores were taken at these values of all columns."""
+        """Evidence with statistics of time blocks whose scores were taken at these values of all columns."""
         stretches = Stretches(
             tuple(np.asarray(s, np.float32) for s in scores),
             tuple(np.asarray(g, np.float32) for g in diagonals),
@@ -329,16 +332,16 @@ class FleetEvidence:
         return replace(self, stretches=stretches)
 
     def with_stretch_triangles(self, triangles: Sequence[Array]) -> FleetEvidence:
-        """The same with triangles (stretches, k_i, k_i) of a few stretches, as records keep them: in 32 bits."""
+        """Evidence with triangular factors (blocks, k_i, k_i) of a few time blocks, in 32 bits as in records."""
         assert self.stretches is not None
         kept = tuple(np.asarray(R, np.float32).astype(float) for R in triangles)
         return replace(self, stretches=replace(self.stretches, triangles=kept))
 
     def unexplained(self, beta: Array) -> float:
-        """What columns left out explain, over the squared residual of the superset fit, for values of these columns.
+        """Contribution of excluded columns, over the squared residual of the superset fit, at values of these columns.
 
-        Above `LEFT_OUT` deviations from scores, which are those of the superset fit, are in doubt; those from triangles
-        of stretches are not.
+        Above `LEFT_OUT` standard deviations from scores, which belong to the superset fit, are unreliable; those from
+        factors of time blocks are not affected.
         """
         if self.stretches is None:
             raise MinertiaError("this evidence has no stretches; deviations need records that keep them")
@@ -346,9 +349,9 @@ class FleetEvidence:
         return max(float(np.sum(self.residuals(beta))) / max(rest, 1e-300) - 1.0, 0.0)
 
     def spread(self, sigma: Array | None = None) -> Spread:
-        """Deviations of the values of all columns, from the stretches of one day: their triangles, else their scores.
+        """Covariance of the values of all columns, from the time blocks of one day: their factors, else scores.
 
-        sigma: noise levels of efforts, where the evidence is not weighted yet.  Stretches of different days must not be
+        sigma: noise levels of efforts, if the evidence is not weighted yet.  Blocks of different days must not be
         pooled: day effects, which they share within a day, would be taken for noise that averages out.
         """
         if self.stretches is None:
@@ -363,7 +366,7 @@ class FleetEvidence:
 
 
 def truncated(R: Array) -> Array:
-    """Least squares of a triangle of [W tau] without the directions that it does not show."""
+    """Least squares of a triangular factor of [W tau] without its unidentifiable directions."""
     A, b = R[:-1, :-1], R[:-1, -1]
     lengths = np.linalg.norm(A, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
@@ -382,7 +385,7 @@ def joined_rows(layout: EvidenceLayout, parts: Sequence[Array]) -> Array:
 
 
 def _gathered(layout: EvidenceLayout, stretches: Stretches) -> tuple[Array, Array]:
-    """Scores z_b and information g_b of the names, added over efforts, (B, names) each."""
+    """Scores z_b and information g_b of the names, summed over efforts, (B, names) each."""
     z = np.zeros((len(stretches.counts), len(layout.names)))
     g = np.zeros_like(z)
     for score, diagonal, own in zip(stretches.scores, stretches.diagonals, layout.seen, strict=True):

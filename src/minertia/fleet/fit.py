@@ -1,4 +1,4 @@
-"""Fits of a fleet from its triangles: inertial values of the type, friction of each robot, how robots differ."""
+"""Fit of a fleet from its triangular factors: inertial parameters of the type, friction of each robot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Days = DayStack | PackedStack
 
 
 class LostEvidence(MinertiaError):
-    """A robot none of whose records can be read: it is named, and the others are fitted."""
+    """A robot has no readable records: it is named, and the others are fitted."""
 
 
 def fit_fleet(
@@ -54,9 +54,9 @@ def fit_fleet(
 ) -> FleetFit:
     """Fit a type and its robots.
 
-    robots: stacks of days, each asked for once.  model: of the inertial unknowns, for the physical fit.
-    one_day(robot): evidence with stretches, for the deviations of robots with few days.  looked_at(robot): the stack of
-    one of the robots that weights and effects are chosen by; by default of `robots`.
+    robots: stacks of days, each read once.  model: of the inertial unknowns, for the physically consistent fit.
+    one_day(robot): evidence with time blocks, for the standard deviations of robots with few days.  looked_at(robot):
+    stack of one of the robots that determine weights and effects; by default of `robots`.
     """
     opts = options or FitOptions()
     if not robots:
@@ -90,7 +90,7 @@ def fit_fleet(
 def _mean_load(
     pooled: TypeValues, found: dict[str, RobotValues], levels: Levels
 ) -> tuple[TypeValues, dict[str, RobotValues]]:
-    """A load is told from the type's values only between robots: the mean load goes to the type."""
+    """Assign the mean payload to the type, as payloads are identifiable only as differences between robots."""
     if levels.load is None:
         return pooled, found
     loads = np.array([[own.own[name] for name in levels.loads] for own in found.values()])
@@ -109,7 +109,7 @@ def _mean_load(
 def _all_sums(
     robots: Mapping[str, Days], order: Sequence[str], levels: Levels, sigma: Array, options: FitOptions
 ) -> tuple[dict[str, RobotSums], dict[str, str]]:
-    """Sums of every robot; robots whose columns are not those of the others are named and left out."""
+    """Sums of every robot; robots with other columns are named and excluded."""
     wanted = set((*levels.day, *levels.robot, *levels.type))
 
     def some(names: Sequence[str]) -> list[tuple[str, RobotSums | str]]:
@@ -138,7 +138,7 @@ def _all_sums(
 
 
 def _found(look: Callable[[str], Days], names: Sequence[str], lost: dict[str, str]) -> dict[str, Days]:
-    """Stacks by robot; lost: gets those that have none."""
+    """Stacks by robot; lost: receives the robots without one."""
     stacks = {}
     for robot in names:
         try:
@@ -149,7 +149,7 @@ def _found(look: Callable[[str], Days], names: Sequence[str], lost: dict[str, st
 
 
 def _by_threads(work: Callable[[Sequence[str]], list[Result]], robots: Sequence[str], workers: int) -> list[Result]:
-    """What comes of robots.  Threads take neighbours, which lie in the same file of a month, by themselves."""
+    """Process robots in threads; each takes neighbours, which are in the same monthly file."""
     size = max(1, min(NEIGHBOURS, -(-len(robots) // workers)))
     parts = [robots[k : k + size] for k in range(0, len(robots), size)]
     if workers < 2:

@@ -1,4 +1,4 @@
-"""What the fit of a fleet found: values of the type, of each robot, and how robots differ."""
+"""Result of a fleet fit: values of the type, of each robot, and the variation between robots."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FORMAT = 1  # of the JSON
 
 @dataclass(frozen=True)
 class RobotFit:
-    """Values of one robot; deviations are half of 95 % intervals over 1.96, NaN where too few days tell them.
+    """Estimates of one robot; deviations are half widths of 95 % intervals over 1.96, NaN with too few days.
 
-    days: first and last; count: how many with logs.  not_shown: names without a value, with a sentence each.
+    days: first and last; count: number of days with logs.  not_shown: unidentifiable names, with a sentence each.
     """
 
     robot: str
@@ -57,7 +57,7 @@ class RobotFit:
 
 @dataclass(frozen=True)
 class PooledType:
-    """Inertial values that robots of a type share, robots as clusters; physical: the physical robot that fits best."""
+    """Inertial parameters shared by a type, robots as clusters; physical: closest physically consistent robot."""
 
     name: str
     names: tuple[str, ...]
@@ -90,10 +90,10 @@ class PooledType:
 
 @dataclass(frozen=True)
 class FleetFit:
-    """A fleet of one type: what its robots share, each robot's values, how they differ.
+    """Fit of one type: shared values, each robot's values, and the variation between robots.
 
     between: by joint, of the pair of viscous and dry friction; empty with fewer than three robots.  memory: of the
-    day values of friction.  faults: robots that were left out, and why.  damaged: records that cannot be read.
+    day values of friction.  faults: excluded robots, and the reasons.  damaged: unreadable records.
     """
 
     type: PooledType
@@ -111,7 +111,7 @@ class FleetFit:
 
     @cached_property
     def between(self) -> Mapping[str, Between]:
-        """How robots differ, by joint."""
+        """Variation between robots, by joint."""
         found = {}
         for joint in sorted({n[2:] for n in self._friction()}, key=lambda j: (len(j), j)):
             names = tuple(n for n in (f"FV{joint}", f"FC{joint}") if n in self._friction())
@@ -121,7 +121,7 @@ class FleetFit:
         return found
 
     def outliers(self, q: float = 0.1) -> tuple[OutlierRobot, ...]:
-        """Robots unlike the others in the friction of some joint, of which a part of at most q is false."""
+        """Robots with outlying friction in some joint, at a false discovery rate of at most q."""
         joints = list(dict.fromkeys(n[2:] for n in self._friction()))
         tables = []
         for joint in joints:
@@ -135,7 +135,7 @@ class FleetFit:
         return [n for n in first.names if symbol_of(n) in ("FV", "FC")]
 
     def _table(self, names: Sequence[str]) -> tuple[Array, Array, tuple[str, ...]]:
-        """Values and covariances of the robots that have all of these."""
+        """Values and covariances of the robots that have all of these names."""
         values, covariances, robots = [], [], []
         for robot, own in self.robots.items():
             places = [own.names.index(n) for n in names if n in own.names]

@@ -1,4 +1,4 @@
-"""`Fleet`: records of many robots and days, added to and asked."""
+"""`Fleet`: store of the records of many robots and days, with its analyses."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ USUAL, RATE = AddOptions(), DriftOptions().q
 
 @dataclass(frozen=True, repr=False)
 class Fleet:
-    """A fleet and the store of its records.
+    """Fleet and the store of its records.
 
-    file: types and robots, where they were given; else those that the store knows.
+    file: types and robots, if given; else those known to the store.
     """
 
     store: EvidenceStore
@@ -49,10 +49,10 @@ class Fleet:
 
     @classmethod
     def open(cls, store: str | Path, fleet: FleetFile | str | Path | None = None) -> Fleet:
-        """The fleet of a store: a folder, or a URL such as s3://bucket/fleet.
+        """Open the fleet of a store: a folder, or a URL such as s3://bucket/fleet.
 
-        fleet: its file, which is needed to add logs of robots that the store does not know; then the store is made
-        where there is none.
+        fleet: its file, required to add logs of robots unknown to the store; the store is then created if it does not
+        exist.
         """
         if fleet is None:
             return cls(EvidenceStore.open(str(store)))
@@ -76,11 +76,11 @@ class Fleet:
         stretches: str = USUAL.stretches,
         tell: Tell = lambda step: None,
     ) -> AddResult:
-        """Read logs into records; what was read before is not read again.
+        """Read logs into records; logs that were read before are skipped.
 
-        logs: files, folders, URLs.  executor: any with `submit`, or the client of a Dask cluster; workers: processes of
-        this machine (0: this process); scheduler: address of a Dask scheduler.  stretches: "scores", or "triangles" to
-        keep the triangles of 16 stretches, too.  The records have the same bytes whoever makes them.
+        logs: files, folders, URLs.  executor: any with `submit`, or the client of a Dask cluster; workers: processes
+        of this machine (0: this process); scheduler: address of a Dask scheduler.  stretches: "scores", or "triangles"
+        to also store the triangular factors of 16 time blocks.  The records are reproducible byte for byte.
         """
         AddOptions(workers, scheduler, stretches)  # says what is wrong
         named = [logs] if isinstance(logs, str | Path) else list(logs)
@@ -91,7 +91,7 @@ class Fleet:
 
     @property
     def described(self) -> FleetFile:
-        """Types and robots: as given, else as the store knows them."""
+        """Types and robots: as given, else as known to the store."""
         if self.file is not None:
             return self.file
         known = self.store.fleet
@@ -103,7 +103,7 @@ class Fleet:
     # ------------------------------------------------------------------ asking
 
     def stored_type(self, name: str | None = None) -> StoredType:
-        """A type as its records were made; the only one where none is named."""
+        """Type as stored with its records; the only one if none is named."""
         keys = self.store.fleet.keys
         if name is None and len(keys) == 1:
             name = next(iter(keys))
@@ -112,7 +112,7 @@ class Fleet:
         return self.store.stored_type(keys[name])
 
     def rows(self, robot: str | None = None, days: Days = None, type: str | None = None) -> list[IndexRow]:
-        """Rows of the index that count, one for each record: of the types' present keys, without those in conflict."""
+        """Index rows in use, one per record: of the types' current keys, without those in conflict."""
         first, last = day_span(days)
         every = self._present_rows()
         bad, _ = conflicts(every)
@@ -127,7 +127,7 @@ class Fleet:
         return sorted(counted, key=lambda row: (row.robot, row.day, row.first, row.content))
 
     def conflicts(self) -> list[LogFault]:
-        """Logs that are not counted, because they are those of two robots or overlap in time."""
+        """Logs that are excluded because they belong to two robots or overlap in time."""
         return conflicts(self._present_rows())[1]
 
     @property
@@ -137,7 +137,7 @@ class Fleet:
 
     @property
     def known_robots(self) -> tuple[FleetRobot, ...]:
-        """Robots, and patterns of them, that were described."""
+        """Described robots, and patterns of them."""
         return self.store.fleet.robots
 
     def records(self, robot: str | None = None, days: Days = None, type: str | None = None) -> Iterator[EvidenceRecord]:
@@ -145,16 +145,16 @@ class Fleet:
         return self.store.records(self.rows(robot, days, type))
 
     def days(self, robot: str, days: Days = None) -> dict[str, FleetEvidence]:
-        """Evidence of each day of a robot, with its stretches."""
+        """Evidence of each day of a robot, with its time blocks."""
         logs: dict[str, list[DayLog]] = {}
         for record in self.records(robot, days):
             logs.setdefault(record.day, []).append(DayLog(record.first, record.content, record.evidence))
         return {day: day_evidence(own) for day, own in sorted(logs.items())}
 
     def evidence(self, robot: str, days: Days = None) -> FleetEvidence:
-        """Evidence of all days of a robot, merged in an order that the calendar alone decides.
+        """Evidence of all days of a robot, merged in an order determined only by the calendar.
 
-        Stretches are kept for a single day: those of several days must not be pooled.
+        Time blocks are kept for a single day only: those of several days must not be pooled.
         """
         own = self.days(robot, days)
         if len(own) == 1:
@@ -174,11 +174,11 @@ class Fleet:
         robot: str | None = None,
         days: Days = None,
     ) -> FleetFit:
-        """Values of a type and its robots with their deviations; the only type where none is named."""
+        """Fit a type and its robots, with standard deviations; the only type if none is named."""
         return fit_stored(self.store, self.stored_type(type), self.rows(robot, days, type), options)
 
     def model(self, fit: FleetFit, robot: str) -> IdentifiedModel:
-        """The model of one robot of a fit: its type's values, what it carries beyond the mean, its own friction."""
+        """Model of one robot of a fit: its type's values, its payload relative to the mean, its own friction."""
         return robot_model(self.stored_type(fit.type.name), fit, robot)
 
     def drift(
@@ -189,11 +189,11 @@ class Fleet:
         events: str | Path | None = None,
         days: Days = None,
     ) -> FleetDrift:
-        """Which robots' friction or load has changed, with at most a part q of the alarms false.
+        """Detect changes of friction or load, with a false discovery rate of at most q.
 
-        options: more than q.  events: a file of maintenance and the like; by default events.csv of the store.  What is
-        judged is kept in the store, so that logs which come later change no verdict on days before; not so with `days`,
-        which judges these days by themselves.
+        options: further options besides q.  events: a file of maintenance and similar events; by default events.csv of
+        the store.  Assessments are stored, so that logs that arrive later do not change earlier verdicts; not so with
+        `days`, which assesses these days separately.
         """
         types, faults = [], []
         for name in self.store.fleet.keys:
@@ -209,14 +209,14 @@ class Fleet:
         return replace(found, faults=(*found.faults, *faults))
 
     def _doubted(self, days: Days) -> list[IndexRow]:
-        """Rows that do not count because of conflicts, one for each record."""
+        """Rows excluded because of conflicts, one for each record."""
         first, last = day_span(days)
         every = self._present_rows()
         bad, _ = conflicts(every)
         return list({row.identity: row for row in every if row.identity in bad and first <= row.day <= last}.values())
 
     def _present_rows(self) -> list[IndexRow]:
-        """Rows of the index of the types' present keys; of each robot those of the type that it is said to be of."""
+        """Index rows of the types' current keys; of each robot those of its declared type."""
         known = self.store.fleet
         keys, described = set(known.keys.values()), FleetFile({}, known.robots)
         every = [row for row in self.store.index() if row.key in keys]
@@ -224,7 +224,7 @@ class Fleet:
         return [row for row in every if (own := types[row.robot]) is None or own.type == row.robot_type]
 
     def robot_days(self, type: str | None = None, days: Days = None) -> dict[str, dict[str, RobotDay]]:
-        """What is judged of every robot of a type, by robot and day."""
+        """Daily statistics of every robot of a type for drift detection, by robot and day."""
         own = self.stored_type(type)
         found: dict[str, dict[str, list[EvidenceRecord]]] = {}
         for record in self.records(None, days, own.type.name):
@@ -237,16 +237,16 @@ class Fleet:
     # ------------------------------------------------------------------ keeping
 
     def compact(self, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
-        """Put the records of whole months together; returns the files that were made."""
+        """Merge the records of whole months; returns the files written."""
         return compact(self.store, before, tell)
 
     def check(self, tell: Tell = lambda step: None) -> StoreCheck:
-        """Look at every record of the store."""
+        """Check every record of the store."""
         return check_store(self.store, tell)
 
 
 def day_span(days: Days) -> tuple[str, str]:
-    """First and last day of "A:B", of a pair, or of one day; open ends hold all."""
+    """First and last day of "A:B", of a pair, or of one day; open ends are unlimited."""
     if days is None:
         return "", "9999-12-31"
     ends: Sequence[Any] = (days.split(":") if ":" in days else (days, days)) if isinstance(days, str) else days

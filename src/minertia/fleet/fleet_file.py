@@ -1,4 +1,4 @@
-"""The fleet file, FLEET.toml: types of robots, the robots, and where their records are kept (docs/fleets.md)."""
+"""Fleet file, FLEET.toml: types of robots, the robots, and the store of their records (docs/fleets.md)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._*?-]{0,63}")  # part of a path, a
 
 @dataclass(frozen=True, slots=True)
 class FleetRobot:
-    """A robot of a fleet, or several: identity may be a pattern such as ``line3-*``.
+    """Robot of a fleet, or several: identity may be a pattern such as ``line3-*``.
 
-    since: the first day that counts, None for all.
+    since: the first day to include, None for all.
     """
 
     identity: str
@@ -38,13 +38,13 @@ class FleetRobot:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it stands for several robots."""
+        """Whether the identity is a pattern for several robots."""
         return "*" in self.identity or "?" in self.identity
 
 
 @dataclass(frozen=True)
 class FleetFile:
-    """What a fleet file says; store: None where it names none."""
+    """Contents of a fleet file; store: None if it names none."""
 
     types: Mapping[str, RobotType]
     robots: tuple[FleetRobot, ...]
@@ -58,20 +58,20 @@ class FleetFile:
         return f"<FleetFile: {plural(len(self.types), 'type')}, {plural(len(self.robots), 'robot')}>"
 
     def robot(self, identity: str) -> FleetRobot | None:
-        """The robot of this identity, named before it is matched by a pattern; None where there is none."""
+        """Robot of this identity, by name or else by pattern; None if there is none."""
         named = (one for one in self.robots if one.identity == identity and not one.is_pattern)
         matched = (one for one in self.robots if one.is_pattern and fnmatchcase(identity, one.identity))
         return next(named, None) or next(matched, None)
 
 
 def read_fleet(path: str | Path) -> FleetFile:
-    """A fleet from its file; robot files are looked up beside it, then among the bundled ones."""
+    """Read a fleet file; robot files are looked up beside it, then among the bundled ones."""
     expect_path(path, "a fleet")
     return _FleetReader(Path(path)).fleet()
 
 
 class _FleetReader:
-    """One fleet file being read."""
+    """Reader of one fleet file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.top = path, load_toml(path, CampaignTable)
@@ -80,7 +80,7 @@ class _FleetReader:
             raise self.top.fail(f"the file must say format = {FORMAT}", "format")
 
     def fleet(self) -> FleetFile:
-        """The checked fleet."""
+        """Validated fleet."""
         every = self.top.table("types")
         types = {name: self._type(name, every.table(name)) for name in every}
         if not types:
@@ -95,7 +95,7 @@ class _FleetReader:
         return FleetFile(types, robots, self._store(), str(self.path))
 
     def _store(self) -> str | None:
-        """A URL as it is; a folder is looked up beside the file."""
+        """Store as a URL, or a folder relative to the file."""
         store = self.top.text("store")
         return store if store is None or is_remote(store) else str(self.path.parent / store.removeprefix("file://"))
 

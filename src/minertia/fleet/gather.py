@@ -1,6 +1,6 @@
-"""One pass over a log, in blocks: filtered, made into rows of the superset, and kept as triangles of stretches of time.
+"""One pass over a log, in blocks: filtering, rows of the superset, and triangular factors of time blocks.
 
-Everything that decides the bits is fixed here: blocks of so many samples from the start of a run, one thread, one
+Everything that determines the bits is fixed here: blocks of constant length from the start of a run, one thread, one
 kernel path.  Memory does not grow with the log.
 """
 
@@ -44,7 +44,7 @@ USUAL_TRAVEL, USUAL_SPEED = np.pi, 4.0  # rad or m, and per s, either way: of jo
 
 @dataclass(frozen=True)
 class CoarseTriangles:
-    """Triangles of a few stretches, (stretches, k_i, k_i) for each effort."""
+    """Triangular factors of a few time blocks, (blocks, k_i, k_i) for each effort."""
 
     triangles: tuple[Array, ...]
     counts: Array
@@ -52,7 +52,7 @@ class CoarseTriangles:
 
 @dataclass
 class Histograms:
-    """How often each coordinate was where, how fast and how warm: counts (n, bins), over ranges of the robot type."""
+    """Histograms of position, speed and temperature of each coordinate: counts (n, bins), over the type's ranges."""
 
     lower: Array
     upper: Array
@@ -68,7 +68,7 @@ class Histograms:
 
     @classmethod
     def of(cls, columns: ColumnSet) -> Histograms:
-        """Empty ones over the limits of the joints."""
+        """Empty histograms over the joint limits."""
         limits = [columns.robot.joints[j].limits for j in columns.robot.independent]
         lower = [-USUAL_TRAVEL if own is None or own.lower is None else own.lower for own in limits]
         upper = [USUAL_TRAVEL if own is None or own.upper is None else own.upper for own in limits]
@@ -76,7 +76,7 @@ class Histograms:
         return cls(np.array(lower, float), np.array(upper, float), np.array(fastest, float))
 
     def add(self, q: Array, qd: Array, warmth: Array | None) -> None:
-        """Count samples (N, n); those beyond a range fall into its last bin."""
+        """Count samples (N, n); those outside a range fall into its last bin."""
         _count(self.positions, q, self.lower, self.upper)
         _count(self.speeds, qd, -self.fastest, self.fastest)
         if warmth is not None:
@@ -94,7 +94,7 @@ def _count(into: NDArray[np.int64], values: Array, low: Array, high: Array) -> N
 
 @dataclass
 class LogRemarks:
-    """What a log says besides its motion: temperatures, programs and loads; what was done to it."""
+    """Information of a log besides its motion: temperatures, programs, loads, and repairs."""
 
     warm_sum: Array
     warm_samples: int = 0
@@ -106,7 +106,7 @@ class LogRemarks:
     resampled: bool = False
 
     def hear(self, block: Recording) -> None:
-        """Add what was logged once for each sample."""
+        """Add the program numbers and payloads [kg] that a block has for each sample."""
         if "program" in block.marks:
             numbers, counts = np.unique(np.nan_to_num(block.marks["program"]).astype(np.int64), return_counts=True)
             for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
@@ -119,7 +119,7 @@ class LogRemarks:
             self.load_samples += len(load)
 
     def warm(self, temperature: Array | None) -> None:
-        """Add temperatures of kept samples (N, n)."""
+        """Add temperatures of retained samples (N, n)."""
         if temperature is not None:
             self.warm_sum = self.warm_sum + temperature.sum(axis=0)
             self.warm_samples += len(temperature)
@@ -127,7 +127,7 @@ class LogRemarks:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What one pass found.
+    """Result of one pass over a log.
 
     span: first and last stamp [s].  samples: logged.  reach (3, n): lowest and highest position and highest speed.
     largest: largest entry of every column, effort by effort.
@@ -144,14 +144,14 @@ class Gathered:
 
 
 class UnevenStamps(Exception):
-    """The stamps are not even, though they seemed to be: the log has to be resampled from its start."""
+    """Time stamps are not equidistant, contrary to the first block: the log must be resampled from its start."""
 
 
 def gathered(blocks: Callable[[], Iterable[Recording]], columns: ColumnSet, plan: Filter, *, coarse: bool) -> Gathered:
-    """The evidence of a log.
+    """Compute the evidence of a log.
 
-    blocks: opens the log; it is read once, and once more where its stamps turn out to be uneven.  coarse: keep
-    triangles of a few stretches, too.
+    blocks: opens the log; it is read once, and again if its stamps turn out not to be equidistant.  coarse: also store
+    triangular factors of a few time blocks.
     """
     with one_thread():
         try:
@@ -161,7 +161,7 @@ def gathered(blocks: Callable[[], Iterable[Recording]], columns: ColumnSet, plan
 
 
 class _LogPass:
-    """One log being read."""
+    """Processing of one log."""
 
     def __init__(self, columns: ColumnSet, plan: Filter, *, resample: bool) -> None:
         self.columns, self.plan = columns, plan
@@ -186,7 +186,7 @@ class _LogPass:
         return Gathered(evidence, span, self.samples, self.histograms, self.reach, largest, self.told, few)
 
     def _runs(self, blocks: Iterable[Recording]) -> Iterator[tuple[int, Recording]]:
-        """Blocks cut at gaps, with the number of the run each belongs to; samples without a later stamp are dropped."""
+        """Blocks split at gaps, with the number of the run each belongs to; non-increasing stamps are dropped."""
         run, highest, step = 0, -np.inf, 0.0
         for block in blocks:
             self.told.hear(block)
@@ -230,7 +230,7 @@ class _LogPass:
             )
 
     def _motions(self, run: Iterable[Recording]) -> Iterator[Motion]:
-        """The filtered motion of a run, in sections; nothing of a run that is too short."""
+        """Filtered motion of a run, in sections; empty for a run that is too short."""
         blocks = _in_blocks(run)
         first = next(blocks, None)
         if first is None or len(first) < FEWEST:
@@ -242,7 +242,7 @@ class _LogPass:
         yield from prepared_blocks(map(_even, again), self.plan, standing=min(self.columns.rest, STANDS))
 
     def _add(self, motion: Motion) -> None:
-        """Rows of a section into the triangles."""
+        """Add the rows of a section to the triangular factors."""
         q, qd, qdd = motion.q, motion.qd, motion.qdd
         direction = np.sign(qd) if motion.direction is None else motion.direction
         still = np.ptp(q, axis=0) < STILL
@@ -261,7 +261,7 @@ class _LogPass:
 
 
 def _in_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
-    """The same samples in blocks of one length, however they come; the last one holds the rest."""
+    """Regroup samples into blocks of constant length; the last one may be shorter."""
     held: list[Recording] = []
     count = 0
     for block in blocks:
@@ -277,7 +277,7 @@ def _in_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
 
 
 def _refuse_odd_channels(block: Recording) -> None:
-    """Refuse what is no number in the channels beside the motion: the filter would spread it over all columns."""
+    """Raise an error for NaN in the channels beside the motion: the filter would spread it over all columns."""
     for name, values in block.channels.items():
         if not np.isfinite(values).all():
             row, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
@@ -290,7 +290,7 @@ def _refuse_odd_channels(block: Recording) -> None:
 
 
 def _even(block: Recording) -> Recording:
-    """The block, where its stamps are even."""
+    """Return the block if its time stamps are equidistant; raise UnevenStamps otherwise."""
     if len(block) > 2:
         steps = np.diff(block.t)
         step = float(block.t[-1] - block.t[0]) / (len(block) - 1)
@@ -300,7 +300,7 @@ def _even(block: Recording) -> Recording:
 
 
 class _StretchTriangles:
-    """Triangles of stretches of equal time, at most `FINE` of them: where a log is longer, neighbours are merged."""
+    """Triangular factors of at most `FINE` time blocks of equal length; neighbours are merged for longer logs."""
 
     def __init__(self, columns: ColumnSet, start: float) -> None:
         self.layout, self.start, self.length = columns.layout, start, SHORTEST
@@ -311,7 +311,7 @@ class _StretchTriangles:
         self._remembered = 0
 
     def add(self, t: Array, rows: list[Array], moves: NDArray[np.bool_]) -> None:
-        """Rows at ascending times; moves (N, efforts): which of them are not zero."""
+        """Add rows at ascending times; moves (N, efforts): mask of the nonzero ones."""
         self._remember(rows)
         for i, own in enumerate(rows):
             self.largest[i] = np.maximum(self.largest[i], np.maximum(own.max(axis=0), -own.min(axis=0)))
@@ -335,7 +335,7 @@ class _StretchTriangles:
         self.done, self.counts = self._grouped(lambda place: place // 2)
 
     def _grouped(self, group: Callable[[int], int]) -> tuple[dict[int, list[Array]], dict[int, Array]]:
-        """Triangles of neighbours merged, in the order of time."""
+        """Merge triangular factors of neighbours, in the order of time."""
         done: dict[int, list[Array]] = {}
         counts: dict[int, Array] = {}
         for number, places in itertools.groupby(sorted(self.done), key=group):
@@ -346,7 +346,7 @@ class _StretchTriangles:
         return done, counts
 
     def finished(self, coarse: bool) -> tuple[FleetEvidence, CoarseTriangles | None]:
-        """The evidence with its stretches, and the triangles of a few where they are wanted."""
+        """Evidence with its time blocks, and the triangular factors of a few if requested."""
         fine = max(self.done) + 1
         if fine > STRETCHES:
             self.done, self.counts = self._grouped(lambda place: place * STRETCHES // fine)
@@ -365,7 +365,7 @@ class _StretchTriangles:
         return evidence.with_stretch_triangles(few.triangles), few
 
     def _scores(self, effort: int, parts: list[Array], beta: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """W'(y - W beta) and diag(W'W) of each stretch, from its triangle: the rows are not needed."""
+        """W'(y - W beta) and diag(W'W) of each time block, from its triangular factor."""
         own = beta[list(self.layout.seen[effort])]
         W, y = (np.stack([R[:, :-1] for R in parts]), np.stack([R[:, -1] for R in parts]))
         rest = y - W @ own

@@ -1,6 +1,6 @@
-"""The index of a store: one row for each log that was added, and what its rows say of one another.
+"""Index of a store: one row per added log, and conflicts between them.
 
-It can be made again from the records alone, but for where the logs lay.
+It can be rebuilt from the records alone, except for the locations of the logs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ TYPES = {
 class IndexRow:
     """A log and its record.
 
-    record: name of the file that holds it.  length: bytes of the log.  source, stamp: where the log lay and when it
-    was changed last, "" where the index was made again from the records.
+    record: name of the file that contains it.  length: bytes of the log.  source, stamp: location of the log and time
+    of its last change, "" if the index was rebuilt from the records.
     """
 
     record: str
@@ -46,20 +46,20 @@ class IndexRow:
 
     @classmethod
     def of(cls, record: EvidenceRecord | Mapping[str, Any], name: str, source: str = "", stamp: str = "") -> IndexRow:
-        """The row of a record, or of its plain cells, that lies in a file of this name."""
+        """Row of a record, or of its plain fields, in a file of this name."""
         take = record.__getitem__ if isinstance(record, Mapping) else record.__getattribute__
         own = {key: take(key) for key in TYPES if key not in ("record", "source", "stamp")}
         return cls(record=name, **own, source=source, stamp=stamp)
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What a record is known by: robot, content and key."""
+        """Identity of a record: robot, content and key."""
         return self.robot, self.content, self.key
 
 
 @dataclass(frozen=True, slots=True)
 class LogFault:
-    """A log that was not counted, or a file of a store that is not as it should be, and why in one sentence."""
+    """Log that was excluded, or faulty file of a store, with the reason in one sentence."""
 
     source: str
     robot: str
@@ -74,7 +74,7 @@ class LogFault:
 
 
 def index_bytes(rows: Iterable[IndexRow]) -> bytes:
-    """The Parquet file of an index, sorted by robot, day and content."""
+    """Parquet bytes of an index, sorted by robot, day and content."""
     arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
     ordered = sorted(rows, key=lambda r: (r.robot, r.day, r.first, r.content, r.key, r.source))
     cells = [asdict(row) for row in ordered]
@@ -86,7 +86,7 @@ def index_bytes(rows: Iterable[IndexRow]) -> bytes:
 
 
 def index_rows(data: bytes) -> list[IndexRow]:
-    """The rows of an index; texts that stand in many rows are held once."""
+    """Rows of an index; repeated texts are stored once."""
     parquet = load("pyarrow.parquet", "logs")
     held: dict[Any, Any] = {}
     table = parquet.ParquetFile(io.BytesIO(data)).read(list(TYPES))
@@ -95,7 +95,7 @@ def index_rows(data: bytes) -> list[IndexRow]:
 
 
 def conflicts(rows: Sequence[IndexRow]) -> tuple[set[tuple[str, str, str]], list[LogFault]]:
-    """Records that must not be counted, by identity, and why: a log of two robots, and logs that overlap in time.
+    """Records to exclude, by identity, and reasons: a log of two robots, or logs that overlap in time.
 
     It depends on the rows alone, not on their order.
     """

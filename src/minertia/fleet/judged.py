@@ -1,7 +1,7 @@
-"""What earlier pages of drift have judged, kept in the store: a log that comes late changes no verdict on days before.
+"""Assessments of earlier drift reports in the store, so that late logs do not change earlier verdicts.
 
-judged/learning-N.parquet has a row for each record that counted, and in its metadata what is known of each robot: the
-days it was learnt from, the joints that were judged, and the last page that judged them.
+judged/learning-N.parquet has a row for each record in use, and in its metadata for each robot: its training
+days, the assessed joints, and the last report that assessed them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ GONE = "the store has no log of it that counts"
 
 @dataclass(frozen=True)
 class JudgedRobot:
-    """A robot that was judged.
+    """Robot that was assessed.
 
-    key: of its records.  learnt: first and last of its learnt days.  newest: of its days.  joints: the last page that
-    judged each of them, or the load.
+    key: of its records.  learnt: its first and last training day.  newest: of its days.  joints: the last report that
+    assessed each of them, or the load.
     """
 
     key: str
@@ -45,19 +45,19 @@ class JudgedRobot:
 
 @dataclass(frozen=True)
 class JudgedBefore:
-    """What earlier pages judged: robots by name, and the records that counted, whether as learnt ones."""
+    """Earlier assessments: robots by name, and the records used, with a flag for training."""
 
     robots: Mapping[str, JudgedRobot] = field(default_factory=dict)
     records: Mapping[Record, bool] = field(default_factory=dict)
 
     def windows(self, key: str) -> dict[str, tuple[int, int]]:
-        """First and last learnt day of the robots whose records have a key."""
+        """First and last training day of the robots whose records have a key."""
         return {robot: own.learnt for robot, own in self.robots.items() if own.key == key[:SHORT]}
 
 
 @dataclass(frozen=True)
 class CountedRows:
-    """Rows that are judged; left_out: those that came when their days were learnt; notes: those that came late."""
+    """Rows to assess; left_out: those that arrived after their days were learnt; notes: late arrivals."""
 
     rows: list[IndexRow]
     left_out: list[LogFault]
@@ -65,14 +65,14 @@ class CountedRows:
 
 
 def record_of(row: IndexRow) -> Record:
-    """What a row is known by here."""
+    """Identity of a row in this file."""
     return row.robot, row.content[:SHORT], row.key[:SHORT]
 
 
 def counted_rows(rows: Iterable[IndexRow], doubted: Iterable[IndexRow], before: JudgedBefore) -> CountedRows:
-    """The rows that count: those that were judged, and new ones of days after the learnt ones.
+    """Rows to assess: those assessed before, and new ones of days after the training days.
 
-    doubted: in conflict with others; those that were judged before the others came go on counting.
+    doubted: in conflict with others; those that were assessed before the others arrived stay in use.
     """
     kept = [row for row in doubted if record_of(row) in before.records]
     left_out, late = [], dict[str, list[str]]()
@@ -108,9 +108,9 @@ def _why_not(row: IndexRow, day: int, known: JudgedRobot) -> str:
 def no_longer_judged(
     found: FleetDrift, before: JudgedBefore, events: Iterable[RobotEvent]
 ) -> tuple[NoLongerJudged, ...]:
-    """Robots, and joints of those that are still judged, that were judged before and are not now.
+    """Robots, and joints of robots still assessed, that were assessed before and are not now.
 
-    Those that an event retires are not expected any more.
+    Robots that an event retires are not expected any more.
     """
     retired = {(event.robot, event.joint) for event in events if event.kind == RETIRED}
     now: dict[str, set[str]] = {}
@@ -135,7 +135,7 @@ def no_longer_judged(
 def judged_after(
     found: FleetDrift, rows: Sequence[IndexRow], before: JudgedBefore, keys: Mapping[str, str]
 ) -> JudgedBefore:
-    """What is known after a page: robots that it judged are entered, all others stay as they were.
+    """Assessments after a report: assessed robots are updated, all others are unchanged.
 
     keys: of the records of each type.
     """
@@ -160,12 +160,12 @@ def judged_after(
 
 
 def judged_name(learning: int) -> str:
-    """Name of the file for pages with so many days of learning."""
+    """Name of the file for reports with this number of learning days."""
     return f"{JUDGED}/learning-{learning}.parquet"
 
 
 def read_judged(store: EvidenceStore, learning: int) -> tuple[JudgedBefore, list[LogFault]]:
-    """What earlier pages judged, nothing where there were none; and a fault where the file cannot be read."""
+    """Earlier assessments, empty if there are none; and a fault if the file cannot be read."""
     name = judged_name(learning)
     data = store.read(name)
     if data is None:
@@ -191,7 +191,7 @@ def _robot(said: Mapping[str, Any]) -> JudgedRobot:
 
 
 def write_judged(store: EvidenceStore, learning: int, after: JudgedBefore) -> str | None:
-    """Keep what was judged; a sentence where it cannot be kept, as in a store that is only read."""
+    """Store the assessments; return a message if that fails, as in a read-only store."""
     arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
     ordered = sorted(after.records.items())
     columns = {name: [record[k] for record, _ in ordered] for k, name in enumerate(("robot", "content", "key"))}

@@ -1,4 +1,4 @@
-"""Fits and drift of what a store holds: types and robots read, events and earlier calibrations looked up."""
+"""Fit and drift detection on a store: reads types and robots, events and earlier calibrations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EVENTS, CALIBRATION = "events.csv", "calibration"
 def fit_stored(
     store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow], options: FitOptions | None = None
 ) -> FleetFit:
-    """The fit of one type's rows."""
+    """Fit the rows of one type."""
     own = [row for row in rows if row.key == stored.key]
     days = StoredDays(store, stored, own)
 
@@ -68,11 +68,11 @@ def judge_stored(
     *,
     is_kept: bool = True,
 ) -> FleetDrift:
-    """The drift of all types; what was learnt of day effects is kept for days on which fewer robots tell it.
+    """Drift of all types; learnt day effects are stored for days on which fewer robots are available.
 
-    Events that are planned, later than today and than all logs, have not happened: nothing starts anew at them.
-    doubted: rows in conflict with others, which count as far as they were judged before.  is_kept: what is judged is
-    kept in the store, and what was judged before stays as it was.
+    Planned events, later than today and than all logs, are ignored.
+    doubted: rows in conflict with others, used as far as they were assessed before.  is_kept: store the assessments,
+    and keep earlier ones unchanged.
     """
     before, broken = read_judged(store, options.learning) if is_kept else (JudgedBefore(), [])
     counted = counted_rows(rows, doubted, before)
@@ -119,7 +119,7 @@ def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:
 def _uncounted(
     found: FleetDrift, rows: Sequence[IndexRow], doubted: Sequence[IndexRow], counted: CountedRows
 ) -> list[NotJudged]:
-    """Robots that have logs of which none counts: they would be missing from the page without a word."""
+    """Robots all of whose logs are excluded, to be listed as not assessed."""
     there = {row.robot for row in counted.rows} | {own.robot for own in found.not_judged}
     missing = Counter(row.robot for row in {row.identity: row for row in (*rows, *doubted)}.values())
     return [
@@ -142,7 +142,7 @@ def _calibration_name(stored: StoredType) -> str:
 
 
 def read_calibration(store: EvidenceStore, stored: StoredType) -> dict[str, DayEffects]:
-    """Day effects of a type by joint, as last learnt; none where none were."""
+    """Day effects of a type by joint, as last learnt; empty if there are none."""
     name = _calibration_name(stored)
     data = store.read(name)
     if data is None:
@@ -157,7 +157,7 @@ def read_calibration(store: EvidenceStore, stored: StoredType) -> dict[str, DayE
 
 
 def usable_calibration(store: EvidenceStore, stored: StoredType) -> tuple[dict[str, DayEffects], list[str]]:
-    """Day effects as last learnt, and a note where they cannot be read: a page can do without."""
+    """Day effects as last learnt, and a note if they cannot be read, as they are optional."""
     try:
         return read_calibration(store, stored), []
     except StoreError:
@@ -167,7 +167,7 @@ def usable_calibration(store: EvidenceStore, stored: StoredType) -> tuple[dict[s
 
 
 def write_calibration(store: EvidenceStore, stored: StoredType, learnt: Mapping[str, DayEffects]) -> None:
-    """Keep day effects beside the records."""
+    """Store day effects beside the records."""
     text = json.dumps(
         {"version": 1, "type": stored.type.name, "joints": {joint: asdict(own) for joint, own in learnt.items()}},
         indent=1,

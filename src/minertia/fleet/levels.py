@@ -1,8 +1,8 @@
-"""Three levels of unknowns: of the type (inertial), of a robot (temperature, load, slow speeds), of a day (friction).
+"""Hierarchical model of unknowns: type (inertial), robot (temperature, load, low speeds), day (friction).
 
-Levels are taken off from below: what is left of a day's rows when its own columns are projected out goes up to its
-robot, what is left of those to the type; values come back down.  As days are free, a robot's coefficients are learnt
-from contrasts within days only, and a drift cannot leak into them.
+Levels are eliminated from below: a day's rows with its own columns projected out go to its
+robot, those of the robot to the type; values are back-substituted.  As day values are free, a robot's coefficients are
+estimated from contrasts within days only, and a drift cannot leak into them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SHOWN = 1e-7  # of the largest singular value, columns scaled to length 1
 class Levels:
     """Names of the columns of each level.
 
-    load (type's columns, any): 1 kg at the flange and, where the load's centre is not known, its first moments, in
-    terms of the type's columns; None: robots carry none that differs.
+    load (type's columns, any): 1 kg at the flange and, if the load's centre is not known, its first moments, in
+    terms of the type's columns; None: payloads do not differ between robots.
     """
 
     day: tuple[str, ...]
@@ -50,7 +50,7 @@ class Levels:
 
     @classmethod
     def of(cls, layout: EvidenceLayout, symbols: Sequence[str] | None = None, load: Array | None = None) -> Levels:
-        """Levels by the symbols of columns, of all own columns or of these alone."""
+        """Levels by the symbols of columns, of all own columns or only of these."""
         own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT)]
         wanted = own if symbols is None else [n for n in own if symbol_of(n) in symbols]
         inertial = tuple(n for n in layout.names if n not in own)
@@ -69,7 +69,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class RobotSums:
-    """A robot with days and own coefficients taken off: what goes up to its type, and the way back.
+    """Robot after elimination of its days and own coefficients: evidence for its type, and back-substitution.
 
     names, covariance: of the robot's own values (and the load), days as clusters, the type's values known.  up:
     evidence over the type's columns.  heads: of the days, of the robot's columns and of the load.
@@ -85,15 +85,15 @@ class RobotSums:
 
 
 def robot_sums(stack: DayStack | PackedStack, levels: Levels, sigma: Array) -> RobotSums:
-    """Take the two lower levels off the days of one robot."""
+    """Eliminate the two lower levels from the days of one robot."""
     return many_sums([stack], levels, sigma)[0]
 
 
 def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: Array) -> list[RobotSums]:
-    """Take the two lower levels off the days of robots with the same columns.
+    """Eliminate the two lower levels from the days of robots with the same columns.
 
-    Noise levels weigh what is left of the days, and a load is a direction of the type's columns: both come in when the
-    days are merged already, where they cost next to nothing.
+    Noise levels weight the evidence after elimination of the days, and a load is a direction of the type's columns:
+    both are applied after the days are merged, where they cost next to nothing.
     """
     if stacks[0].layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
         stacks, sigma = [stack.weighted(sigma) for stack in stacks], np.ones(1)
@@ -122,10 +122,10 @@ def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: A
 
 @dataclass(frozen=True)
 class _LoadColumns:
-    """Columns of the load behind those of each effort.
+    """Columns of the load after those of each effort.
 
-    layout: with them.  parts: for each effort (columns, loads), its columns of the load in terms of those it has; None
-    where it does not feel the load.
+    layout: with them.  parts: for each effort (columns, loads), its columns of the load in terms of its own; None
+    if the load does not act on it.
     """
 
     layout: EvidenceLayout
@@ -143,7 +143,7 @@ class _LoadColumns:
         return cls(EvidenceLayout((*layout.names, *levels.loads), layout.efforts, seen), parts)
 
     def wide(self, rows: Sequence[Array]) -> tuple[Array, ...]:
-        """Rows (..., k) of each effort with the columns of the load before the last, the effort's."""
+        """Rows (..., k) of each effort with the columns of the load inserted before the effort."""
         return tuple(
             R if part is None else np.concatenate([R[..., :-1], R[..., :-1] @ part, R[..., -1:]], axis=-1)
             for R, part in zip(rows, self.parts, strict=True)
@@ -152,7 +152,7 @@ class _LoadColumns:
 
 @dataclass(frozen=True)
 class TypeValues:
-    """Values of the type's columns with their covariance, robots as clusters; triangle: of [type | effort]."""
+    """Values of the type's columns with their covariance, robots as clusters; triangle: factor of [type | effort]."""
 
     names: tuple[str, ...]
     values: Array
@@ -167,7 +167,7 @@ class TypeValues:
 
 
 def type_values(sums: Sequence[RobotSums]) -> TypeValues:
-    """The level of the type from what robots sent up, in the order given."""
+    """Estimate the level of the type from the robots' evidence, in the order given."""
     if not sums:
         raise MinertiaError("there is no robot to fit the type from")
     with one_thread():
@@ -185,7 +185,7 @@ def type_values(sums: Sequence[RobotSums]) -> TypeValues:
 
 
 def shown_solution(R: Array) -> tuple[Array, Array]:
-    """Values and a root of the covariance for white noise of a triangle, without directions that it does not show."""
+    """Values and a root of the covariance for white noise of a triangular factor, identifiable directions only."""
     A, b = R[:-1, :-1], R[:-1, -1]
     lengths = np.linalg.norm(A, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
@@ -197,10 +197,10 @@ def shown_solution(R: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class RobotValues:
-    """Values of one robot where its type's are known.
+    """Values of one robot given its type's.
 
     own: of the robot's columns (and the load), with their covariance, days as clusters.  days (D, columns): of the
-    day's columns; NaN where a day does not show one.
+    day's columns; NaN where unidentifiable.
     """
 
     own: dict[str, float]
@@ -210,7 +210,7 @@ class RobotValues:
 
 
 def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
-    """Values of a robot, coming back down."""
+    """Back-substitute the values of a robot."""
     with one_thread():
         values = dict(of_type)
         for head in (sums.load_head, sums.own_head):
@@ -222,7 +222,7 @@ def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
 
 
 def _inverses(whole: DayStack, names: tuple[str, ...]) -> Array:
-    """Inverses (robots, names, names) of what all days of each robot tell of its values with its type's known."""
+    """Inverse information (robots, names, names) on each robot's values from all days, given its type's."""
     robots, count = len(whole.days), len(names)
     A = np.zeros((robots, count, count))
     for rows, (mine, into) in zip(whole.rows, _found_in(whole.layout, names), strict=True):
@@ -238,9 +238,9 @@ def _inverses(whole: DayStack, names: tuple[str, ...]) -> Array:
 
 
 def _day_clusters(layout: EvidenceLayout, inverse: Array, scores: Sequence[Array], names: tuple[str, ...]) -> Array:
-    """Covariance of a robot's values with its type's known: days as clusters, which share nothing but the values.
+    """Covariance of a robot's values given its type's: days as independent clusters.
 
-    inverse: of what all days tell.  scores (D, k_i): of the days, for each effort.
+    inverse: inverse information of all days.  scores (D, k_i): of the days, for each effort.
     """
     z = np.zeros((len(scores[0]), len(names)))
     if len(z) < 2:
@@ -253,7 +253,7 @@ def _day_clusters(layout: EvidenceLayout, inverse: Array, scores: Sequence[Array
 
 @lru_cache(maxsize=16)  # robots of a type ask the same
 def _found_in(layout: EvidenceLayout, names: tuple[str, ...]) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
-    """For each effort, the places of those of its columns that have these names, and their places among the names."""
+    """For each effort, the indices of its columns with these names, and their indices among the names."""
     place = {n: k for k, n in enumerate(names)}
     pairs = ([(k, place[n]) for k, n in enumerate(titles) if n in place] for titles in layout.titles)
     found = (np.array(own, np.intp).reshape(-1, 2) for own in pairs)

@@ -1,4 +1,4 @@
-"""Records of days put together into files of months."""
+"""Merging of daily records into monthly files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 
 
 def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
-    """Put the records of days into files of months, up to before the month `before` (YYYY-MM; None: this one).
+    """Merge daily records into monthly files, for months before `before` (YYYY-MM; None: this one).
 
-    Day files are taken away only when the file of the month was read back and holds the same; damaged ones stay as
+    Day files are deleted only after the monthly file was read back and verified; damaged ones are left as
     they are.  Returns its files.
     """
     store.require()
@@ -51,10 +51,10 @@ def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda
 
 
 def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
-    """The rows, after what a compaction that was killed has left behind is cleared away.
+    """Rows after clean-up of an interrupted compaction.
 
-    Days that a month of the index holds go; so does a month that the index does not name, if it holds only what is
-    elsewhere.  Of a month that was found damaged, what can be read is written anew.
+    Days contained in an indexed month are deleted; so is a month that is not in the index, if all its records exist
+    elsewhere.  The readable part of a damaged month is rewritten.
     """
     for name in sorted(name for name in store.damaged if name.startswith(MONTHS)):
         rows = _rescued(store, name, rows)
@@ -74,7 +74,7 @@ def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
 
 
 def _rescued(store: EvidenceStore, name: str, rows: list[IndexRow]) -> list[IndexRow]:
-    """The rows, after what can be read of a damaged month was written anew and the rest taken away."""
+    """Rows after the readable part of a damaged month was rewritten and the damaged file removed."""
     table, why = store.readable(name)
     if why and store.place.exists(name):
         there = {row.identity for row in store.rows_of(name, table)}
@@ -100,7 +100,7 @@ def _month_part(store: EvidenceStore, kind: str, month: str, part: Sequence[Inde
 
 
 def _written(store: EvidenceStore, folder: str, table: Any) -> str:
-    """The next file of a month, read back."""
+    """Write the next file of a month and read it back; return its name."""
     taken = store.place.names(folder)
     number = 1 + max((int(name.rpartition("part-")[2].partition(".")[0]) for name in taken), default=-1)
     name = f"{folder}/part-{number:03d}.parquet"

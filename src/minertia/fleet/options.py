@@ -33,10 +33,12 @@ class TypeEntries(Declared):
     robot: str = option(help="Robot of this type: a description file beside the fleet file, or a bundled robot.")
     reference: str | None = option(
         None,
-        "Robot or model whose inertial values load-dependent friction is taken with.",
+        "Robot or model whose inertial parameters give the joint load of load-dependent friction.",
         otherwise="the robot itself",
     )
-    temperature: float = option(25.0, "Temperature at which friction is stated.", unit="degC", range=(-273.15, 1000))
+    temperature: float = option(
+        25.0, "Reference temperature of the friction parameters.", unit="degC", range=(-273.15, 1000)
+    )
     rest: float = option(1e-3, "Velocity below which a joint is at rest.", unit="rad/s or m/s", range=(0, 1e3))
     zone: str | None = option(
         None,
@@ -55,7 +57,7 @@ class RobotEntry(Declared):
     """A table [[robots]]: one robot, or a pattern of them."""
 
     id: str = option(help="Identity of the robot; `*` and `?` make a pattern, such as `line3-*`.")
-    type: str | None = option(None, "Its type.", otherwise="the only one")
+    type: str | None = option(None, "Type of the robot.", otherwise="the only one")
     since: Any = option(None, "First day that counts, such as 2026-03-31.", otherwise="all days")
 
 
@@ -82,16 +84,17 @@ class AddOptions(Declared):
 
     workers: int | None = option(
         None,
-        "Processes of this machine; 0 works in this one.",
+        "Number of local worker processes; 0 works in this process.",
         range=(0, 10_000),
         command="workers",
         otherwise="one for each core",
     )
-    scheduler: str | None = option(
-        None, "Address of a Dask scheduler, on whose cluster to work.", command="scheduler", otherwise="none"
-    )
+    scheduler: str | None = option(None, "Address of the Dask scheduler.", command="scheduler", otherwise="none")
     stretches: str = option(
-        "scores", "What is kept of stretches: scores, or triangles, too.", choices=STRETCHES, command="stretches"
+        "scores",
+        "What is stored per time block: scores, or also triangular factors.",
+        choices=STRETCHES,
+        command="stretches",
     )
 
 
@@ -101,14 +104,14 @@ class FitOptions(Declared):
 
     symbols: tuple[str, ...] | None = option(
         None,
-        "Effects beside inertia.",
+        "Effects besides inertia.",
         choices=_effects,
         command="columns",
         otherwise="FV, FC, OFF and those that the records ask for",
     )
     half_life: float | None = option(
         None,
-        "Time after which evidence counts by half.",
+        "Half-life of the data.",
         unit="days",
         above=0,
         command="half-life",
@@ -127,16 +130,18 @@ class FitOptions(Declared):
 class DriftOptions(Declared):
     """How a page is made."""
 
-    q: float = option(0.1, "Part of the alarms that may be false.", range=(1e-4, 0.9), command="q")
+    q: float = option(
+        0.1, "False discovery rate: fraction of the alarms that may be false.", range=(1e-4, 0.9), command="q"
+    )
     horizon: int = option(
         90,
-        "Days with logs over which the beginning of a change is spread.",
+        "Prior of the onset of a change: number of days with logs over which it is spread.",
         unit="days",
         range=(1, LONGEST),
         command="horizon",
     )
     learning: int = option(
-        30, "First days with logs, from which a robot is learnt.", unit="days", range=(2, LONGEST), command="learning"
+        30, "Number of training days: the first days with logs.", unit="days", range=(2, LONGEST), command="learning"
     )
     today: int | None = option(
         None, "Number of the page's day.", otherwise="that of the newest log that is not dated after today"

@@ -1,7 +1,7 @@
-"""What is said when a place beyond this machine does not answer: one sentence for each kind of outage, and what to do.
+"""Messages for unavailable remote storage: one sentence for each kind of outage, and what to do.
 
-Libraries behind fsspec raise what they like; kinds are told by names of classes and codes, so that none of them has to
-be loaded here.
+Libraries behind fsspec raise various exceptions; kinds are recognised by names of classes and codes, so that none of
+them has to be imported here.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Result = TypeVar("Result")
 
 
 class StoreError(MinertiaError):
-    """A store that cannot be used as it stands."""
+    """A store cannot be used as it is."""
 
 
 class Outage(StoreError):
-    """A place that does not answer now; what was written before is there, and the same can be tried again.
+    """Remote storage does not answer; earlier writes are safe, and the operation can be repeated.
 
-    url: of the place; passes: whether another try may find it answering.
+    url: of the storage; passes: whether the outage may be transient.
     """
 
     url: str = ""
@@ -68,7 +68,7 @@ PASSING = (BUSY, LATE, AWAY)  # that another try may find gone
 
 
 def kind_of(err: BaseException) -> tuple[str, ...] | None:
-    """The kind of outage that an exception, or what it came from, tells of; None where it tells of something else."""
+    """Kind of outage of an exception or its cause; None if it is not an outage."""
     seen: BaseException | None = err
     while seen is not None:
         said = " ".join([*(kind.__name__ for kind in type(seen).__mro__), _code(seen), str(seen)[:300]])
@@ -82,14 +82,14 @@ def kind_of(err: BaseException) -> tuple[str, ...] | None:
 
 
 def _code(err: BaseException) -> str:
-    """The code of an answer of a server, as botocore keeps it."""
+    """Error code of a server's answer, as stored by botocore."""
     answer = getattr(err, "response", None)
     return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
 
 
 @contextmanager
 def told(url: str) -> Iterator[None]:
-    """Within, whatever a server or its library raises becomes one sentence; a missing file stays what it is."""
+    """Context that converts errors of a server or its library to one sentence; FileNotFoundError passes through."""
     try:
         yield
     except MinertiaError:
@@ -125,7 +125,7 @@ def _short(err: BaseException) -> str:
 
 
 def asked(url: str, ask: Callable[[], Result]) -> Result:
-    """The answer to a question that may be asked again, tried some times where the outage may pass."""
+    """Result of a repeatable request, retried for transient outages."""
     for left in range(TRIES - 1, -1, -1):
         try:
             with told(url):
@@ -138,7 +138,7 @@ def asked(url: str, ask: Callable[[], Result]) -> Result:
 
 
 class ToldFile:
-    """An open file elsewhere whose outages are told."""
+    """Open remote file whose outages raise one-sentence errors."""
 
     def __init__(self, url: str, file: Any) -> None:
         self._url, self._file = url, file
@@ -150,29 +150,29 @@ class ToldFile:
         self.close()
 
     def read(self, count: int = -1) -> bytes:
-        """Some bytes."""
+        """Read some bytes."""
         with told(self._url):
             return bytes(self._file.read(count))
 
     def seek(self, place: int, whence: int = 0) -> int:
-        """Go to a place."""
+        """Set the file position."""
         with told(self._url):
             return int(self._file.seek(place, whence))
 
     def tell(self) -> int:
-        """Where it stands."""
+        """File position."""
         return int(self._file.tell())
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def writable(self) -> bool:
-        """It is not."""
+        """Return False."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""Robots unlike the others, with a stated part of false ones."""
+"""Outlier robots, at a specified false discovery rate."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ROUNDS = 200
 
 @dataclass(frozen=True)
 class OutlierRobot:
-    """A robot unlike the others.
+    """Outlier robot.
 
-    distance: squared, in units of scatter; p: of a distance as large among robots that are alike.  name, deviations:
-    the value that stands out most, and by how many deviations.
+    distance: squared, in units of scatter; p: p-value of this distance.  name, deviations:
+    the most outlying value, and by how many standard deviations.
     """
 
     robot: str
@@ -33,7 +33,7 @@ class OutlierRobot:
 
 
 def distances(values: Array, covariances: Array) -> tuple[Array, Array, Array]:
-    """d_i = r_i'(T + V_i)^-1 r_i, and r_i in deviations (N, p), and the location.
+    """Robust distances d_i = r_i'(T + V_i)^-1 r_i, r_i in standard deviations (N, p), and the location.
 
     Location and scatter T with Student weights, T rescaled so that the median distance is that of chi-square.
     """
@@ -82,9 +82,9 @@ class _Found:
 def outlier_robots(
     tables: Sequence[tuple[tuple[str, ...], tuple[str, ...], Array, Array]], q: float = 0.1
 ) -> tuple[OutlierRobot, ...]:
-    """Robots unlike the others, of which a part of at most q is false (Benjamini and Hochberg), furthest first.
+    """Outlier robots at a false discovery rate of at most q (Benjamini and Hochberg), furthest first.
 
-    tables: of values that are judged together (those of a joint): robots, names, values (N, p), covariances (N, p, p).
+    tables: of values that are tested together (those of a joint): robots, names, values (N, p), covariances (N, p, p).
     """
     worst: dict[str, _Found] = {}
     for robots, names, values, covariances in tables:

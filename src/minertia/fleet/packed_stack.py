@@ -1,4 +1,4 @@
-"""Evidence of the days of one robot as stores keep it: packed triangles, one behind the other."""
+"""Evidence of the days of one robot in storage format: packed triangular factors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minertia.io.notebook import plural
 
 @dataclass(frozen=True)
 class PackedStack:
-    """Packed triangles (D, numbers) of the days of one robot, and samples (D, efforts); days in ascending order."""
+    """Packed triangular factors (D, values) of one robot's days, and samples (D, efforts); days ascending."""
 
     layout: EvidenceLayout
     days: tuple[int, ...]
@@ -28,7 +28,7 @@ class PackedStack:
 
     @classmethod
     def of(cls, layout: EvidenceLayout, days: Sequence[int], packed: Array, samples: Array) -> PackedStack:
-        """The stack of days in any order."""
+        """Stack of days given in any order."""
         order = np.argsort(days, kind="stable")
         if not np.array_equal(order, np.arange(len(order))):
             packed, samples = np.asarray(packed)[order], np.asarray(samples)[order]
@@ -40,7 +40,7 @@ class PackedStack:
         )
 
     def unpacked(self) -> DayStack:
-        """The triangles as matrices."""
+        """Triangular factors as matrices."""
         return DayStack.of_packed(self.layout, self.days, self.packed, self.samples)
 
     def noise(self) -> Array:
@@ -48,17 +48,17 @@ class PackedStack:
         return noise_of(self.packed[:, list(_last(self.layout))], self.samples)
 
     def forgotten(self, half_life: float) -> PackedStack:
-        """Days that count by half for each half-life [days] before the last."""
+        """Exponential forgetting of days with a half-life [days] before the last."""
         weight = day_weights(self.days, half_life)[:, None]
         return replace(self, packed=self.packed * np.sqrt(weight), samples=self.samples * weight)
 
     def weighted(self, sigma: Array) -> PackedStack:
-        """Rows over the noise of their effort."""
+        """Rows divided by the noise of their effort."""
         counts = [k * (k + 1) // 2 for k in self.layout.sizes]
         return replace(self, packed=self.packed / np.repeat(sigma, counts))
 
 
 @lru_cache(maxsize=16)
 def _last(layout: EvidenceLayout) -> tuple[int, ...]:
-    """Places of the last number of each effort's triangle."""
+    """Index of the last value of each effort's triangular factor."""
     return tuple((np.cumsum([k * (k + 1) // 2 for k in layout.sizes]) - 1).tolist())

@@ -1,7 +1,7 @@
-"""Places where a store or logs lie: a folder of this machine, or whatever fsspec reaches (s3://, memory://).
+"""Storage of a store or logs: a local folder, or any fsspec file system (s3://, memory://).
 
-A file appears whole or not at all: in a folder by a draft that is synchronised and renamed, elsewhere because objects
-do.
+Writes are atomic: in a folder by a temporary file that is synchronised and renamed, elsewhere because object
+stores are.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class StorePlace(abc.ABC):
 
     @abc.abstractmethod
     def read(self, name: str) -> bytes:
-        """The content of a file; FileNotFoundError where there is none."""
+        """Contents of a file; raises FileNotFoundError if there is none."""
 
     @abc.abstractmethod
     def opened(self, name: str) -> AbstractContextManager[Any]:
-        """A file of which parts can be read; FileNotFoundError where there is none."""
+        """Context with a file for partial reads; raises FileNotFoundError if there is none."""
 
     @abc.abstractmethod
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there, whole or not at all, over what is there."""
+        """Write or overwrite a file atomically."""
 
     @abc.abstractmethod
     def exists(self, name: str) -> bool:
@@ -57,19 +57,19 @@ class StorePlace(abc.ABC):
 
     @abc.abstractmethod
     def remove(self, name: str) -> None:
-        """Take a file away; nothing where there is none."""
+        """Delete a file; does nothing if there is none."""
 
     @abc.abstractmethod
     def names(self, below: str = "") -> list[str]:
-        """Names of all files below a folder, sorted; none where it does not exist."""
+        """Sorted names of all files below a folder; empty if it does not exist."""
 
     @abc.abstractmethod
     def changed(self, names: Collection[str]) -> dict[str, float]:
-        """When these files were written last [s since 1970]; without those that are not there."""
+        """Modification times of these files [s since 1970]; missing files are omitted."""
 
 
 class LocalPlace(StorePlace):
-    """A folder of this machine."""
+    """Local folder."""
 
     def __init__(self, url: str) -> None:
         self.root = Path(url.removeprefix("file://")).absolute()
@@ -80,11 +80,11 @@ class LocalPlace(StorePlace):
         return (self.root / name).read_bytes()
 
     def opened(self, name: str) -> AbstractContextManager[Any]:
-        """The file, open."""
+        """Context with the open file."""
         return open(self.root / name, "rb")
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there by a draft that is renamed."""
+        """Write a temporary file and rename it."""
         target = self.root / name
         for left in (True, False):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ class LocalPlace(StorePlace):
         return (self.root / name).is_file()
 
     def remove(self, name: str) -> None:
-        """Take a file away, and the folders that are empty then."""
+        """Delete a file, and folders that become empty."""
         target = self.root / name
         target.unlink(missing_ok=True)
         for folder in itertools.takewhile(lambda parent: parent != self.root, target.parents):
@@ -109,12 +109,12 @@ class LocalPlace(StorePlace):
                 return
 
     def names(self, below: str = "") -> list[str]:
-        """Names of all files below a folder; drafts are none."""
+        """Names of all files below a folder, without temporary files."""
         found = (Path(folder) / name for folder, _, names in os.walk(self.root / below) for name in names)
         return sorted(path.relative_to(self.root).as_posix() for path in found if not path.name.startswith("."))
 
     def changed(self, names: Collection[str]) -> dict[str, float]:
-        """When files were written last."""
+        """Modification times of files."""
         found = {}
         for name in names:
             with contextlib.suppress(FileNotFoundError):
@@ -123,7 +123,7 @@ class LocalPlace(StorePlace):
 
 
 class RemotePlace(StorePlace):
-    """Whatever fsspec reaches."""
+    """Any fsspec file system."""
 
     def __init__(self, url: str) -> None:
         self.fs, root = file_system(url)
@@ -134,20 +134,20 @@ class RemotePlace(StorePlace):
         return asked(self.url, lambda: bytes(self.fs.cat_file(f"{self.root}/{name}")))
 
     def opened(self, name: str) -> AbstractContextManager[Any]:
-        """The object, read by ranges."""
+        """Context with the object, read by ranges."""
         return ToldFile(self.url, asked(self.url, lambda: self.fs.open(f"{self.root}/{name}", "rb")))
 
     def write(self, name: str, data: bytes) -> None:
-        """Put an object there."""
+        """Write an object."""
         asked(self.url, lambda: self.fs.pipe_file(f"{self.root}/{name}", data))
 
     def exists(self, name: str) -> bool:
-        """Whether there is such an object; others may have put it there since we looked."""
+        """Whether there is such an object, without the listing cache."""
         self.fs.invalidate_cache()
         return asked(self.url, lambda: bool(self.fs.exists(f"{self.root}/{name}")))
 
     def remove(self, name: str) -> None:
-        """Take an object away."""
+        """Delete an object."""
         if self.exists(name):
             with contextlib.suppress(FileNotFoundError), told(self.url):  # others tidy up, too
                 self.fs.rm_file(f"{self.root}/{name}")
@@ -157,7 +157,7 @@ class RemotePlace(StorePlace):
         return sorted(self._listed(below))
 
     def changed(self, names: Collection[str]) -> dict[str, float]:
-        """When objects were written last; all of a folder are listed at once."""
+        """Modification times of objects; a whole folder is listed at once."""
         found: dict[str, float] = {}
         for folder in sorted({name.partition("/")[0] for name in names}):
             listed = self._listed(folder)
@@ -165,7 +165,7 @@ class RemotePlace(StorePlace):
         return found
 
     def _listed(self, below: str) -> dict[str, Any]:
-        """What is known of all objects below a prefix, or of the one of that name."""
+        """Listing of all objects below a prefix, or of the one of that name."""
         self.fs.invalidate_cache()
         start = f"{self.root}/{below}".rstrip("/")
         try:
@@ -177,7 +177,7 @@ class RemotePlace(StorePlace):
 
 
 def _written(info: Mapping[str, Any]) -> float:
-    """When an object was written, by what its file system says; infinite, that is just now, where it says nothing."""
+    """Modification time of an object from its listing; infinite (just now) if missing."""
     when = next((info[key] for key in ("LastModified", "last_modified", "mtime", "created") if info.get(key)), None)
     if isinstance(when, datetime):
         return when.timestamp()
@@ -185,12 +185,12 @@ def _written(info: Mapping[str, Any]) -> float:
 
 
 def is_remote(url: str) -> bool:
-    """Whether a name leads beyond the files of this machine."""
+    """Whether a name is a remote URL."""
     return "://" in url and not url.startswith("file://")
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path on it."""
+    """File system and path of a URL."""
     fsspec = load("fsspec", "cluster")
     protocol = url.partition("://")[0]
     try:
@@ -201,11 +201,11 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 def place(url: str) -> StorePlace:
-    """The place of a URL or of the path of a folder."""
+    """Storage of a URL or of a folder."""
     return RemotePlace(url) if is_remote(url) else LocalPlace(url)
 
 
 def chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """The bytes of an open file, some at a time."""
+    """Bytes of an open file in chunks."""
     while data := file.read(CHUNK):
         yield data

@@ -1,4 +1,4 @@
-"""Robots of a store as they are fitted and judged: read file by file, each when it is asked for."""
+"""Lazy reading of a store's robots for fits and drift detection, file by file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MAIN = 0.1  # part of a day that a program must run to name it
 
 
 class _RecordFile:
-    """A table of records with the place of each; read by the first of several threads that asks, the others wait.
+    """Table of records with row indices; read by the first thread that needs it, while others wait.
 
-    widths: columns of lists of one length each, which are taken out of the table as arrays.
+    widths: columns of lists of constant length, which are converted to arrays.
     """
 
     def __init__(self, read: Callable[[], tuple[Any, str]], widths: Mapping[str, int]) -> None:
@@ -45,7 +45,7 @@ class _RecordFile:
         self._numbers: dict[str, Array] = {}
 
     def places(self) -> dict[tuple[str, str, str], int]:
-        """The places of rows by robot, content and key."""
+        """Row indices by robot, content and key."""
         with self._lock:
             if self._table is None:
                 table, self.damage = self._read()
@@ -61,7 +61,7 @@ class _RecordFile:
             return self._places
 
     def _of_widths(self, table: Any) -> Any:
-        """The rows whose lists are as long as they should be."""
+        """Rows whose lists have the expected length."""
         for name, width in self._widths.items():
             if len(table):
                 ends = np.from_dlpack(table.column(name).combine_chunks().offsets)
@@ -70,22 +70,22 @@ class _RecordFile:
         return table
 
     def rows(self, places: Sequence[int]) -> Any:
-        """Some rows of the table; those that follow one another, as a robot's days do, are not copied."""
+        """Some rows of the table; contiguous rows, as of a robot's days, are not copied."""
         return self._table.slice(places[0], len(places)) if _follow(places) else self._table.take(places)
 
     def numbers(self, name: str, places: Sequence[int]) -> Array:
-        """Some rows of an array, likewise."""
+        """Some rows of an array; contiguous rows are not copied."""
         found = self._numbers[name]
         return found[places[0] : places[-1] + 1] if _follow(places) else found[list(places)]
 
 
 def _follow(places: Sequence[int]) -> bool:
-    """Whether places follow one another without a gap."""
+    """Whether indices are contiguous."""
     return list(places) == list(range(places[0], places[0] + len(places)))
 
 
 class _RecordFiles:
-    """Tables of records, the last ones kept: robots that follow one another lie in the same files."""
+    """Cache of the last tables of records: successive robots are in the same files."""
 
     def __init__(self, store: EvidenceStore, columns: Sequence[str] | None, widths: Mapping[str, int]) -> None:
         self.store, self.columns, self.widths = store, columns, widths
@@ -96,7 +96,7 @@ class _RecordFiles:
     def rows(
         self, name: str, wanted: Sequence[IndexRow], alone: str | None = None
     ) -> tuple[_RecordFile, list[IndexRow], list[int]]:
-        """A file, those of some rows that can be read and their places in it; alone: the only robot to be asked for."""
+        """File, the readable ones of some rows and their indices in it; alone: read only this robot."""
         file = self._file(name) if alone is None else self._new(name, alone)
         places = file.places()
         found = [row for row in wanted if row.identity in places]
@@ -106,11 +106,11 @@ class _RecordFiles:
         return file, found, [places[row.identity] for row in found]
 
     def lose(self, row: IndexRow, why: str) -> None:
-        """A record that cannot be used."""
+        """Note a record that cannot be used."""
         self._lost[row.identity] = row, why
 
     def faults(self) -> tuple[LogFault, ...]:
-        """The records that could not be read, which are noted in the store; those of one file in one sentence."""
+        """Unreadable records, which are noted in the store; one sentence per file."""
         files: dict[str, list[tuple[IndexRow, str]]] = {}
         for row, why in self._lost.values():
             files.setdefault(row.record, []).append((row, why))
@@ -133,7 +133,7 @@ class _RecordFiles:
 
 
 def _damage(name: str, own: Sequence[tuple[IndexRow, str]]) -> LogFault:
-    """One sentence on the records of a file that cannot be read."""
+    """Sentence on the unreadable records of a file."""
     robots, days = sorted({row.robot for row, _ in own}), sorted({row.day for row, _ in own})
     who = f"robot '{robots[0]}'" if len(robots) == 1 else f"{len(robots)} robots ({', '.join(robots[:4])} ...)"
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
@@ -164,7 +164,7 @@ def _by_file(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
 
 
 def _is_finite(evidence: FleetEvidence) -> bool:
-    """Whether all numbers are numbers."""
+    """Whether all values are finite."""
     parts: list[NDArray[Any]] = [*evidence.triangles]
     if evidence.stretches is not None:
         parts += evidence.stretches.scores
@@ -172,7 +172,7 @@ def _is_finite(evidence: FleetEvidence) -> bool:
 
 
 class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots with their days, whole: what drift is judged from."""
+    """Robots with their complete days, for drift detection."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
         self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None, {})
@@ -188,7 +188,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     def _records(
         self, file: _RecordFile, rows: Sequence[IndexRow], places: Sequence[int]
     ) -> Iterator[tuple[IndexRow, EvidenceRecord]]:
-        """Records with their rows; those whose numbers do not fit, or are none, are told and left out."""
+        """Records with their rows; malformed or non-finite ones are reported and excluded."""
         for row, place in zip(rows, places, strict=True):
             try:
                 (record,) = records_of(file.rows([place]), self._layout)
@@ -201,7 +201,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
                 self._files.lose(row, "it has numbers that are not finite")
 
     def faults(self) -> tuple[LogFault, ...]:
-        """Records that could not be read, of the robots that were asked for."""
+        """Unreadable records of the requested robots."""
         return self._files.faults()
 
     def __iter__(self) -> Iterator[str]:
@@ -230,7 +230,7 @@ def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
 
 
 class StoredStacks(Mapping[str, PackedStack]):
-    """Robots with the triangles of their days: what fits are made from."""
+    """Robots with the triangular factors of their days, for fits."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
         self._rows, self._layout = _by_robot(rows), stored.layout
@@ -241,11 +241,11 @@ class StoredStacks(Mapping[str, PackedStack]):
         return self._found(robot, None)
 
     def faults(self) -> tuple[LogFault, ...]:
-        """Records that could not be read, of the robots that were asked for."""
+        """Unreadable records of the requested robots."""
         return self._files.faults()
 
     def alone(self, robot: str) -> PackedStack:
-        """One robot whose neighbours are not asked for: no more is read than it needs."""
+        """Stack of one robot, reading no more than it needs."""
         return self._found(robot, robot)
 
     def _found(self, robot: str, alone: str | None) -> PackedStack:
@@ -273,7 +273,7 @@ def _together(parts: Sequence[Array]) -> Array:
 
 
 def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samples: Array) -> PackedStack:
-    """One triangle for each day; several logs of a day are merged as everywhere."""
+    """Stack with one triangular factor per day; several logs of a day are merged."""
     days: dict[int, list[int]] = {}
     for k, row in enumerate(rows):
         days.setdefault(day_number(row.day), []).append(k)
@@ -291,7 +291,7 @@ def _stack(layout: EvidenceLayout, rows: Sequence[IndexRow], packed: Array, samp
 
 
 def stream_type(stored: StoredType) -> StreamType:
-    """What streams of a stored type are made with: its load at the flange, moving mass and limits."""
+    """Stream settings of a stored type: load directions at the flange, moving mass and limits."""
     robot, model = stored.type.robot, stored.type.column_set.model
     names = robot.coordinate_names
     limits = [robot.joints[j].limits for j in robot.independent]
@@ -304,9 +304,9 @@ def stream_type(stored: StoredType) -> StreamType:
 
 
 def load_directions(model: LinearModel) -> Array | None:
-    """What 1 kg at the last link's frame, and first moments of 1 kg m along its axes, add to the inertial unknowns.
+    """Change of the inertial unknowns by 1 kg at the last link's frame, and by first moments of 1 kg m.
 
-    Those that the ones before show already are left out; None where no effort shows the mass.
+    Linearly dependent ones are omitted; None if the mass is unidentifiable.
     """
     link = model.robot.tip + 1
     found = np.stack([model.values({full_name(symbol, link): 1.0}) for symbol in ("M", "MX", "MY", "MZ")], axis=1)

@@ -1,7 +1,7 @@
-"""`EvidenceRecord`: what is kept of one log, and the bytes of its Parquet file.
+"""`EvidenceRecord`: stored statistics of one log, and the bytes of its Parquet file.
 
-The bytes depend on the log, the robot type and the arithmetic, and on nothing else: not on where the log lies, when
-it is read, by whom, nor in which order.
+The bytes depend only on the log, the robot type and the floating-point environment: not on where the log is located,
+when it is read, by whom, nor in which order.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ DICTIONARIES = [
 
 @dataclass(frozen=True)
 class EvidenceRecord:
-    """What is kept of one log of one robot.
+    """Stored statistics of one log of one robot.
 
     day: of the plant's calendar.  content: SHA-256 of the log, length: its bytes.  key: of the robot type, with its
-    parts kinematics, columns, filter, units, kernels.  clock: "absolute" where stamps are seconds since 1970, else
-    "relative".  first, last: stamps [s].  samples: logged.  unexplained: per effort, what no column explains (rms over
-    that of the effort).  positions, speeds (n, 33), temperatures (n, 16): histograms.  temperature (n,): mean [degC],
-    empty where none was logged.  reach (3, n): lowest and highest position, highest speed.  programs: number ->
-    samples.  load: mean, lowest and highest mass [kg], empty where none was logged.
+    parts kinematics, columns, filter, units, kernels.  clock: "absolute" if stamps are seconds since 1970, else
+    "relative".  first, last: stamps [s].  samples: logged.  unexplained: per effort, relative residual of the superset
+    fit. positions, speeds (n, 33), temperatures (n, 16): histograms.  temperature (n,): mean [degC], empty if not
+    logged.  reach (3, n): lowest and highest position, highest speed.  programs: number -> samples.  load: mean,
+    lowest and highest mass [kg], empty if not logged.
     """
 
     version: int
@@ -126,14 +126,14 @@ class EvidenceRecord:
         return {name: list(flat[name]) if name == "remarks" else flat[name] for name in TYPES}
 
     def to_bytes(self) -> bytes:
-        """The Parquet file of this record alone."""
+        """Parquet bytes of this record alone."""
         return table_bytes(rows_table([self.row()]), rows=1)
 
 
 def record_of(
     found: Gathered, type: RobotType, robot: str, *, content: str, length: int, key: str, day: str | None
 ) -> EvidenceRecord:
-    """The record of a log that was read; day: what its path says, for clocks that do not know."""
+    """Record of a log that was read; day: date in its path, for clocks without date."""
     told, n = found.told, type.robot.n
     clock = clock_of(found.span[0])
     warm = told.warm_sum / told.warm_samples if told.warm_samples else np.zeros(0)
@@ -176,7 +176,7 @@ def record_of(
 
 
 def _remarks(found: Gathered, unexplained: Array, type: RobotType) -> tuple[str, ...]:
-    """What whoever uses the record should know of the log."""
+    """Notes on the log for users of the record."""
     told, joints = found.told, type.robot.coordinate_names
     said = []
     if told.gaps:
@@ -200,12 +200,12 @@ def _remarks(found: Gathered, unexplained: Array, type: RobotType) -> tuple[str,
 
 
 def clock_of(stamp: float) -> str:
-    """Whether stamps know the day."""
+    """Whether stamps are "absolute" (with date) or "relative"."""
     return "absolute" if EPOCH <= stamp <= LATEST else "relative"
 
 
 def day_of(stamp: float, zone: str, told: str | None) -> str:
-    """The plant's calendar day of a log's first stamp, or what its path tells where the clock does not know."""
+    """Calendar day at the plant of a log's first stamp, or the date in its path for clocks without date."""
     if clock_of(stamp) == "absolute":
         return datetime.fromtimestamp(stamp, UTC).astimezone(ZoneInfo(zone)).date().isoformat()
     if told is None:
@@ -218,7 +218,7 @@ def day_of(stamp: float, zone: str, told: str | None) -> str:
 
 @cache
 def arithmetic() -> str:
-    """What decides the last bits of a record: linear algebra, its kind of processor, array functions, kernels."""
+    """Floating-point environment that determines the last bits: linear algebra, processor, NumPy, kernels."""
     found = sorted(
         {f"{p['internal_api']} {p['version']} {p.get('architecture', '')}".strip() for p in threadpool_info()
          if p["user_api"] == "blas"}
@@ -232,7 +232,7 @@ def arithmetic() -> str:
 
 
 def _simd() -> list[str]:
-    """The widest vectors that NumPy's functions use here."""
+    """Widest vector instructions that NumPy uses on this machine."""
     features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     return [name for name in ("AVX512_SKX", "AVX512F", "AVX2", "ASIMD") if features.get(name)][:1]
 
@@ -242,7 +242,7 @@ def _simd() -> list[str]:
 
 @cache
 def schema() -> Any:
-    """The columns of records."""
+    """Arrow schema of records."""
     arrow = load("pyarrow", "logs")
 
     def kind(name: str) -> Any:
@@ -256,14 +256,14 @@ def schema() -> Any:
 
 
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A table of rows of records."""
+    """Arrow table of record rows."""
     arrow = load("pyarrow", "logs")
     return arrow.table({name: arrow.array([row[name] for row in rows], schema().field(name).type) for name in TYPES},
                        schema=schema())  # fmt: skip
 
 
 def table_bytes(table: Any, rows: int) -> bytes:
-    """The Parquet file of a table, `rows` of it in a group; the same bytes for the same table."""
+    """Reproducible Parquet bytes of a table, with `rows` per row group."""
     parquet = load("pyarrow.parquet", "logs")
     sink = io.BytesIO()
     names = [name for name in DICTIONARIES if len(table) > 1]
@@ -277,7 +277,7 @@ def table_bytes(table: Any, rows: int) -> bytes:
 
 
 def records_of(table: Any, layout: EvidenceLayout) -> Iterable[EvidenceRecord]:
-    """The records of a table of rows, which are all of one layout."""
+    """Records of a table whose rows have one layout."""
     for row in range(len(table)):
         yield _record({name: table.column(name)[row] for name in table.column_names}, layout)
 
@@ -311,7 +311,7 @@ def _record(cells: Mapping[str, Any], layout: EvidenceLayout) -> EvidenceRecord:
 
 
 def _stretch_triangles(numbers: Array, layout: EvidenceLayout, stretches: int) -> tuple[Array, ...] | None:
-    """Triangles (stretches, k, k) of each effort from packed ones, one behind the other; None where none were kept."""
+    """Triangular factors (blocks, k, k) of each effort from packed ones; None if not stored."""
     if not stretches:
         return None
     found, done = [], 0
@@ -324,7 +324,7 @@ def _stretch_triangles(numbers: Array, layout: EvidenceLayout, stretches: int) -
 
 
 def _by_effort(numbers: NDArray[np.float32], layout: EvidenceLayout, stretches: int) -> tuple[NDArray[np.float32], ...]:
-    """Numbers (stretches, columns) of each effort, one behind the other."""
+    """Values (blocks, columns) of each effort from a flat array."""
     found, done = [], 0
     for own in layout.seen:
         size = stretches * len(own)

@@ -1,4 +1,4 @@
-"""What is judged of one robot on one day: its evidence, with what tells one day's work from another's."""
+"""Daily evidence of one robot, with the covariates that characterise its work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from minertia.io.arrays import Array
 class RobotDay:
     """One robot on one day.
 
-    temperature (joints,): mean of the day [degC], NaN where it is not known.  histograms (any, bins): parts of the time
-    that positions and speeds spend in bins of ranges which are the same for every day; None where they were not kept.
-    program: its name, where logs say it.
+    temperature (joints,): mean of the day [degC], NaN if unknown.  histograms (any, bins): fractions of the time
+    that positions and speeds spend in bins of ranges which are the same for every day; None if not stored.
+    program: its name, if logged.
     """
 
     evidence: FleetEvidence

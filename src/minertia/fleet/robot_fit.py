@@ -1,4 +1,4 @@
-"""Values of one robot over its days with deviations that hold: under day effects, or from the stretches of one day."""
+"""Estimates of one robot over its days, with standard deviations under day effects, or from one day's time blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minertia.io.notebook import plural
 
 
 def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemory, half_life: float | None) -> RobotFit:
-    """Means over days with deviations under day effects that remember; the robot's own with days as clusters."""
+    """Means over days with standard deviations under autocorrelated day effects; own values with days as clusters."""
     count = len(sums.days)
     age = sums.days[-1] - np.array(sums.days)
     weight = (np.ones(count) if half_life is None else 0.5 ** (age / half_life))[:, None] * np.isfinite(values.days)
@@ -54,7 +54,7 @@ def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemor
 
 
 def _from_own(sums: RobotSums, names: Sequence[str]) -> Array:
-    """Variance that means over days have from the robot's own values, by which all days err together."""
+    """Variance of means over days due to the robot's own values, which is common to all days."""
     found, place = dict.fromkeys(names, 0.0), {name: k for k, name in enumerate(sums.names)}
     for own, J, rest in sums.day_head.mean_slopes():
         columns = [k for k, name in enumerate(rest) if name in place]
@@ -71,7 +71,7 @@ def from_stretches(
     shared: Mapping[str, float],
     one_day: Callable[[str], FleetEvidence | None],
 ) -> RobotFit:
-    """Values and deviations of a robot with few days, from the stretches of one of them."""
+    """Estimates and standard deviations of a robot with few days, from the time blocks of one of them."""
     if own.count >= FEWEST_DAYS:
         return own
     evidence = one_day(own.robot)

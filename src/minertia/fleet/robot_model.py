@@ -1,6 +1,6 @@
-"""The model of one robot of a fleet: what its type shares, the load it carries beyond that, and its own friction.
+"""Model of one robot of a fleet: the type's parameters, its payload relative to the mean, its own friction.
 
-It is a model like those of `identify`: every command that takes one takes it.
+It is a model like those of `identify`, accepted by every command that takes one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from minertia.robot.effects import BY_SYMBOL
 
 
 def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedModel:
-    """The model of a robot of a fit; refused where the fit has effects that models do not have."""
+    """Model of a robot of a fit; raises an error for effects that models do not support."""
     if robot not in fit.robots:
         raise UnknownName("robot of the fit", robot, fit.robots)
     strange = [symbol for symbol in fit.symbols if symbol not in BY_SYMBOL]
@@ -67,7 +67,7 @@ def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedMode
 
 
 def _effects(stored: StoredType, fit: FleetFit) -> list[Wanted]:
-    """The effects of a fit as models ask for them."""
+    """Effects of a fit in the form that models use."""
     robot = stored.type.robot
     found: list[Wanted] = ["IA", *(symbol for symbol in DAY if symbol in fit.symbols)]
     for column in own_columns(stored.type.temperature):
@@ -77,7 +77,7 @@ def _effects(stored: StoredType, fit: FleetFit) -> list[Wanted]:
 
 
 def _values(linear: LinearModel, inertial: LinearModel, fit: FleetFit, own: RobotFit) -> tuple[Array, Array]:
-    """Values of the model's unknowns with their covariance, from those of the type and the robot."""
+    """Estimates of the model's unknowns with their covariance, from those of the type and the robot."""
     told = {n: (v, s) for n, v, s in zip(own.names, own.values, own.deviation, strict=True) if np.isfinite(v)}
     directions = load_directions(inertial)
     loads = [name for name in LOADS if name in told and directions is not None]
@@ -98,7 +98,7 @@ def _values(linear: LinearModel, inertial: LinearModel, fit: FleetFit, own: Robo
 
 
 def _entries(linear: LinearModel, beta: Array, covariance: Array) -> tuple[dict[str, Any], ...]:
-    """Each value with its deviation and 95 % interval."""
+    """Each estimate with its standard deviation and 95 % confidence interval."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return tuple(
         {

@@ -1,4 +1,4 @@
-"""`RobotType`: everything that decides how logs of a kind of robot become records, and the hashes that name it."""
+"""`RobotType`: settings that determine how logs of a kind of robot become records, and their hashes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ RECORD_VERSION = 3  # raised whenever the same log gives other numbers; older re
 
 @dataclass(frozen=True)
 class RobotType:
-    """A kind of robot in a fleet.
+    """Kind of robot in a fleet.
 
-    columns: where signals stand in its logs, units and drive gains.  filter: with a cut-off, on signals.  reference:
-    the robot whose inertial values load-dependent friction is taken with, None for the robot itself.  temperature
-    [degC]: at which friction is stated.  rest [rad/s or m/s]: slower than that a joint stands.  zone: whose calendar
-    says which day it is.
+    columns: signal columns of its logs, units and drive gains.  filter: with a cut-off, on signals.  reference: robot
+    with the inertial values for load-dependent friction, None for the robot itself.  temperature [degC]: reference
+    temperature of friction.  rest [rad/s or m/s]: speed below which a joint counts as at rest.  zone: time zone of the
+    calendar days.
     """
 
     name: str
@@ -52,7 +52,7 @@ class RobotType:
         return f"<RobotType '{clipped(self.name, 40)}' of '{clipped(self.robot.name, 40)}', zone {self.zone}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be derived, so that it travels to workers in a few kilobytes."""
+        """State without derived data, so that a few kilobytes are sent to workers."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @cached_property
@@ -62,7 +62,7 @@ class RobotType:
 
     @cached_property
     def hashes(self) -> dict[str, str]:
-        """What a record of it depends on, each part by its hash."""
+        """Hash of each part that a record depends on."""
         units = {k: v for k, v in asdict(self.columns).items() if k != "found"}
         return {
             "kinematics": digest_of(kinematics_text(self.robot)),
@@ -73,13 +73,13 @@ class RobotType:
         }
 
     def key(self, kind: str = "scores") -> str:
-        """The hash of all of it; records with another key are never mixed with these."""
+        """Hash of all parts; records with different keys are never mixed."""
         zone = {"zone": self.zone, "type": self.name}
         return digest_of({"version": RECORD_VERSION, "stretches": kind, **zone, **self.hashes})
 
 
 def stated_filter(filter: Filter, name: str) -> Filter:
-    """The filter with every number stated, so that all logs of a type pass the same one."""
+    """Filter with every value specified, so that all logs of a type pass the same one."""
     if filter.cutoff_hz is None:
         raise MinertiaError(
             f"the filter of the type '{name}' needs its cutoff_hz: one that is chosen log by log would make evidence "

@@ -1,4 +1,4 @@
-"""Logs of a fleet: which there are, whose and of which day they are, and their bytes, hashed as they are read."""
+"""Logs of a fleet: discovery, robot and day of each, and hashing of their bytes while reading."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class LogSource:
-    """A log as it was found: url, bytes, and a stamp that changes with it."""
+    """Log as found: url, size in bytes, and a stamp that changes with it."""
 
     url: str
     size: int
     stamp: str
 
     def robot(self, fleet: FleetFile) -> str | None:
-        """Whose log it is: robot=R in its path, else a folder or the start of its name; None where nothing tells."""
+        """Robot of the log: robot=R in its path, else a folder or the start of its name; None if unknown."""
         told = dict(PARTITION.findall(self.url)).get("robot")
         if told is not None:
             return told if fleet.robot(told) is not None else None
@@ -46,7 +46,7 @@ class LogSource:
 
     @property
     def day(self) -> str | None:
-        """The day that its path names; None where it names none that the calendar has."""
+        """Day in the path; None if there is no valid one."""
         told = dict(PARTITION.findall(self.url)).get("day")
         found = DAY.search(self.url.rpartition("/")[2]) if told is None else DAY.fullmatch(told)
         try:
@@ -85,12 +85,12 @@ def _local(path: Path) -> Iterator[LogSource]:
 
 
 def _refuse_folder(err: OSError) -> None:
-    """Refuse a folder that cannot be listed: its logs would be missing without a word."""
+    """Raise an error for a folder that cannot be listed, whose logs would otherwise be missing silently."""
     raise RecordingError(f"the folder cannot be listed ({err.strerror or err})", file=err.filename)
 
 
 def _listed(path: Path) -> LogSource:
-    """A log of a folder; one that has gone meanwhile, or is a link to nothing, is named by whoever opens it."""
+    """Log of a folder; a vanished file or broken link is reported on opening."""
     try:
         return _looked_at(path)
     except OSError:
@@ -108,7 +108,7 @@ def _looked_at(path: Path) -> LogSource:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file of a log, or those of a bag."""
+    """File of a log, or files of a bag."""
     return sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
 
 
@@ -130,9 +130,9 @@ def _remote(url: str) -> Iterator[LogSource]:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """The bytes of a log where a reader can open them: path, SHA-256 and number.
+    """Bytes of a log in a readable file: path, SHA-256 and length.
 
-    starts: which of the contents asked for, by length and hash, it begins with.
+    starts: those of the given earlier contents, by length and hash, that it begins with.
     """
 
     path: Path
@@ -143,9 +143,9 @@ class LogContent:
 
 @contextmanager
 def opened(log: LogSource, earlier: Sequence[tuple[int, str]] = ()) -> Iterator[LogContent]:
-    """The content of a log; refused at the end where it changed meanwhile.
+    """Context with the content of a log; raises an error at the end if it changed meanwhile.
 
-    A log elsewhere is copied here first, so that what is hashed is what is read.
+    A remote log is first copied, so that the hashed bytes are the ones that are read.
     """
     if is_remote(log.url):
         with _spooled(log, earlier) as content:
@@ -198,7 +198,7 @@ def _spooled(log: LogSource, earlier: Sequence[tuple[int, str]]) -> Iterator[Log
 
 
 def _hashed(parts: Iterable[bytes], earlier: Sequence[tuple[int, str]]) -> tuple[str, int, tuple[str, ...]]:
-    """SHA-256 and number of all bytes, and those earlier contents which they begin with."""
+    """SHA-256 and number of all bytes, and the earlier contents that they begin with."""
     whole, length, starts = hashlib.sha256(), 0, []
     waiting = sorted((size, digest) for size, digest in earlier if size > 0)
     for data in parts:

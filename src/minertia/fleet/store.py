@@ -1,13 +1,13 @@
-"""`EvidenceStore`: where the records of a fleet are kept and found again.
+"""`EvidenceStore`: storage of the records of a fleet.
 
-store.toml                                      what this is
+store.toml                                      format marker
 fleet.toml                                      the robots, and the key of each type's records
 types/<key>.toml                                a type as its records were made: robot, filter, columns, layout
 evidence/robot=R/day=YYYY-MM-DD/<content>-<key>.parquet
-months/type=T/month=YYYY-MM/part-NNN.parquet    records put together
-index.parquet                                   what is where; made from the records
-judged/learning-N.parquet                       what pages of drift have judged
-damaged.txt                                     files of records that were found damaged
+months/type=T/month=YYYY-MM/part-NNN.parquet    merged records
+index.parquet                                   index of the records; can be rebuilt from them
+judged/learning-N.parquet                       assessments of drift reports
+damaged.txt                                     record files that were found damaged
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Tell = Callable[[str], None]
 
 
 def record_name(record: EvidenceRecord) -> str:
-    """Name of the file of one record."""
+    """File name of one record."""
     return day_name(record.robot, record.day, record.content, record.key)
 
 
 def day_name(robot: str, day: str, content: str, key: str) -> str:
-    """Name of the file of the record of a log."""
+    """File name of the record of a log."""
     return f"{EVIDENCE}/robot={robot}/day={day}/{content[:16]}-{key[:8]}.parquet"
 
 
 class EvidenceStore:
-    """Records of a fleet in one place."""
+    """Store of the records of a fleet."""
 
     def __init__(self, at: StorePlace) -> None:
         self.place = at
@@ -65,14 +65,14 @@ class EvidenceStore:
 
     @classmethod
     def open(cls, url: str) -> EvidenceStore:
-        """The store at a path or URL; refused where there is none."""
+        """Open the store at a path or URL; raises an error if there is none."""
         store = cls(place(str(url)))
         store.require()
         return store
 
     @classmethod
     def made(cls, url: str) -> EvidenceStore:
-        """The store at a path or URL, made where there is none."""
+        """Open the store at a path or URL, created if there is none."""
         store = cls(place(str(url)))
         with _sentences(store.place.url):
             if not store.place.exists(MARK):
@@ -85,7 +85,7 @@ class EvidenceStore:
         return store
 
     def require(self) -> None:
-        """Refuse a place that is no store, or is none any more: nothing must be written beside it."""
+        """Raise an error if the location is not, or no longer, a store, so that nothing is written there."""
         with _sentences(self.place.url):
             try:
                 said = toml_document(self.place.read(MARK).decode())
@@ -102,7 +102,7 @@ class EvidenceStore:
     # ------------------------------------------------------------------ fleet and types
 
     def keep_fleet(self, fleet: FleetFile, kind: str) -> dict[str, str]:
-        """Write down types and robots of a fleet file; the key of each type's records."""
+        """Store types and robots of a fleet file; return the key of each type's records."""
         keys = {name: own.key(kind) for name, own in fleet.types.items()}
         with _sentences(self.place.url):
             for name, own in fleet.types.items():
@@ -148,7 +148,7 @@ class EvidenceStore:
     # ------------------------------------------------------------------ small files beside the records
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None where there is none."""
+        """Contents of a file; None if there is none."""
         with _sentences(self.place.url):
             try:
                 return self.place.read(name)
@@ -156,19 +156,19 @@ class EvidenceStore:
                 return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file there, unless it holds just that."""
+        """Write a file, unless it already has this content."""
         if self.read(name) != data:
             with _sentences(self.place.url):
                 self.place.write(name, data)
 
     @property
     def damaged(self) -> frozenset[str]:
-        """Files of records that were found damaged and not mended yet."""
+        """Record files that were found damaged and not repaired yet."""
         data = self.read(DAMAGED)
         return frozenset() if data is None else frozenset(data.decode("utf-8", "replace").split("\n")) - {""}
 
     def note_damaged(self, found: Iterable[str], mended: Iterable[str] = ()) -> None:
-        """Write down which files are damaged, for `add` and `compact` to mend; nothing where that cannot be kept."""
+        """Store the names of damaged files, for `add` and `compact` to repair; ignored in a read-only store."""
         before = self.damaged
         now = (before | set(found)) - set(mended)
         if now != before:
@@ -176,10 +176,10 @@ class EvidenceStore:
                 self.write(DAMAGED, "\n".join(sorted(now)).encode())
 
     def lost(self, rows: Sequence[IndexRow]) -> set[tuple[str, str, str]]:
-        """Those of some records, by identity, that are gone or damaged.
+        """Identities of those records that are missing or damaged.
 
-        Read are the files that were found damaged before, and those that were written after the index: nobody of us
-        does that without writing the index again.
+        Only files found damaged before, and those written after the index, are read: minertia never writes one without
+        updating the index.
         """
         names = {row.record for row in rows}
         with _sentences(self.place.url):
@@ -192,7 +192,7 @@ class EvidenceStore:
     # ------------------------------------------------------------------ index
 
     def index(self) -> list[IndexRow]:
-        """All rows: those of the file, and made from the records where it is missing or broken."""
+        """All index rows: from the file, or rebuilt from the records if it is missing or broken."""
         with _sentences(self.place.url):
             try:
                 data = self.place.read(INDEX)
@@ -204,13 +204,13 @@ class EvidenceStore:
             return self.rebuilt_index()
 
     def write_index(self, rows: Iterable[IndexRow]) -> None:
-        """Replace the index; the records it names are there already."""
+        """Replace the index; its records must exist already."""
         with _sentences(self.place.url):
             self.require()
             self.place.write(INDEX, index_bytes(rows))
 
     def rebuilt_index(self) -> list[IndexRow]:
-        """The index made from the records alone; files that cannot be read are left out (`check` names them)."""
+        """Index rebuilt from the records alone; unreadable files are skipped (`check` reports them)."""
         rows: dict[tuple[str, str, str], IndexRow] = {}
         for name in self.files():
             with contextlib.suppress(Exception):  # whatever a broken file makes Arrow raise
@@ -218,24 +218,24 @@ class EvidenceStore:
         return list(rows.values())
 
     def files(self) -> list[str]:
-        """Files of records; those of months come last, and count where a day was not taken away in time."""
+        """Record files; monthly files come last, and take precedence over remaining day files."""
         return [*self.place.names(EVIDENCE), *self.place.names(MONTHS)]
 
     def rows_of(self, name: str, table: Any) -> list[IndexRow]:
-        """Rows of the index of a file's table."""
+        """Index rows of a file's table."""
         return [IndexRow.of(cells, name) for cells in table.select(HEAD).to_pylist()]
 
     # ------------------------------------------------------------------ records
 
     def put(self, record: EvidenceRecord) -> str:
-        """Write one record; its name."""
+        """Write one record and return its name."""
         self.require()
         name = record_name(record)
         self.place.write(name, record.to_bytes())
         return name
 
     def discard(self, row: IndexRow) -> None:
-        """Take a record away; a file of a month is written again without it."""
+        """Delete a record; a monthly file is rewritten without it."""
         if row.record.startswith(EVIDENCE):
             self.place.remove(row.record)
             return
@@ -244,7 +244,7 @@ class EvidenceStore:
         self.place.write(row.record, table_bytes(table.take(kept), GROUP))
 
     def row(self, name: str) -> IndexRow | None:
-        """The row of a record of one log; None where there is none of which every byte can be read."""
+        """Index row of the record of one log; None unless every byte can be read."""
         if not self.place.exists(name):
             return None
         table, why = self.readable(name)
@@ -253,10 +253,9 @@ class EvidenceStore:
         return self.rows_of(name, table)[0]
 
     def readable(self, name: str, columns: Sequence[str] | None = None, robot: str | None = None) -> tuple[Any, str]:
-        """What can be read of a file of records, and why not all of it: "" where all can.
+        """Readable part of a record file, and the reason if it is incomplete, else "".
 
-        robot: of the row groups that may hold records of it.  A store that does not answer is no damage: that is
-        raised.
+        robot: only row groups that may contain its records.  An unavailable store is no damage: that error is raised.
         """
         own = list(TYPES) if columns is None else list(columns)
         try:
@@ -272,7 +271,7 @@ class EvidenceStore:
             return self._rescued(name, own, robot), why
 
     def _rescued(self, name: str, columns: list[str], robot: str | None) -> Any:
-        """The rows of those groups of a damaged file that can be read."""
+        """Rows of the readable groups of a damaged file."""
         arrow, parquet = load("pyarrow", "logs"), load("pyarrow.parquet", "logs")
         found = [schema().empty_table().select(columns)]
         with contextlib.suppress(Exception), self.place.opened(name) as file:
@@ -284,7 +283,7 @@ class EvidenceStore:
         return arrow.concat_tables(found)
 
     def table(self, name: str, columns: Sequence[str] | None = None, robot: str | None = None) -> Any:
-        """Some columns of the rows of a file of records; robot: of the row groups that may hold records of it."""
+        """Some columns of a record file's rows; robot: only row groups that may contain its records."""
         parquet = load("pyarrow.parquet", "logs")
         with self.place.opened(name) as file:  # `read_table` would load datasets, and pandas with them
             found = parquet.ParquetFile(file, page_checksum_verification=True)
@@ -292,7 +291,7 @@ class EvidenceStore:
             return found.read_row_groups(groups, None if columns is None else list(columns))
 
     def records(self, rows: Iterable[IndexRow]) -> Iterator[EvidenceRecord]:
-        """The records of rows, file by file; each file is read once, and one that is damaged is refused."""
+        """Records of rows, each file read once; raises an error for a damaged file."""
         files: dict[str, list[IndexRow]] = {}
         for row in rows:
             files.setdefault(row.record, []).append(row)
@@ -311,14 +310,14 @@ class EvidenceStore:
 
 
 def _may_hold(metadata: Any, group: int, robot: str | None) -> bool:
-    """Whether records of a robot may be in a row group, by what its file says of it."""
+    """Whether records of a robot may be in a row group, by the file's statistics."""
     names = metadata.schema.names
     said = metadata.row_group(group).column(names.index("robot")).statistics if "robot" in names and robot else None
     return said is None or not said.has_min_max or robot is None or bool(said.min <= robot <= said.max)
 
 
 class _sentences:
-    """Within, whatever a file system or a server says becomes one sentence about the store."""
+    """Context that converts errors of a file system or server to one sentence about the store."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -1,4 +1,4 @@
-"""A look at every record of a store, and at what its index says of them."""
+"""Check of every record of a store and of its index."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from minertia.io.errors import MinertiaError
 
 @dataclass(frozen=True)
 class StoreCheck:
-    """What a check of a store found.
+    """Result of a store check.
 
-    missing: days without a record between the first and the last of each robot.  arithmetics, keys: how many records
-    have each; records of several keys are never mixed.
+    missing: days without a record between the first and the last of each robot.  arithmetics, keys: number of records
+    of each; records of different keys are never mixed.
     """
 
     records: int
@@ -32,7 +32,7 @@ class StoreCheck:
         return f"<StoreCheck: {self.records} records of {self.robots} robots, {len(self.faults)} faults>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data."""
         return asdict(self)
 
 
@@ -62,7 +62,7 @@ def _unlisted(rows: Iterable[IndexRow], listed: set[tuple[str, str, str]]) -> li
 
 
 def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCheck:
-    """Look at every record: readable, in its place, of a known type; then duplicates, overlaps and missing days."""
+    """Check every record (readable, at its location, of a known type), duplicates, overlaps and missing days."""
     store.require()
     faults: list[LogFault] = []
     damaged: list[str] = []
@@ -99,7 +99,7 @@ def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCh
 
 
 def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[LogFault], bool]:
-    """The rows of a file of records with every byte verified, what is wrong with them, and whether it is damaged."""
+    """Rows of a record file with every byte verified, its faults, and whether it is damaged."""
     table, why = store.readable(name)
     rows, said = store.rows_of(name, table), []
     if why:

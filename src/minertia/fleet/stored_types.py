@@ -1,4 +1,4 @@
-"""Types and robots of a fleet as a store writes them down, so that its records can be understood without any file."""
+"""Types and robots of a fleet as stored, so that records can be interpreted without other files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class StoredType:
-    """A type as the records of one key were made; kind: what is kept of stretches."""
+    """Type as stored for the records of one key; kind: stored statistics of time blocks."""
 
     type: RobotType
     key: str
@@ -37,14 +37,14 @@ class StoredType:
 
 @dataclass(frozen=True)
 class StoredFleet:
-    """The robots that a store knows, and the key of the records of each type that count."""
+    """Robots known to a store, and the key of each type's current records."""
 
     keys: dict[str, str]
     robots: tuple[FleetRobot, ...]
 
 
 def type_text(own: RobotType, key: str, kind: str) -> str:
-    """A type as TOML: whole, so that records can be understood without the files it was made of."""
+    """Complete TOML text of a type, so that records can be interpreted without its source files."""
     record = campaign_record(Campaign(own.robot, columns=own.columns, filter=own.filter))
     layout = own.column_set.layout
     document = {
@@ -66,7 +66,7 @@ def type_text(own: RobotType, key: str, kind: str) -> str:
 
 
 def parsed_type(text: str, source: str) -> StoredType:
-    """The type of a text that `type_text` wrote; source: its name in errors."""
+    """Parse a text written by `type_text`; source: its name in errors."""
     try:
         said = toml_document(text)
         robot = parse_robot(said["robot"], source)
@@ -93,7 +93,7 @@ def parsed_type(text: str, source: str) -> StoredType:
 
 
 def fleet_text(fleet: StoredFleet) -> str:
-    """Robots and keys as TOML."""
+    """TOML text of robots and keys."""
     robots = [
         {"id": one.identity, "type": one.type} | ({} if one.since is None else {"since": one.since})
         for one in fleet.robots
@@ -102,7 +102,7 @@ def fleet_text(fleet: StoredFleet) -> str:
 
 
 def parsed_fleet(text: str) -> StoredFleet:
-    """The robots and keys of a text that `fleet_text` wrote."""
+    """Parse a text written by `fleet_text`."""
     said = toml_document(text)
     robots = (FleetRobot(own["id"], own["type"], own.get("since")) for own in said.get("robots", []))
     return StoredFleet(dict(said.get("types", {})), tuple(robots))

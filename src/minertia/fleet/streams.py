@@ -1,7 +1,7 @@
-"""Streams: levels of friction and load of robots by day, relative to what each robot was like while it was learnt.
+"""Streams: daily levels of friction and load of robots, relative to each robot's training period.
 
-Day estimates are made at the type's and the robot's values of the learnt days, all day columns and the load in one fit.
-The columns of a day are families: viscous and dry friction, each scaled as a whole with the learnt ratios.
+Daily estimates use the type's and the robot's values of the training days, with all day columns and the load in one
+fit.  The columns of a day are grouped: viscous and dry friction, each scaled as a whole with the learnt ratios.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ UNCLEAR = 0.25  # deviation of a day's level, over the level, from which a progr
 
 @dataclass(frozen=True)
 class StreamType:
-    """What streams of a robot type are made with.
+    """Settings of the streams of a robot type.
 
-    load (inertial columns, any): 1 kg at the flange, and first moments that go with it; None where none is watched.
-    moving_mass [kg]: of all links.  symbols:
-    of the own columns that are used; all unless told.
+    load (inertial columns, any): 1 kg at the flange, and corresponding first moments; None if it is not monitored.
+    moving_mass [kg]: of all links.  symbols: of the own columns in use; default: all.
     """
 
     name: str
@@ -59,11 +58,11 @@ class StreamType:
 
 @dataclass(frozen=True)
 class LevelStream:
-    """Levels of one thing by day: of viscous and dry friction of a joint, or of the load.
+    """Daily levels of viscous and dry friction of a joint, or of the load.
 
-    joint: None of the load.  days (D,), y (D, p): levels over the learnt one, less 1 (load: kg over the moving mass,
-    less the learnt).  V (D, p, p): covariance of each day's own noise.  common (D p, D p): what all days err together
-    by, from the robot's frozen values.  warm (D,): temperature over 10 K, less the learnt mean; 0 where not known.
+    joint: None for the load.  days (D,), y (D, p): levels relative to the learnt one, less 1 (load: kg over the moving
+    mass, less the learnt).  V (D, p, p): covariance of each day's own noise.  common (D p, D p): covariance common to
+    all days, from the robot's fixed values.  warm (D,): temperature over 10 K, less the learnt mean; 0 if unknown.
     """
 
     robot: str
@@ -79,13 +78,13 @@ class LevelStream:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What its levels are of."""
+        """Names of the levels."""
         return (LOAD,) if self.joint is None else ("viscous friction", "dry friction")
 
 
 @dataclass(frozen=True)
 class RobotStreams:
-    """All streams of one robot, and why some are missing: reasons by joint, or of the whole robot (None)."""
+    """All streams of one robot, and reasons for missing ones: by joint, or for the whole robot (None)."""
 
     robot: str
     learnt: tuple[int, int]
@@ -99,9 +98,9 @@ class RobotStreams:
 
 @dataclass(frozen=True)
 class Learnt:
-    """The levels of type and robots of the days they were learnt from.
+    """Levels of type and robots from their training days.
 
-    windows: first and last of these days; newest: last day with logs; reasons: why robots are not watched.
+    windows: first and last training day; newest: last day with logs; reasons: why robots are not monitored.
     """
 
     levels: Levels
@@ -114,15 +113,15 @@ class Learnt:
 
 
 def learning_window(days: Iterable[int], learning: int = LEARNING) -> tuple[int, int]:
-    """First and last of the days with logs that a robot is learnt from: so many, whatever lies between them."""
+    """First and last training day: the first `learning` days with logs."""
     order = sorted(days)[:learning]
     return order[0], order[-1]
 
 
 def stray_days(days: Iterable[int]) -> tuple[int, ...]:
-    """Days before or after all others that do not count: fewer than 3 of them, more than 30 days away.
+    """Excluded outlying days: fewer than 3, more than 30 days before or after all others.
 
-    A clock that was set wrong dates them; learning, or the day of the page, must not hang on them.
+    A wrong clock dates them; neither the training period nor the day of the report may depend on them.
     """
     runs: list[list[int]] = []
     for day in sorted(days):
@@ -143,7 +142,7 @@ def learn(
     learning: int = LEARNING,
     known: Mapping[str, tuple[int, int]] | None = None,
 ) -> Learnt:
-    """Fit type and robots on the days that each robot is learnt from; known: those of robots judged before."""
+    """Fit type and robots on each robot's training days; known: training days of robots assessed before."""
     sums: dict[str, RobotSums] = {}
     windows, newest, reasons, efforts = {}, {}, {}, {}
     levels: Levels | None = None
@@ -179,7 +178,7 @@ def learn(
 
 
 class _Without(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots without some of them, whose days are not read."""
+    """Robots except some, whose days are not read."""
 
     def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]], left_out: Iterable[str]) -> None:
         self._robots, self._left_out = robots, set(left_out)
@@ -195,13 +194,13 @@ class _Without(Mapping[str, Mapping[int, RobotDay]]):
 
 
 def _efforts(stack: DayStack) -> Array:
-    """Size (rms) of each effort while its joint moves."""
+    """Root mean square of each effort while its joint moves."""
     squares = np.array([float(np.sum(R[:, :, -1] ** 2)) for R in stack.rows])
     return np.asarray(np.sqrt(squares / np.maximum(stack.samples.sum(axis=0), 1.0)))
 
 
 def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
-    """Robots all of whose efforts are far larger or far smaller than those of others of their type: of another unit."""
+    """Robots whose efforts are all far larger or smaller than those of their type: wrong unit."""
     if len(efforts) < FEWEST_ALIKE:
         return {}
     usual = np.median(list(efforts.values()), axis=0)
@@ -218,14 +217,14 @@ def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
 
 
 def _not_learnt(days: int, learning: int, before: bool) -> str:
-    """Why a robot is not watched; before: it was, and some of what it was learnt from is gone."""
+    """Reason why a robot is not monitored; before: it was, and part of its training data is gone."""
     if before:
         return f"{days} of the days that it was learnt from have records, and none or too few are left to judge it by"
     return f"still learning: {days} days with logs, watched after {learning} days"
 
 
 def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
-    """The first robot's days, and others' as long as an effort is not shown: weights serve all robots of a type."""
+    """First robot's days, and others' until every effort is excited: weights apply to all robots of a type."""
     yield stack
     missing = stack.noise() <= 0
     for robot in sorted(fleet):
@@ -239,7 +238,7 @@ def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack:
 
 
 def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt) -> RobotStreams:
-    """Day levels of one robot at the learnt values."""
+    """Daily levels of one robot at the learnt values."""
     first, last = learnt.windows[robot]
     order = sorted(days)
     with one_thread():
@@ -264,7 +263,7 @@ def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, le
 
 @dataclass(frozen=True)
 class _Design:
-    """Columns of a robot's days: viscous, dry, offset of each joint, loads; y: what is left of efforts.
+    """Columns of a robot's days: viscous, dry, offset of each joint, loads; y: remaining efforts.
 
     X (D, rows, columns of the joint), y (D, rows), C (D, rows, the robot's own columns) for each joint.
     """
@@ -282,7 +281,7 @@ class _Design:
 
     @classmethod
     def of(cls, stack: DayStack, learnt: Learnt, values: RobotValues) -> _Design:
-        """Families scaled by the learnt values; everything else taken off the efforts."""
+        """Grouped columns scaled by the learnt values; all known contributions are subtracted from the efforts."""
         finite = np.isfinite(values.days)
         total = np.sum(np.where(finite, values.days, 0.0), axis=0) / np.maximum(finite.sum(axis=0), 1)
         mean = dict(zip(values.day_names, total.tolist(), strict=True))
@@ -311,7 +310,7 @@ class _Design:
 
 
 def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels, effort: int) -> tuple[Array, Array]:
-    """Columns viscous, dry, offset, load over an effort's own columns; and the values that are taken off as known."""
+    """Columns viscous, dry, offset, load over an effort's own columns; and the known values to subtract."""
     M = np.zeros((len(titles), 3 + len(levels.loads)))
     taken = np.zeros(len(titles))
     inertial = {n: k for k, n in enumerate(levels.type)}
@@ -345,7 +344,7 @@ def _places(design: _Design, j: int) -> list[int]:
 
 
 def _day_fits(design: _Design) -> _DayFits:
-    """Least squares of every day, all joints and the load together."""
+    """Joint least-squares fit of every day, with all joints and the load."""
     D, count = len(design.days), 3 * len(design.joints) + design.loads
     A, b = np.zeros((D, count, count)), np.zeros((D, count))
     for j, (X, y) in enumerate(zip(design.X, design.y, strict=True)):
@@ -363,7 +362,7 @@ def _day_fits(design: _Design) -> _DayFits:
 def _inflation(
     design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
 ) -> Array | None:
-    """Variance of levels by the scores of stretches over that for white residuals, pooled over the learnt days."""
+    """Variance of levels by block scores over that for white residuals, pooled over the training days."""
     ratios = []
     for own, k in zip(evidence, inside, strict=True):
         if own.stretches is None:
@@ -387,7 +386,7 @@ def _joint_stream(
     inside: Sequence[int],
     reasons: list[tuple[str | None, str]],
 ) -> LevelStream | None:
-    """The pair of viscous and dry friction of a joint."""
+    """Stream of viscous and dry friction of a joint."""
     pair = [3 * j, 3 * j + 1]
     scale = np.sqrt(inflation[pair])
     V = fit.white[:, pair][:, :, pair] * np.outer(scale, scale)
@@ -414,7 +413,7 @@ def _joint_stream(
 def _load_stream(
     robot: str, design: _Design, fit: _DayFits, inflation: Array, warm: Array, inside: Sequence[int], kind: StreamType
 ) -> LevelStream | None:
-    """The load at the flange, over the moving mass."""
+    """Stream of the load at the flange, over the moving mass."""
     if not design.loads:
         return None
     unit, k = kind.moving_mass, 3 * len(design.joints)

@@ -1,4 +1,4 @@
-"""Deviations under correlated residuals from what is kept of the stretches of a day: scores, or triangles."""
+"""Standard deviations under correlated residuals from a day's time-block statistics: scores, or factors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ALONE = 1e-10  # what others add to a direction that one stretch knows by itself
 
 
 def score_spread(R: Array, z: Array, g: Array, length: int) -> Spread:
-    """cov = A^-1 [sum_b z_b z_b'] A^-1 m/(m-1), m the number of stretches that really carry an unknown.
+    """cov = A^-1 [sum_b z_b z_b'] A^-1 m/(m-1), m the effective number of blocks that inform an unknown.
 
-    R (k+1, k+1): triangle of the day.  z, g (B, k): scores and information of the stretches.  length: autocorrelation
-    time [samples].
+    R (k+1, k+1): triangular factor of the day.  z, g (B, k): scores and information of the blocks.  length:
+    autocorrelation time [samples].
     """
     with one_thread():
         inv = inverse(R[:-1, :-1])
@@ -33,10 +33,10 @@ def score_spread(R: Array, z: Array, g: Array, length: int) -> Spread:
 
 
 def triangle_spread(R: Array, stretches: Array, length: int) -> Spread:
-    """Residuals of each stretch at the day's fit, widened by what the stretch has pulled it to itself (CR2).
+    """Cluster-robust covariance (CR2): block residuals at the day's fit, corrected for the blocks' leverage.
 
-    R: as above; stretches (B, any, k+1): rows of the stretches, or their triangles.  Degrees of freedom by Bell and
-    McCaffrey (2002): those that the variance would have if residuals were white.
+    R: as above; stretches (B, any, k+1): rows of the blocks, or their triangular factors.  Degrees of freedom by Bell
+    and McCaffrey (2002): those that the variance would have if residuals were white.
     """
     with one_thread():
         inv = inverse(R[:-1, :-1])
@@ -62,7 +62,10 @@ def triangle_spread(R: Array, stretches: Array, length: int) -> Spread:
 
 
 def _stated(S: Array, white: Array, freedom: Array, length: int, stretches: int) -> Spread:
-    """The spread of a covariance: no kinder than noise ever is, and wider where few stretches tell it."""
+    """Spread of a covariance, with standard deviations of at least 0.1 of those for white noise.
+
+    It is wider with few blocks.
+    """
     alone = np.maximum(np.diag(white), 1e-300)
     variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)
     S = S + np.diag(variance - np.diag(S))

@@ -1,4 +1,4 @@
-"""Measured logs to dynamic models: logs, audits, signals, the linear problem, estimators, evidence, loads, campaigns"""
+"""Identification of dynamic models from logs: audits, signals, the linear problem, estimators, payloads."""
 
 from minertia.io.names import lazy_names
 

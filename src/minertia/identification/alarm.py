@@ -1,4 +1,4 @@
-"""Thresholds of a momentum observer from what a model leaves of measured efforts, at a stated rate of false alarms."""
+"""Alarm thresholds of a momentum observer from effort residuals, at a specified false alarm rate."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class AlarmThresholds:
 def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour: float = 1.0) -> AlarmThresholds:
     """Thresholds for the output r of the program `momentum_observer`.
 
-    residual (N, n): measured less predicted efforts of free motion [N m or N], unfiltered, `rate` [Hz] times a second.
-    gain [1/s]: of the observer, so that r is the residual behind a first-order filter.  per_hour: false alarms of all
+    residual (N, n): measured less predicted efforts of free motion [N m or N], unfiltered, sampled at `rate` [Hz].
+    gain [1/s]: of the observer, so that r is the residual after a first-order filter.  per_hour: false alarms of all
     joints together in an hour of such motion.
 
-    Of the peaks of |r| above its 90 % quantile, some time constants apart, the twenty highest are taken to fall off
-    exponentially: their rate at a height b above the next lower one is exp(-b / mean excess), with a mean excess one
-    deviation larger than theirs.  Tails of friction and noise fall off faster, so that the stated rate is an upper one.
-    Lower peaks say nothing of the highest where these come from something rare, such as a joint that sticks.
+    Of the peaks of |r| above its 90 % quantile, some time constants apart, the twenty highest are assumed to have an
+    exponential tail: their rate at a height b above the next lower one is exp(-b / mean excess), with a mean excess
+    one standard deviation larger than theirs.  Tails of friction and noise decay faster, so that the rate is an upper
+    bound. Lower peaks are no evidence for the highest if these come from something rare, such as a joint that sticks.
     """
     e = np.asarray(residual, float)
     _check(e, rate, gain, per_hour)
@@ -52,10 +52,10 @@ def observer_thresholds(residual: ArrayLike, rate: float, gain: float, per_hour:
 def output_thresholds(
     output: ArrayLike, rate: float, gain: float, per_hour: float = 1.0, among: ArrayLike | None = None
 ) -> AlarmThresholds:
-    """Thresholds from outputs r (N, n) of the observer itself in free motion [N m or N], as `observer_thresholds` does.
+    """Thresholds from outputs r (N, n) of the observer itself in free motion [N m or N]; see `observer_thresholds`.
 
-    They hold what the residual of a filtered log does not: velocities that are late and made of encoder steps.
-    among (N, n): the samples of each joint that count, such as those at which it slides; all unless told.  per_hour: at
+    They include effects that the residual of a filtered log does not: delayed velocities from encoder steps.
+    among (N, n): samples of each joint in use, such as those at which it slides; default: all.  per_hour: at
     those samples, in an hour of the motion.
     """
     r = np.abs(np.asarray(output, float))
@@ -96,7 +96,7 @@ def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hou
 
 
 def _peaks(r: Array, start: float, apart: int) -> Any:
-    """The largest value of every run above the start; runs closer than `apart` samples are one."""
+    """Peak of every run above the start; runs closer than `apart` samples count as one."""
     above = np.flatnonzero(r > start)
     if not len(above):
         return np.zeros(0)

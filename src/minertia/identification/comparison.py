@@ -1,4 +1,4 @@
-"""`compare_models`: two identified models of one robot side by side."""
+"""`compare_models`: comparison of two identified models of one robot."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ LEFT_OUT = ("name", "joints")  # of a campaign's record: no settings
 
 @dataclass(frozen=True)
 class ComparedValue:
-    """One parameter in two models, None where one of them lacks it; apart: difference in deviations of the difference.
+    """One parameter in two models, None where a model lacks it; apart: difference over its standard deviation.
 
-    p: chance of a difference as large among all the values, were there none (Holm); None where one model lacks it, or
-    has other effects at that joint, so that it means another thing.  The deviation of a difference takes the two fits
-    for independent, so that values from the same logs count as nearer than they are.
+    p: p-value of the difference, corrected for multiple tests (Holm); None where one model lacks the parameter, or has
+    other effects at that joint, which changes its meaning.  The standard deviation of the difference assumes
+    independent fits: differences between fits of the same logs are understated.
     """
 
     name: str
@@ -43,23 +43,23 @@ class ComparedValue:
 
     @property
     def differs(self) -> bool:
-        """Whether both models have it and the values differ by more than chance among so many explains."""
+        """Whether both models have the parameter and the difference is significant after Holm's correction."""
         return self.p is not None and self.p < LEVEL
 
     @property
     def is_apart(self) -> bool:
-        """Whether the two values differ, or only one is there."""
+        """Whether the two values differ significantly, or only one model has the parameter."""
         return self.differs or self.is_in_one
 
     @property
     def is_in_one(self) -> bool:
-        """Whether only one of the models has it."""
+        """Whether only one of the models has the parameter."""
         return self.first is None or self.second is None
 
 
 @dataclass(frozen=True)
 class JointDifference:
-    """All values together: the squared difference in its own deviations, which is chi2 of df for fits of one robot."""
+    """Joint test of all parameters: squared Mahalanobis distance, chi2 with df degrees of freedom if equal."""
 
     chi2: float
     df: int
@@ -68,7 +68,7 @@ class JointDifference:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Two models: their values by name, and their settings where they differ (as text, empty for none)."""
+    """Two models: their parameters by name, and settings that differ (as text, empty for none)."""
 
     first: Model
     second: Model
@@ -79,32 +79,32 @@ class ModelComparison:
 
     @property
     def differing(self) -> tuple[ComparedValue, ...]:
-        """The values of both models that differ."""
+        """Parameters of both models that differ significantly."""
         return tuple(value for value in self.values if value.differs)
 
     @property
     def apart(self) -> tuple[ComparedValue, ...]:
-        """The values that differ, and those that only one of the models has."""
+        """Parameters that differ significantly, and those that only one of the models has."""
         return tuple(value for value in self.values if value.is_apart)
 
     @property
     def in_one(self) -> tuple[ComparedValue, ...]:
-        """The values that only one of the models has, such as an effect that only one log asked for."""
+        """Parameters that only one of the models has, such as an effect selected for one log only."""
         return tuple(value for value in self.values if value.is_in_one)
 
     @property
     def unlike(self) -> tuple[ComparedValue, ...]:
-        """The values that mean another thing in each model, whose effects differ at that joint."""
+        """Parameters with a different meaning in each model, whose effects differ at that joint."""
         return tuple(value for value in self.values if not value.is_in_one and value.p is None)
 
     @property
     def shared_logs(self) -> tuple[str, ...]:
-        """Logs that both were fitted to, by the names on record."""
+        """Names of logs that both models were fitted to."""
         names = [[_log_name(log) for log in model.campaign.get("train") or ()] for model in (self.first, self.second)]
         return tuple(name for name in names[0] if name in names[1] and not UNNAMED.fullmatch(name))
 
     def sentences(self) -> tuple[str, ...]:
-        """What the comparison says, in whole sentences."""
+        """Results of the comparison in whole sentences."""
         both = len(self.values) - len(self.in_one) - len(self.unlike)
         chance = f"(by chance any would in {LEVEL:.0%} of comparisons)"
         told = [f"{len(self.differing)} of {both} values differ by more than their deviations explain {chance}"]
@@ -124,7 +124,7 @@ class ModelComparison:
         return tuple(told)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "format": FORMAT,
             "robot": self.first.nominal.name,
@@ -169,7 +169,7 @@ def compare_models(
     second: Model | str | Path,
     titles: tuple[str, str] = ("first", "second"),
 ) -> ModelComparison:
-    """Two models of one robot side by side; titles: what they are called."""
+    """Compare two identified models of one robot; titles: names for the two."""
     first, second = (read_model(m) if isinstance(m, str | Path) else m for m in (first, second))
     for model in (first, second):
         expected(model, Model, "what is compared", "read_model")
@@ -202,13 +202,16 @@ def compare_models(
 
 
 def _difference(first: Model, second: Model, names: Sequence[str]) -> tuple[Array, Array]:
-    """Differences of the values of these names, and their covariance."""
+    """Differences of the named parameters, and their covariance."""
     (a, A), (b, B) = (_stated(model, names) for model in (first, second))
     return a - b, A + B
 
 
 def _stated(model: Model, names: Sequence[str]) -> tuple[Array, Array]:
-    """Values of these names and their covariance, with deviations at least as the stated 95 % intervals tell."""
+    """Values of the named parameters and their covariance, consistent with the stated 95 % intervals.
+
+    Standard deviations are at least those that the intervals imply.
+    """
     known = [str(p["name"]) for p in model.parameters]
     values, C = model.beta, model.covariance
     if len(values) != len(known):  # gains of position loops are stated beside the model's own unknowns
@@ -222,7 +225,10 @@ def _stated(model: Model, names: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _comparable(first: Model, second: Model, names: Sequence[str]) -> list[str]:
-    """Those that mean the same in both models: Coulomb friction beside a Stribeck effect is another than alone."""
+    """Parameters with the same meaning in both models.
+
+    Coulomb friction beside a Stribeck effect is not the same as Coulomb friction alone.
+    """
     odd = set(first.effect_names) ^ set(second.effect_names)
     joints = {_joint_of(name) for name in odd}
     effects = {*first.effect_names, *second.effect_names}
@@ -230,20 +236,20 @@ def _comparable(first: Model, second: Model, names: Sequence[str]) -> list[str]:
 
 
 def _joint_of(name: str) -> str:
-    """The number of the joint in the name of an effect, such as FS3@0.2."""
+    """Number of the joint in the name of an effect coefficient, such as FS3@0.2."""
     found = re.match(r"[A-Z]+(\d+)", name)
     return found[1] if found else name
 
 
 def _apart(difference: Array, covariance: Array) -> Array:
-    """Differences in their deviations; infinite between values that are known exactly and differ."""
+    """Differences over their standard deviations; infinite between exactly known values that differ."""
     size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     exact = np.where(difference == 0, 0.0, np.inf)
     return np.where(size > 0, np.abs(difference) / np.where(size > 0, size, 1.0), exact)
 
 
 def _holm(apart: Array) -> list[float]:
-    """Chances of the differences among all of them, by Holm's steps."""
+    """Holm-adjusted p-values of the differences."""
     chances = np.array([math.erfc(z / math.sqrt(2.0)) for z in apart])
     order = np.argsort(chances, kind="stable")
     steps = np.maximum.accumulate(chances[order] * np.arange(len(chances), 0, -1))
@@ -253,7 +259,7 @@ def _holm(apart: Array) -> list[float]:
 
 
 def _joint(difference: Array, covariance: Array) -> JointDifference | None:
-    """The test of all values that have a deviation; None where none has."""
+    """Joint test of all parameters that have a standard deviation; None where none has."""
     from scipy.stats import chi2  # here: it takes half a second to load
 
     size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -277,7 +283,7 @@ def _log_name(log: Any) -> str:
 
 
 def _evidence(model: Model) -> dict[str, Any]:
-    """What a model's file remembers of how good it is."""
+    """Quality figures stored in a model's file."""
     keys = ("estimator", "count", "condition", "training", "validation", "verdict")
     return {key: model.evidence.get(key) for key in keys} | {
         "effects": list(model.effect_names),
@@ -286,7 +292,7 @@ def _evidence(model: Model) -> dict[str, Any]:
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Settings of a record by their whole names, as text."""
+    """Settings of a record as text, by their full dotted names."""
     for key, value in table.items():
         name = f"{before}{key}"
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The picture of an identification: measured and predicted outputs of one log."""
+"""Figure of an identification: measured and predicted outputs of one log."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 
 
 def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str | None = None) -> Any:
-    """Measured and predicted output and residual of each joint over time: efforts, or distances from commands.
+    """Measured and predicted output and residual of each joint over time: efforts, or tracking errors.
 
-    unseen: how many of the logs, the first, were not fitted.  word: for what is drawn.  name: of the log; by default
-    the first.  Of a log that is read in blocks the first block is shown.
+    unseen: number of validation logs, which come first.  word: name of the drawn quantity.  name: of the log; by
+    default the first.  Of a log that is read in blocks the first block is shown.
     """
     logs = {log.name: log for log in every}
     if name is not None and name not in logs:
@@ -48,6 +48,6 @@ def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str 
 
 
 def _share(rest: Array, whole: Array, word: str) -> str:
-    """The residual as a part of the whole."""
+    """Relative residual as text."""
     size = float(np.linalg.norm(whole))
     return f"{100 * float(np.linalg.norm(rest)) / size:.3g} % of the {word}" if size > 0 else f"no {word}"

@@ -1,6 +1,6 @@
-"""`identify`: logs in, a model with its evidence out.  Three steps: build the problem, solve it, judge the estimate.
+"""`identify`: from logs to a model with evidence, in three steps: build the problem, solve it, evaluate the estimate.
 
-What each step does is up to the kind of the problem (`kinds`).
+The kind of the problem (`kinds`) implements each step.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["Identification", "Problem", "build_problem", "identify", "judge", "s
 
 
 def build_problem(campaign: Campaign | PreparedCampaign, *, tell: Tell = silent) -> Problem:
-    """Read, audit and repair the logs of a campaign, and find its unknowns; nothing is fitted.
+    """Read, audit and repair the logs of a campaign, and determine its unknowns, without a fit.
 
-    Logs of efforts give rows that are linear in the unknowns; logs of commands without efforts are simulated.
+    Logs of efforts give equations that are linear in the unknowns; logs of commands without efforts are simulated.
     """
     if not isinstance(campaign, PreparedCampaign):
         expected(campaign, Campaign, "the campaign", "read_campaign")
@@ -43,7 +43,7 @@ def solve(problem: Problem, estimator: str | Estimator | None = None, *, tell: T
 
 
 def judge(problem: Problem, estimate: Estimate) -> Identification:
-    """What an estimate predicts well and badly, how well each value is known, and the verdict."""
+    """Evaluate an estimate: residuals, parameter uncertainty, and the verdict."""
     expected(problem, Problem, "the problem", "build_problem")
     expected(estimate, Estimate, "the estimate", "solve")
     settled = problem.settled(estimate)
@@ -67,10 +67,10 @@ def identify(
 ) -> Identification:
     """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign`, which has every choice.
 
-    validate: logs that are only predicted.  effects: besides the links' inertia (None: the campaign's, else chosen).
-    Logs of commands (`q_cmd1`) without efforts are fitted through the joints' position loops (`Campaign.command`).
+    validate: validation logs.  effects: besides the links' inertia (None: the campaign's, else chosen).
+    Logs of commands (`q_cmd1`) without efforts are fitted through a model of the position servos (`Campaign.command`).
     estimator: by name, or an object.  fix: parameters whose values are known, by full name.  joints: those whose
-    efforts are used, by name or number from 1.  tell: told what is being done.  `minertia identify` runs this.
+    efforts are used, by name or number from 1.  tell: progress callback.  `minertia identify` runs this.
     """
     given: dict[str, Any] = {"effects": effects, "estimator": estimator, "fix": fix, "joints": joints}
     stated = {key: value for key, value in given.items() if value is not None}

@@ -1,7 +1,7 @@
-"""`Problem`: how rows come about, what is unknown, how it predicts, what residuals are compared with.
+"""`Problem`: equations, unknowns, predictions and residual measure of a kind of identification problem.
 
 A kind of problem is a folder with a class derived from `Problem`, and one row in `kinds.KINDS`.  Every verb
-(`build_problem`, `solve`, `judge`, `validate`, ...) and every page asks that class and nothing else.
+(`build_problem`, `solve`, `judge`, `validate`, ...) and every page uses only that class.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Curves:
 
 
 class PredictedLog(ABC):
-    """A log that was predicted, nothing fitted: residuals now, curves when they are asked for."""
+    """Prediction of a log without a fit: residuals, and curves on demand."""
 
     log: Any  # a `PreparedLog`
     residuals: Residuals
@@ -73,32 +73,32 @@ class PredictedLog(ABC):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What its audit found."""
+        """Audit findings of the log."""
         found: tuple[Finding, ...] = self.log.findings
         return found
 
     @property
     def source_name(self) -> str:
-        """Name of the log that it is, or a part of."""
+        """Name of the log, or of the log it is a part of."""
         return self.name.partition(" [")[0]
 
     @property
     @abstractmethod
     def outputs(self) -> tuple[str, ...]:
-        """Names of what is predicted."""
+        """Names of the predicted outputs."""
 
     @abstractmethod
     def curves(self) -> Curves | None:
         """Measured and predicted outputs; None where there are none to draw."""
 
     def nominal(self) -> Residuals | None:
-        """Residuals of the robot file's own values; None where it has no masses."""
+        """Residuals of the robot file's nominal parameters; None where it has no masses."""
         return None
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page that one kind of problem adds: sentences, and tables of headers and rows."""
+    """Report section that a kind of problem adds: sentences, and tables of headers and rows."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -146,12 +146,12 @@ class ModelParts:
 
 
 class Problem(ABC):
-    """What a campaign asks for: its logs, read, and its unknowns; nothing is fitted.
+    """Identification problem of a campaign: its logs, read, and its unknowns, without a fit.
 
-    kind: its key in `KINDS`.  measure: what residuals are compared with, and what a good model leaves of it.
+    kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
     has_efforts: whether its logs must have efforts.
-    campaign: with every choice made that its logs decide.  logs, unseen: those fitted, and those only predicted.
-    ladder: how effects were chosen, None where they were given.
+    campaign: with every choice made that its logs decide.  logs, unseen: fitted logs, and validation logs.
+    ladder: forward selection of effects, None where they were given.
     """
 
     kind: ClassVar[str]
@@ -172,7 +172,7 @@ class Problem(ABC):
     @classmethod
     @abstractmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> Problem:
-        """Read, audit and repair the logs of a campaign, and find its unknowns."""
+        """Read, audit and repair the logs of a campaign, and determine its unknowns."""
 
     @property
     def linear(self) -> LinearModel:
@@ -187,10 +187,10 @@ class Problem(ABC):
     @property
     @abstractmethod
     def outputs(self) -> tuple[str, ...]:
-        """Names of what is measured and predicted, of the rows of one sample."""
+        """Names of the measured and predicted outputs, one per row of a sample."""
 
     def linear_rows(self) -> tuple[Observation, Observation | None]:
-        """Rows that are linear in the unknowns, of fitted and of unseen logs; refused where there are none."""
+        """Linear regression equations of fitted and of validation logs; an error where there are none."""
         raise self.refused(
             "rows of efforts, in which contributions of values are counted",
             "look at the deviations in result.parameters, or fix a value and compare what is left of unseen logs",
@@ -213,27 +213,27 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> Estimate:
-        """Values of the unknowns."""
+        """Estimate the unknowns."""
 
     def settled(self, estimate: Estimate) -> Problem:
-        """The problem with the choices that its fit has made."""
+        """Problem with the choices that its fit has made."""
         return self
 
     @abstractmethod
     def evidence(self, estimate: Estimate) -> Evidence:
-        """What is known of an estimate."""
+        """Evidence on an estimate."""
 
     def rows(self, estimate: Estimate) -> Observation:
-        """The linear problem at an estimate: rows, or derivatives of the residuals there."""
+        """Linear problem at an estimate: regressor rows, or derivatives of the residuals."""
         raise self.refused("rows of efforts", EFFORTS_INSTEAD)
 
     @abstractmethod
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
-        """What the motion could tell apart."""
+        """Excitation diagnosis: which unknowns the motion distinguishes."""
 
     @abstractmethod
     def predicted(self, estimate: Estimate, log: Any, residuals: Residuals) -> PredictedLog:
-        """One of the logs as an estimate predicts it."""
+        """Prediction of one of the logs by an estimate."""
 
     def linear_values(self, estimate: Estimate) -> Array:
         """Values of the unknowns of `linear`."""
@@ -252,7 +252,7 @@ class Problem(ABC):
         return {}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
-        """Further parts of the page."""
+        """Additional sections of the report."""
         return ()
 
     def losses(self, model: Model) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ class Problem(ABC):
         return {}
 
     def made(self, estimate: Estimate) -> dict[str, object]:
-        """Further facts of how the result was made."""
+        """Additional facts on how the result was computed."""
         return {}
 
     # ------------------------------------------------------------------ models that were saved, and files
@@ -279,31 +279,31 @@ class Problem(ABC):
     def predict_logs(
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
-        """Logs as a model predicts them, read as its own were."""
+        """Predict logs with a model, read with the settings of its own logs."""
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:
-        """Further parts of the page of a model's validation."""
+        """Additional sections of a model's validation report."""
         return ()
 
     @classmethod
     @abstractmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Names of the files beside model, result and page."""
+        """Names of the files beside model, result and report."""
 
     @abstractmethod
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """Write them into a folder `draft` that becomes `out`; the notes say what they cannot hold."""
+        """Write them into a folder `draft` that becomes `out`; the notes list what they cannot represent."""
 
     @classmethod
     def refused(cls, what: str, instead: str) -> InputError:
-        """The error of a verb that this kind has no answer to."""
+        """Error for an operation that this kind of problem does not support."""
         return InputError(f"a fit of {cls.kind} has no {what}: {instead}")
 
 
 @dataclass(frozen=True)
 class LogReading:
-    """How logs are read that a model predicts: columns other than its own, whether torn rows go, who is told."""
+    """Settings for reading logs to predict: column map, whether to drop malformed rows, progress callback."""
 
     columns: ColumnMap | str | Path | None
     drop_torn: bool

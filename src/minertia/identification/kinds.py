@@ -1,4 +1,4 @@
-"""The kinds of problems, each loaded when it is asked for; the logs of a campaign decide on its kind."""
+"""The kinds of problems, each imported on demand; the logs of a campaign decide on its kind."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ KINDS = {  # the first that takes a campaign has it
 
 
 def kinds() -> Iterator[type[Problem]]:
-    """All kinds, each loaded when it is asked for."""
+    """All kinds, each imported on demand."""
     for place in KINDS.values():
         module, name = place.split(":")
         yield getattr(importlib.import_module(module), name)
 
 
 def kind_of(campaign: Campaign | PreparedCampaign) -> type[Problem]:
-    """The kind of a campaign, as its logs tell."""
+    """Kind of a campaign, inferred from its logs."""
     return next(kind for kind in kinds() if kind.takes(campaign))
 
 

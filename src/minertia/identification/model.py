@@ -102,14 +102,14 @@ class Model(ABC):
         return self.robot
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the model as a TOML file, whole or not at all; `read_model` and every command read it.
+        """Write the model atomically as a TOML file; `read_model` and every command read it.
 
         force: replace a file that minertia did not write, or that was edited since.
         """
         write_file(path, model_text(self), force=force)
 
     def to_frame(self) -> Any:
-        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
+        """Estimates as a pandas DataFrame: standard deviation, relative, 95 % interval, class and relation of each."""
         return parameter_frame(self.parameters, robot=self.nominal.name)
 
     def _repr_html_(self) -> str:
@@ -139,12 +139,12 @@ class IdentifiedModel(Model):
 
     @property
     def nominal(self) -> Robot:
-        """The robot as it was described before, with its nominal parameters if it had any."""
+        """Robot before identification, with its nominal parameters if it had any."""
         return self.linear.robot
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with all that was identified, for simulation, description files and code."""
+        """Robot with all identified parameters, for simulation, description files and code."""
         return identified_robot(
             self.nominal,
             self.standard,
@@ -175,7 +175,7 @@ class IdentifiedModel(Model):
         return self.linear.file_values()
 
     def predict(self, motion: MotionLike) -> Array:
-        """Efforts (N, joints) of a motion."""
+        """Predicted efforts (N, joints) of a motion."""
         return predict(self.linear, self.beta, motion)
 
     def to_robot(self, target: str = "") -> Robot:
@@ -236,7 +236,7 @@ def read_unknowns(table: Mapping[str, Any]) -> tuple[Array, Array]:
 
 
 def _is_covariance(C: Array) -> bool:
-    """Whether a matrix is finite and has no negative variance in any direction, but for rounding."""
+    """Whether a matrix is finite and positive semidefinite, up to rounding."""
     if not np.isfinite(C).all():
         return False
     deviations = np.sqrt(np.maximum(np.diag(C), 0.0))
@@ -249,7 +249,7 @@ def _is_covariance(C: Array) -> bool:
 
 
 def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> Any:
-    """A pandas DataFrame of identified values."""
+    """A pandas DataFrame of identified parameters."""
     columns = {
         "name": [p["name"] for p in parameters],
         "value": [p["value"] for p in parameters],
@@ -264,7 +264,7 @@ def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> An
 
 
 def parameter_table(title: str, parameters: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> str:
-    """An HTML table of identified values."""
+    """An HTML table of identified parameters."""
     rows = []
     for p in parameters:
         part = 100 * _relative(p)
@@ -280,7 +280,7 @@ def _relative(p: Mapping[str, Any]) -> float:
 
 
 def term_table(term: Term) -> dict[str, Any]:
-    """An effect with its constants, as files state it."""
+    """Effect with its constants as a table of a file."""
     table: dict[str, Any] = {"kind": term.symbol, "joints": [term.joint + 1], **term.settings}
     if term.tag:
         table["tag"] = term.tag
@@ -304,7 +304,7 @@ def model_text(model: Model) -> str:
 
 
 def _frames(robot: Robot) -> dict[str, Any]:
-    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+    """Frames of the robot's own file, in which payloads are given: TOML robots hold joint frames only."""
 
     def flat(pose: Pose) -> list[float]:
         R, p = numeric_pose(pose, robot.symbol_values)
@@ -320,7 +320,7 @@ def _frames(robot: Robot) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Data that TOML can hold: nothing where a value is missing, numbers as they are."""
+    """Convert data to what TOML can represent; missing values are omitted."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The identified model as one TOML file: the robot, its values, and the evidence for them."""
+"""The identified model as one TOML file: the robot, its parameters, and the evidence for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHERS = {  # readers of other kinds, by their table
 
 
 def write_model(model: Model, path: str | Path, *, force: bool = False) -> None:
-    """Write a model; the file appears whole or not at all.
+    """Write a model atomically.
 
     force: replace a file that minertia did not write, or that was edited since.
     """
@@ -36,7 +36,7 @@ def write_model(model: Model, path: str | Path, *, force: bool = False) -> None:
 
 
 def is_model_file(path: str | Path) -> bool:
-    """Whether a file is an identified model; its first lines say so."""
+    """Whether a file is an identified model, according to its first lines."""
     file = Path(path)
     if file.suffix.lower() != ".toml" or not is_file(file):
         return False
@@ -45,7 +45,7 @@ def is_model_file(path: str | Path) -> bool:
 
 
 def read_model(path: str | Path) -> Model:
-    """A model from its file."""
+    """Read a model from its file."""
     expect_path(path, "a model")
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
@@ -97,13 +97,13 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
 
 
 def _effect(robot: Robot, term: Mapping[str, Any]) -> EffectSpec:
-    """An effect as `term_table` wrote it: its joints are numbers of the robot's joints."""
+    """Effect from the table of `term_table`: its joints are numbers of the robot's joints."""
     constants = {key: value for key, value in term.items() if key not in ("kind", "joints", "known", "tag")}
     found = at_joints(robot, term["kind"], [int(j) - 1 for j in term["joints"]], constants, term.get("tag", ""))
     return replace(found, known=bool(term.get("known", False)))
 
 
 def _without_twins(own: Sequence[str]) -> list[str]:
-    """Names of effects without the motor-side ones that come with a joint's own."""
+    """Names of effects without the motor-side counterparts of joint-side ones."""
     twins = {f"{symbol_of(name)}M{link_number(name)}" for name in own}
     return [name for name in own if name not in twins]

@@ -1,4 +1,4 @@
-"""What the hand carries, and the gains of the drives from a known load: from a campaign or a model, and logs."""
+"""Payload identification, and drive gains from a known payload: from a campaign or a model, and logs."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def identify_payload(
     flange: str | Sequence[float] | None = None,
     tell: Tell = silent,
 ) -> Payload:
-    """The load that the robot carries in some logs; it adds to whatever the robot carries without them.
+    """Identify the payload of some logs, relative to the robot as it is in the unloaded logs or model.
 
-    unloaded: a campaign whose logs are without the load, or an identified model or its file.  at: link or frame in
-    which the load is given, by default the last link's own (the flange, where that is on another link, as before a
-    hand with fingers).  columns: of the loaded logs, where they are not those of the model.  physical: make the result
-    a body that can exist.  flange: the frame of the fields for controllers, where the file does not name it as one
-    (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
+    unloaded: a campaign of logs without the payload, or an identified model or its file.  at: link or frame in which
+    the payload is given, by default the last link's own (the flange, where that is on another link, as with a
+    multi-fingered hand).  columns: of the loaded logs, where they are not those of the model.  physical: make the
+    result physically consistent.  flange: the frame of the fields for controllers, where the file does not name it as
+    one (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
     """
     known = unloaded if isinstance(unloaded, Campaign) else _whole_model(unloaded)
     at = load_frame(known.robot, flange if at is None and isinstance(flange, str) else at)
@@ -85,7 +85,7 @@ def _identified_load(
 
 
 def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
-    """Relative deviations of the gains of the efforts that are fitted; what a floating base feels has no gain."""
+    """Relative standard deviations of the gains of the fitted efforts; a floating base's efforts have no gain."""
     found = gain_uncertainty(drive)
     if found is None:
         return None
@@ -93,9 +93,9 @@ def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
 
 
 def _told(found: Payload, drive: Drive, logs: tuple[EffortLog, ...], doubts: tuple[str, ...] = ()) -> Payload:
-    """The load with its logs, and a caution where its deviations rest on gains that are only assumed to be good.
+    """Payload with its logs, and a warning where its standard deviations depend on assumed gain uncertainty.
 
-    doubts: about the model of the empty robot.
+    doubts: warnings on the model of the robot without payload.
     """
     cautions = found.cautions + doubts
     if drive.gains is not None and drive.gain_deviations is None:
@@ -109,9 +109,9 @@ def _told(found: Payload, drive: Drive, logs: tuple[EffortLog, ...], doubts: tup
 def identify_gains(
     unloaded: Campaign, loaded: LogLike | Sequence[LogLike], load: Load, *, tell: Tell = silent
 ) -> DriveGains:
-    """Gains of the drives from logs without and with a load that is known, efforts as logged.
+    """Identify drive gains from logs without and with a known payload, efforts as logged.
 
-    Gains that the campaign's columns state are left out of it.
+    Gains in the campaign's columns are ignored.
     """
     expected(unloaded, Campaign, "the campaign", "read_campaign")
     drive = replace(unloaded.map.drive, gains=None, gain_deviations=None)
@@ -123,7 +123,7 @@ def identify_gains(
 
 
 def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[EffortLog, ...]]:
-    """All logs read and filtered alike, those without the load first; a load shows in the efforts of each joint."""
+    """Read and filter all logs alike, those without the payload first, with torque equations."""
     campaign = replace(campaign, filter=replace(campaign.filter, equations="torque"))
     with_load = replace(campaign, train=loaded, validate=()).train
     ready = prepare_campaign(replace(campaign, train=(*unloaded, *with_load), validate=()), tell)

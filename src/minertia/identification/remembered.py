@@ -1,4 +1,4 @@
-"""What a model's file remembers of its identification: each value with its relation, and how its logs were read."""
+"""Identification data in a model's file: each parameter with its relation, and the settings for reading logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from minertia.robot.robot import Robot
 
 
 def parameter_entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]:
-    """A value in the model's file."""
+    """Entry of a parameter in the model's file."""
     entry: dict[str, Any] = {
         "name": p.name,
         "value": p.value,
@@ -34,15 +34,15 @@ def parameter_entry(linear: LinearModel, p: ParameterEvidence) -> dict[str, Any]
 
 
 def is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
-    """Whether links with these standard parameters can exist."""
+    """Whether links with these standard parameters are physically consistent."""
     links = [[values.get(full_name(s, j + 1), 0.0) for s in LINK_SYMBOLS] for j in range(robot.n_joints)]
     return all(ten[9] > 0 and impossible(ten) is None for ten in links)
 
 
 def relation_of(model: LinearModel, name: str) -> str:
-    """An unknown as a sum of standard parameters: in letters where no effect or joint was left out of it.
+    """Unknown as a linear combination of standard parameters; symbolic where no effect or joint was excluded.
 
-    What is no unknown of the linear model, such as a gain of a servo, is told by its own name.
+    A parameter that is no unknown of the linear model, such as a servo gain, is given by its own name.
     """
     if name not in model.names:
         return name
@@ -66,7 +66,10 @@ def campaign_like(
     *,
     drop_torn: bool = False,
 ) -> Campaign:
-    """A campaign that reads other logs as a model's own were read, to be predicted; drop_torn: without torn rows."""
+    """Campaign that reads other logs with the settings of a model, to predict them.
+
+    drop_torn: drop malformed rows.
+    """
     campaign = recorded_campaign(model.nominal, model.campaign)
     joints = tuple(name for name in model.row_names if name in model.nominal.coordinate_names)
     changes = {} if columns is None else {"columns": columns}
@@ -75,7 +78,7 @@ def campaign_like(
 
 
 def fitted_before(model: Model, log: str) -> tuple[str, ...]:
-    """A remark where the model was fitted to a log of this name, or to a part of it."""
+    """Warning where the model was fitted to a log of this name, or to a part of it."""
     fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
     if Path(log.partition(" [")[0]).name not in fitted:
         return ()

@@ -1,4 +1,4 @@
-"""`Identification`: everything one identification found."""
+"""`Identification`: the result of an identification."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RESULT_FORMAT = 1  # of the JSON
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """Everything one identification found: the problem, its estimate, the evidence for it, and the verdict."""
+    """Result of an identification: the problem, its estimate, the evidence for it, and the verdict."""
 
     problem: Problem
     estimate: Estimate
@@ -42,37 +42,37 @@ class Identification:
 
     @property
     def robot(self) -> Robot:
-        """The robot that was identified, as it was described before."""
+        """Identified robot, with its description before identification."""
         return self.problem.campaign.robot
 
     @property
     def linear(self) -> LinearModel:
-        """The unknowns and their columns."""
+        """Linear model: the unknowns and their regressor columns."""
         return self.problem.linear
 
     @property
     def observation(self) -> Observation:
-        """The rows of all unknowns as triangles: at the values, where rows depend on these."""
+        """R factors of all unknowns; linearised at the estimate, where the problem is nonlinear."""
         return self.problem.rows(self.estimate)
 
     @property
     def excitation(self) -> ExcitationDiagnosis:
-        """What the motion could tell apart."""
+        """Excitation diagnosis: which unknowns the motion distinguishes."""
         return self.problem.excited(self.estimate)
 
     @property
     def beta(self) -> Array:
-        """Values of the unknowns."""
+        """Estimates of the unknowns."""
         return self.estimate.beta
 
     @property
     def covariance(self) -> Array:
-        """Covariance of the values, which holds under correlated residuals."""
+        """Covariance of the estimates, valid under correlated residuals."""
         return self.problem.covariance(self.estimate, self.evidence)
 
     @property
     def parameters(self) -> tuple[ParameterEvidence, ...]:
-        """Each value with its deviation and interval."""
+        """Each estimate with its standard deviation and interval."""
         return self.evidence.parameters
 
     @property
@@ -82,19 +82,19 @@ class Identification:
 
     @property
     def validation(self) -> tuple[Residuals, ...]:
-        """Residuals of the logs that were only predicted."""
+        """Residuals of the validation logs."""
         return self.evidence.unseen
 
     @property
     def loop(self) -> dict[str, Any]:
-        """Gains, delay and limits of the joints' position loops, as plain data, where these were fitted."""
+        """Gains, delay and limits of the joints' position servos, as plain data, where these were fitted."""
         record = self.problem.record(self.estimate, self.evidence)
         if "loop" not in record:
             raise self.problem.refused("position loops", "identify from logs of commands without efforts")
         return dict(record["loop"])
 
     def predict(self, motion: MotionLike) -> Array:
-        """Efforts (N, joints) of a motion."""
+        """Predicted efforts (N, joints) of a motion."""
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
     def model(self, *, physical: bool = True, exports: bool = False) -> Model:
@@ -115,28 +115,28 @@ class Identification:
         return model.with_exports(self.problem.exports(estimate)) if exports else model
 
     def entries(self) -> list[dict[str, Any]]:
-        """The values as a model's file states them: with interval and relation."""
+        """Estimates as in a model's file: with interval and relation."""
         return [self.problem.entry(p) for p in self.parameters]
 
     def predictions(self) -> tuple[PredictedLog, ...]:
-        """All logs as they are predicted, those that were not fitted first, with residuals and curves."""
+        """Predictions of all logs, validation logs first, with residuals and curves."""
         logs = (*self.problem.unseen, *self.problem.logs)
         judged = (*self.validation, *self.evidence.logs)
         return tuple(self.problem.predicted(self.estimate, *pair) for pair in zip(logs, judged, strict=True))
 
     def to_frame(self) -> Any:
-        """The values as a pandas DataFrame: deviation, relative, 95 % interval, class and relation of each."""
+        """Estimates as a pandas DataFrame: standard deviation, relative, 95 % interval, class and relation of each."""
         return parameter_frame(self.entries(), robot=self.robot.name)
 
     def plot(self, log: str | None = None) -> Any:
         """A matplotlib Figure of measured and predicted efforts (or positions) and their difference.
 
-        log: by name; by default the first that was not fitted, else the first one.
+        log: by name; by default the first validation log, else the first one.
         """
         return log_figure(self.predictions(), len(self.validation), self.problem.measure.word, log)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain data, for JSON."""
+        """Return the result as plain data, for JSON."""
         condition = self.estimate.condition
         return {
             "format": RESULT_FORMAT,
@@ -155,7 +155,7 @@ class Identification:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class Identification:
         )
 
     def _unseen(self) -> str:
-        """Residuals of the first logs that were only predicted."""
+        """Summary of the residuals of the first validation logs."""
         parts = [f"{100 * r.relative:.3g}" for r in self.validation[:3]]
         return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) + " %"
 
@@ -196,7 +196,7 @@ class Identification:
 
 
 class _OfCommands(type):
-    """`isinstance` as it was when fits of commands had a class of their own."""
+    """Metaclass for `isinstance` checks of the former class of fits of commands."""
 
     def __instancecheck__(cls, value: object) -> bool:
         text = "LoopIdentification is Identification with problem.kind 'commands'; the old name goes in 1.0.0"
@@ -205,4 +205,4 @@ class _OfCommands(type):
 
 
 class LoopIdentification(Identification, metaclass=_OfCommands):
-    """The old name of an `Identification` from commands."""
+    """Former name of an `Identification` from commands."""

@@ -1,4 +1,4 @@
-"""`significance`: which values of a problem matter, and how few of them predict as well."""
+"""`significance`: essential parameters of a problem, and the smallest set that predicts as well."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class SignificantParameters:
-    """What two rules keep: contributions of at least a share of an effort, and backward elimination with an F test."""
+    """Parameters retained by two rules: minimum contribution to an effort, and backward elimination with F test."""
 
     robot: str
     one_percent: Significance
     elimination: Significance
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "format": FORMAT,
             "robot": self.robot,
@@ -33,13 +33,13 @@ class SignificantParameters:
         }
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: the largest contribution of each value, and whether either rule keeps it."""
+        """A pandas DataFrame: the largest contribution of each parameter, and whether either rule retains it."""
         names, shares, kept, stays = zip(*self._rows(), strict=True) if self.one_percent.names else ((),) * 4
         columns = {"name": names, "contribution": shares, "contributes": kept, "essential": stays}
         return frame(columns, "name", robot=self.robot)
 
     def _rows(self) -> list[tuple[str, float, bool, bool]]:
-        """(name, largest contribution to any effort, kept by the first rule, kept by the second)."""
+        """(name, largest contribution to any effort, retained by the first rule, by the second)."""
         rule, path = self.one_percent, self.elimination
         largest = rule.contributions.max(axis=1, initial=0.0)
         return [
@@ -64,7 +64,7 @@ class SignificantParameters:
 
 
 def significance(problem: Problem | Campaign, *, share: float = SHARE, tell: Tell = silent) -> SignificantParameters:
-    """Examine the values of a problem, or of a campaign; share: of an effort, which a contribution must reach."""
+    """Assess the parameters of a problem, or of a campaign; share: minimum contribution to an effort."""
     built = problem if isinstance(problem, Problem) else build_problem(problem, tell=tell)
     fitted, unseen = built.linear_rows()
     tell("rule of contributions")

@@ -1,4 +1,4 @@
-"""`validate`: an identified model on other logs, nothing fitted."""
+"""`validate`: evaluation of an identified model on other logs, without fitting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def validate(
     drop_torn: bool = False,
     tell: Tell = silent,
 ) -> tuple[Residuals, ...]:
-    """Residuals of a model, or of its file, on logs that are read, filtered and judged as its campaign's were."""
+    """Residuals of a model, or of its file, on logs read, filtered and evaluated with its campaign's settings."""
     known = model if isinstance(model, Model) else read_model(model)
     found = predict_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     return tuple(log.residuals for log in found)
@@ -37,5 +37,5 @@ def predict_logs(
     drop_torn: bool = False,
     tell: Tell = silent,
 ) -> tuple[PredictedLog, ...]:
-    """Logs as a model predicts them: residuals, and curves when they are asked for."""
+    """Predict logs with a model: residuals, and curves on demand."""
     return kind_of_model(model).predict_logs(model, logs, LogReading(columns, drop_torn, tell))

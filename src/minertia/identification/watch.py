@@ -1,4 +1,4 @@
-"""`OnlineWatch`: load and residuals of a robot while it works, from an identified model and samples as they come."""
+"""`OnlineWatch`: on-line monitoring of payload and residuals, from an identified model and a stream of samples."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ HIDDEN = 0.9  # of the deviation before anything is known: what stays above it t
 
 @dataclass(frozen=True)
 class WatchAlarm:
-    """A change that was seen: what it is, "load" or "residual", and when.
+    """Detected change: its type, "load" or "residual", and its time.
 
-    raised [s]: when the evidence reached its threshold; since [s]: when it began.  joint: whose residual shows it most.
-    before, mass, deviation [kg]: of a load that changed.  is_named: False while a load may still explain it.
+    raised [s]: when the evidence reached its threshold; since [s]: when it began.  joint: with the largest evidence.
+    before, mass, deviation [kg]: of a payload that changed.  is_named: False while a payload may still explain it.
     """
 
     what: str
@@ -56,24 +56,24 @@ class WatchAlarm:
     is_named: bool = True
 
     def sentence(self) -> str:
-        """What happened."""
+        """Message on the change."""
         since = f"since {self.since:.1f} s (alarm at {self.raised:.1f} s)"
         if self.what == "load":
             return f"load changed: {self.before:.3g} -> {self.mass:.3g} +- {self.deviation:.2g} kg {since}"
         return f"residual of joint '{self.joint}' high {since}" + ("" if self.is_named else ", not yet named")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         found: dict[str, Any] = {"what": self.what, "raised": self.raised, "since": self.since, "joint": self.joint}
         load = {"before": self.before, "mass": self.mass, "deviation": self.deviation} if self.what == "load" else {}
         return {**found, **load, "sentence": self.sentence()}
 
 
 class OnlineWatch:
-    """Takes samples one by one, at the rate of its levels, and says when load or residuals change.
+    """Processes samples one by one, at the rate of its levels, and detects changes of payload or residuals.
 
-    A joint counts while it slides, for friction at standstill may be anything.  alarms: all so far, the last one named
-    some seconds after it was raised.
+    A joint counts only while it moves, because friction at standstill is indeterminate.  alarms: all so far; the last
+    one is classified some seconds after it was raised.
     """
 
     def __init__(self, model: IdentifiedModel | Robot, levels: WatchLevels) -> None:
@@ -96,13 +96,13 @@ class OnlineWatch:
 
     @property
     def seconds(self) -> float:
-        """Time watched."""
+        """Monitored time [s]."""
         return self.count / self.levels.rate
 
     def step(self, q: ArrayLike, tau: ArrayLike, qd: ArrayLike | None = None) -> WatchAlarm | None:
-        """One sample: positions, efforts on the joint side, and velocities where the options say so, (n,) each.
+        """Process one sample: positions, joint-side efforts, and velocities where the options require them, (n,) each.
 
-        The alarm when one is raised, and again, named, some seconds later.
+        Returns the alarm when one is raised, and again, classified, some seconds later.
         """
         given = [None if x is None else np.asarray(x, float) for x in (q, tau, qd)]
         for name, x in zip(("q", "tau", "qd"), given, strict=True):
@@ -113,7 +113,7 @@ class OnlineWatch:
         return None if full is None else self.take(*full)
 
     def take(self, e: Array, Y: Array, valid: NDArray[np.bool_]) -> WatchAlarm | None:
-        """One block of residuals, of columns of a load, and whether joints slid."""
+        """Process one block of residuals and payload columns; valid: whether joints moved."""
         before, since, raised = float(self.blocks.load[9]), self.blocks.since, self.blocks.raised
         code = self.blocks.step(e, Y, valid)
         self.largest = max(self.largest, self.blocks.evidence / self.levels.threshold)
@@ -133,19 +133,19 @@ class OnlineWatch:
         return found
 
     def _time(self, block: int) -> float:
-        """Seconds from the first sample to the end of a block."""
+        """Time from the first sample to the end of a block [s]."""
         late = 0 if self.levels.options.velocities else 4
         return (late + block * self.levels.samples) / self.levels.rate
 
     @property
     def covariance(self) -> Array:
-        """Of the load's ten parameters (10, 10); gains that are off by a part are off with all of it."""
+        """Covariance of the payload's ten parameters (10, 10), including the relative uncertainty of the gains."""
         S, load = self.blocks.root, self.blocks.load
         return np.asarray(S @ S.T + self.gain_deviation**2 * np.outer(load, load))
 
     @property
     def load(self) -> Payload | None:
-        """The load in the frame of the last link, with cautions; None while nothing but the model's own is carried."""
+        """Payload in the frame of the last link, with warnings; None without a payload beyond the model's own."""
         ten, covariance = self.blocks.load, self.covariance
         if ten[9] <= 0:
             return None
@@ -162,7 +162,7 @@ class OnlineWatch:
 
 
 def _gain_deviation(model: IdentifiedModel | Robot) -> float:
-    """Part by which the gains of the drives may be off, where efforts come from gains."""
+    """Relative standard deviation of the drive gains, where efforts come from gains."""
     if not isinstance(model, IdentifiedModel):
         return 0.0
     found = gain_uncertainty(campaign_like(model, ()).map.drive)
@@ -174,9 +174,9 @@ def _gain_deviation(model: IdentifiedModel | Robot) -> float:
 
 @dataclass(frozen=True)
 class WatchResult:
-    """What a watch saw in a log: alarms, the load at its end, the largest evidence over its threshold.
+    """Monitoring result of a log: alarms, the payload at its end, the largest evidence over its threshold.
 
-    judged: part of the time in which joints were judged, over all of them: they are while they slide.
+    judged: fraction of the time in which joints were monitored, over all of them: they are while they move.
     """
 
     log: str
@@ -191,7 +191,7 @@ class WatchResult:
         return f"<WatchResult '{clipped(self.log, 50)}': {self.seconds:.1f} s, {plural(len(self.alarms), 'alarm')}>"
 
     def sentences(self) -> list[str]:
-        """What was seen, in words."""
+        """Results in words."""
         if self.alarms:
             return [alarm.sentence() for alarm in self.alarms]
         return [
@@ -200,7 +200,7 @@ class WatchResult:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "log": self.log,
             "seconds": self.seconds,
@@ -220,9 +220,9 @@ def learn_levels(
     columns: ColumnMap | str | Path | None = None,
     tell: Tell = silent,
 ) -> WatchLevels:
-    """What is normal, from logs without a fault and without a load beyond the model's; best such as were not fitted.
+    """Learn normal levels from fault-free logs without additional payload, preferably logs that were not fitted.
 
-    Cut-off and gain of the options are lowered to what the rate of the logs allows.
+    Cut-off and gain of the options are lowered to the limits at the rate of the logs.
     """
     known = _whole(model)
     recordings = _recordings(known, logs, columns, tell)
@@ -247,7 +247,7 @@ def watch_log(
     columns: ColumnMap | str | Path | None = None,
     tell: Tell = silent,
 ) -> WatchResult:
-    """A log taken sample by sample, as a watch would have seen it."""
+    """Run the on-line monitoring over a log, sample by sample."""
     known = _whole(model)
     (recording,) = _recordings(known, [log], columns, tell)
     levels = _at_its_rate(recording, levels)
@@ -274,7 +274,7 @@ def _whole(model: Model | str | Path) -> IdentifiedModel:
 def _recordings(
     model: IdentifiedModel, logs: LogLike | Sequence[LogLike], columns: ColumnMap | str | Path | None, tell: Tell
 ) -> list[Recording]:
-    """Logs as they were measured, at even stamps, on the joint side; nothing is filtered."""
+    """Unfiltered recordings of logs, uniformly sampled, on the joint side."""
     campaign: Campaign = campaign_like(model, logs, columns)
     found = []
     for log in campaign.validate:
@@ -292,7 +292,7 @@ def _recordings(
 
 
 def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
-    """The levels at the rate of a log, which is about theirs."""
+    """Levels at the rate of a log, which must be close to theirs."""
     rate = even_rate(recording)
     if abs(rate / levels.rate - 1) > SAME_RATE:
         raise RecordingError(
@@ -310,7 +310,7 @@ def _at_its_rate(recording: Recording, levels: WatchLevels) -> WatchLevels:
 
 
 def _samples(recording: Recording, options: WatchOptions) -> tuple[Array, Array, Array | None]:
-    """q, tau, and qd where the options ask for it."""
+    """q, tau, and qd where the options require it."""
     if options.velocities and recording.qd is None:
         raise RecordingError("the log has no velocities; leave out the option 'velocities'", file=recording.source)
     return recording.q, recording.efforts(), recording.qd if options.velocities else None

@@ -1,1 +1,1 @@
-"""What knows nothing of robots: errors, files, documents, options declared once, optional packages, notebooks."""
+"""General utilities: errors, files, documents, options declared once, optional packages, notebooks."""

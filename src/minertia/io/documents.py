@@ -1,8 +1,8 @@
-"""TOML and JSON from strangers: looked over before they are parsed, so that no small file takes minutes or gigabytes.
+"""Safe parsing of untrusted TOML and JSON: checked first, so that no small file takes minutes or gigabytes.
 
 The parser of the standard library needs time and memory with the square of the parts of a dotted key, recurses into
-what is nested, and keeps about a kilobyte for each table.  One pass over the text, which knows what is a string, a
-comment or a key and nothing else, refuses what no file of ours needs.
+nested values, and uses about a kilobyte for each table.  One pass over the text, which distinguishes only strings,
+comments and keys, rejects what no supported file needs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 class DocumentError(ValueError):
-    """A text that is not a document, or not one that can be read; line from 1, None where it is not known."""
+    """Text that is not a valid document, or exceeds the limits; line from 1, None where it is not known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         self.line = line
@@ -35,7 +35,7 @@ class DocumentError(ValueError):
 
 
 def toml_document(text: str) -> dict[str, Any]:
-    """The top table of a TOML text."""
+    """Top-level table of a TOML text."""
     if len(text) > MAX_BYTES:
         raise DocumentError(f"the file has {len(text) / 1e6:.0f} MB; the limit is {MAX_BYTES // 1_000_000} MB")
     if not _WORDS.fullmatch(text):
@@ -54,7 +54,7 @@ def toml_document(text: str) -> dict[str, Any]:
 
 
 def json_document(text: str) -> Any:
-    """What a JSON text stands for."""
+    """Value of a JSON text."""
     if len(text) > MAX_BYTES:
         raise DocumentError(f"the file has {len(text) / 1e6:.0f} MB; the limit is {MAX_BYTES // 1_000_000} MB")
     try:
@@ -66,7 +66,7 @@ def json_document(text: str) -> Any:
 
 
 def _refuse_long_numbers(document: dict[str, Any]) -> None:
-    """Refuse whole numbers that the format does not have; Python would compute with them, and not print them."""
+    """Raise an error for integers beyond the range of the format; Python would accept but not print them."""
     left: list[tuple[str, Any]] = [("", document)]
     while left:
         name, value = left.pop()
@@ -79,7 +79,7 @@ def _refuse_long_numbers(document: dict[str, Any]) -> None:
 
 
 class _Scan:
-    """One pass over a text: how deep it goes, how many entries it has."""
+    """Scan of a text for its nesting depth and number of entries."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all: written as drafts on the file system of their place, then renamed into it.
+"""Atomic file writing: temporary files on the target's file system, renamed when complete.
 
-A draft is locked while its process lives.  One that can be locked belongs to a process that was killed, and the next
-that writes into the same folder clears it away.
+A temporary file is locked while its process lives.  One that can be locked belongs to a process that was killed, and
+the next process that writes into the same folder removes it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HELD_BACK = ("SIGINT", "SIGTERM", "SIGHUP")  # while finished files are put in 
 
 
 def write_whole(target: Path, data: bytes) -> None:
-    """Write beside the target, then rename over it; it keeps its permissions, and is as it was if anything fails."""
+    """Write a temporary file and rename it over the target; permissions are kept, failure changes nothing."""
     with _draft(target.parent, _new_file) as draft:
         if target.exists():
             _copy_mode(target, draft)  # before the content, which may be private
@@ -49,7 +49,7 @@ def write_whole(target: Path, data: bytes) -> None:
 
 @contextmanager
 def draft_of(target: Path) -> Iterator[BinaryIO]:
-    """A file to write into, beside the target, which it becomes at the end unless something fails."""
+    """Temporary file beside the target, renamed to it at the end unless an error occurs."""
     with _draft(target.parent, _new_file) as draft:
         with open(draft, "wb") as file:
             yield file
@@ -59,16 +59,16 @@ def draft_of(target: Path) -> Iterator[BinaryIO]:
 
 
 def draft_folder(parent: Path) -> AbstractContextManager[Path]:
-    """A new folder of a hidden name, gone at the end unless it was renamed."""
+    """Temporary folder with a hidden name, removed at the end unless it was renamed."""
     return _draft(parent, Path.mkdir)
 
 
 def put_in_place(draft: Path, names: Sequence[str], folder: Path) -> None:
-    """Move finished files from a draft in a folder into that folder; if one cannot be moved, all is as it was.
+    """Move finished files from a temporary folder into its parent folder; undone if one cannot be moved.
 
-    Files of one result never stand beside those of another, even after a kill: the folder is replaced as a whole where
-    that can be, and else loses the old files before it gets the new ones.  A file of that name keeps its permissions,
-    and a link keeps pointing to it.  Interrupts wait meanwhile.
+    Files of different results are never mixed, even after a kill: the folder is replaced as a whole where possible,
+    else the old files are removed before the new ones are moved in.  A file of that name keeps its permissions, and a
+    link keeps pointing to it.  Interrupts are deferred meanwhile.
     """
     with undisturbed():
         if len(names) < 2 or not _put_at_once(draft, names, folder):
@@ -76,7 +76,7 @@ def put_in_place(draft: Path, names: Sequence[str], folder: Path) -> None:
 
 
 def _put_at_once(draft: Path, names: Sequence[str], folder: Path) -> bool:
-    """Whether the folder could be replaced as a whole; nothing has changed where it could not."""
+    """Replace the folder as a whole; False, without a change, where that is not possible."""
     if not _can_exchange(folder, names, draft) or _is_claimed(folder):
         return False
     moved: list[str] = []
@@ -126,7 +126,7 @@ def _put_one_by_one(draft: Path, names: Sequence[str], folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Clear away drafts of processes that were killed."""
+    """Remove temporary files of processes that were killed."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError):
@@ -137,7 +137,7 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals that end the program wait until the block is done; only the main thread can hold them back."""
+    """Defer termination signals until the block is done; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -157,9 +157,9 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Blocks of other processes and threads on the same folder wait until this one is done.
+    """Lock that serialises blocks of other processes and threads on the same folder.
 
-    Where the system or the file system knows no locks they do not wait.
+    Without effect where the system or the file system has no locks.
     """
     if fcntl is None:
         yield
@@ -174,9 +174,9 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def claimed(folder: Path) -> Callable[[], None]:
-    """Take a folder for one owner alone; what comes back gives it back, as the end of the process does.
+    """Lock a folder exclusively; returns the function that releases it, as the end of the process does.
 
-    Raises BlockingIOError where somebody has it.  Where the system or the file system knows no locks nobody is refused.
+    Raises BlockingIOError where it is locked.  Never raises where the system or the file system has no locks.
     """
     if fcntl is None:
         return lambda: None
@@ -192,7 +192,7 @@ def claimed(folder: Path) -> Callable[[], None]:
 
 
 def _is_claimed(folder: Path) -> bool:
-    """Whether somebody holds the folder, who would go on holding one that is gone."""
+    """Whether the folder is locked by an owner, who would be left with a deleted folder."""
     try:
         claimed(folder)()
     except BlockingIOError:
@@ -205,7 +205,7 @@ def _is_claimed(folder: Path) -> bool:
 
 @contextmanager
 def _draft(parent: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """A draft, locked as long as it is in work."""
+    """Temporary file or folder, locked while in use."""
     sweep(parent)
     draft, lock = None, None
     try:
@@ -244,7 +244,7 @@ def _remove(draft: Path) -> None:
 
 
 def _locked(draft: Path) -> int | None:
-    """The descriptor that holds the lock of a new draft; None where another process has just cleared the draft away."""
+    """Descriptor that holds the lock of a new temporary file; None where another process has just removed it."""
     if fcntl is None:
         return None
     try:
@@ -273,14 +273,14 @@ def _remove_if_abandoned(draft: Path) -> None:
 
 
 def _made(place: Path) -> list[Path]:
-    """Make the folder of a place; those that were missing, from above to below."""
+    """Create the parent folders of a path; returns those that were missing, topmost first."""
     missing = [path for path in place.parents if not path.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
     return missing[::-1]
 
 
 def _kept(target: Path, copy: Path) -> Path | None:
-    """A second name, or where that cannot be a copy, of what stands in a place; None for nothing."""
+    """Hard link, or else a copy, of the existing target; None if there is none."""
     if not target.exists():
         return None
     try:
@@ -320,9 +320,9 @@ def _restore(target: Path, old: Path | None) -> None:
 
 
 def _can_exchange(folder: Path, names: Iterable[str], leave_out: Path) -> bool:
-    """Whether a folder can be replaced as a whole without anybody losing it: its owner, links, whoever works in it.
+    """Whether a folder can be replaced as a whole: same owner, no links to it, no process working in it.
 
-    names: of the new files; a folder below that gets none of them may be anything, and stays what it is.
+    names: of the new files; a subfolder without any of them may be anything, and is left unchanged.
     """
     if not sys.platform.startswith("linux") or os.path.ismount(folder):
         return False
@@ -338,7 +338,7 @@ def _can_exchange(folder: Path, names: Iterable[str], leave_out: Path) -> bool:
 
 
 def _fill(new: Path, folder: Path, names: Iterable[str], leave_out: Path) -> dict[str, os.stat_result]:
-    """Give everything in a folder but the files of these names a second name in the new one; what was there."""
+    """Hard-link everything in a folder but the files of these names into the new one; returns the entries."""
     found, taken = _entries(folder, leave_out), set(names)
     shutil.copystat(folder, new)
     for name, entry in found.items():
@@ -351,7 +351,7 @@ def _fill(new: Path, folder: Path, names: Iterable[str], leave_out: Path) -> dic
 
 
 def _exchange(new: Path, folder: Path) -> None:
-    """Swap two folders of one file system; OSError where system or file system cannot."""
+    """Swap two folders of one file system atomically; OSError where that is not supported."""
     swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if swap is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -360,7 +360,7 @@ def _exchange(new: Path, folder: Path) -> None:
 
 
 def _rescue(old: Path, folder: Path, known: dict[str, os.stat_result], leave_out: str) -> None:
-    """Bring what others put into the old folder in the moment before it was replaced into the new one."""
+    """Move files that others wrote into the old folder just before its replacement into the new one."""
     for name, entry in _entries(old, old / leave_out).items():
         before = known.get(name)
         is_known = before is not None and before.st_ino == entry.st_ino
@@ -370,7 +370,7 @@ def _rescue(old: Path, folder: Path, known: dict[str, os.stat_result], leave_out
 
 
 def _entries(folder: Path, leave_out: Path) -> dict[str, os.stat_result]:
-    """Everything below a folder by its name there, folders first; _MOST entries at most."""
+    """Everything below a folder by its relative name, folders first; _MOST entries at most."""
     found: dict[str, os.stat_result] = {}
     left = [folder]
     while left and len(found) < _MOST:
@@ -385,7 +385,7 @@ def _entries(folder: Path, leave_out: Path) -> dict[str, os.stat_result]:
 
 
 def _somebody_is_in(folder: Path) -> bool:
-    """Whether a process stands in the folder or below: its shell would stay in one that is gone."""
+    """Whether the folder is the working directory of a process, or contains it."""
     here = f"{folder}/"
     for process in os.scandir("/proc"):
         if process.name.isdigit():

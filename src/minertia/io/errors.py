@@ -1,4 +1,4 @@
-"""Every error the product raises on purpose: one sentence, with the data that caused it."""
+"""All errors that minertia raises on purpose: one sentence, with the data that caused it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class MinertiaError(Exception):
 
 
 class OldName(DeprecationWarning):
-    """A name that works until 1.0.0; says the new one."""
+    """Deprecated name that works until 1.0.0; the warning gives the new one."""
 
 
 def visible(text: str) -> str:
-    """Text with what could break or fake a line of a terminal (from names in files) as escapes."""
+    """Text with control characters escaped that could break or fake a terminal line (from names in files)."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def one_line(text: str) -> str:
-    """Visible text that is not too long for a sentence."""
+    """Printable text, shortened to fit in a message."""
     line = visible(text)
     if len(line) > LONGEST:  # what is wrong stands at the start, what to do at the end
         return f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 4 :]}"
@@ -39,14 +39,14 @@ def one_line(text: str) -> str:
 
 
 def did_you_mean(asked: object, known: Iterable[str], else_say: str = "known") -> str:
-    """The rest of a sentence about a name that is not known: the nearest one, or the first of them all."""
+    """End of a message about an unknown name: the nearest known one, or the first of them."""
     names = list(known)
     near = get_close_matches(str(asked), names, n=1)
     return f"did you mean '{near[0]}'?" if near else f"{else_say}: " + ", ".join(names[:MOST_NAMES])
 
 
 def expected(value: object, kind: type, what: str, reader: str) -> None:
-    """Refuse a value of another kind than a function takes, such as the name of a file; reader: what makes one."""
+    """Raise an error for an argument of the wrong type, such as a file name; reader: the function that makes one."""
     if isinstance(value, kind):
         return
     article = "an" if kind.__name__[0] in "AEIO" else "a"
@@ -57,7 +57,7 @@ def expected(value: object, kind: type, what: str, reader: str) -> None:
 
 
 def expect_kinds(options: Any) -> None:
-    """Refuse fields of a dataclass that are no number, text or flag where they are declared as one."""
+    """Raise an error for fields of a dataclass whose value is not of the declared number, text or flag type."""
     for field in fields(options):
         kinds = str(field.type).split(" | ")  # declarations are texts in this package
         value = getattr(options, field.name)
@@ -68,7 +68,7 @@ def expect_kinds(options: Any) -> None:
 
 
 def expect_one_of(value: object, kinds: tuple[type, ...], what: str) -> None:
-    """Refuse a value that is of none of some kinds which a user makes by calling them."""
+    """Raise an error for a value that is an instance of none of the given classes."""
     if not isinstance(value, kinds):
         names = " or ".join(f"{kind.__name__}(...)" for kind in kinds)
         shown = f"'{value}'" if isinstance(value, str) else value.__class__.__name__
@@ -76,7 +76,7 @@ def expect_one_of(value: object, kinds: tuple[type, ...], what: str) -> None:
 
 
 def expect_list(values: object, kinds: tuple[type, ...], what: str) -> None:
-    """Refuse what is no list, or has items of none of some kinds; one text is no list of its letters."""
+    """Raise an error for a value that is no list of the given classes; a string is not a list of characters."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{what} must be a list, not {values.__class__.__name__}")
     for value in values:
@@ -84,13 +84,13 @@ def expect_list(values: object, kinds: tuple[type, ...], what: str) -> None:
 
 
 def expect_path(path: object, what: str) -> None:
-    """Refuse what is neither the name nor the path of a file."""
+    """Raise an error for a value that is neither a file name nor a path."""
     if not isinstance(path, str | PathLike):
         raise InputError(f"{what} needs the name or path of a file, not {path.__class__.__name__}")
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a number that a float can hold; infinity and NaN are refused where they mean nothing."""
+    """Whether a value is a number that fits a float; infinity and NaN are rejected where they are meaningless."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -118,7 +118,7 @@ KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 
 
 class DescriptionError(MinertiaError):
-    """A robot file that cannot be used as it stands."""
+    """Robot file that is not usable."""
 
     def __init__(self, message: str, *, file: object = None, line: int | None = None) -> None:
         self.message, self.file, self.line = message, file, line
@@ -127,7 +127,7 @@ class DescriptionError(MinertiaError):
 
 
 class UnknownName(MinertiaError):
-    """A name that is not in the list it was looked up in."""
+    """Name that is not in the list of known names."""
 
     def __init__(self, what: str, asked: object, available: Iterable[str]) -> None:
         self.what, self.asked, self.available = what, asked, tuple(available)
@@ -137,7 +137,7 @@ class UnknownName(MinertiaError):
 
 
 class MissingExtra(MinertiaError):
-    """An optional package is needed and not installed."""
+    """Optional package that is needed and not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra
@@ -145,23 +145,23 @@ class MissingExtra(MinertiaError):
 
 
 class MissingParameters(MinertiaError):
-    """A question about torques to a robot whose links have no inertial parameters."""
+    """Dynamics requested for a robot whose links have no inertial parameters."""
 
 
 class SingularMass(MinertiaError):
-    """A mass matrix that cannot be inverted, because a joint moves nothing that has inertia."""
+    """Singular mass matrix: a joint moves no inertia."""
 
 
 class ShapeError(MinertiaError):
-    """Arrays whose shapes do not fit the robot or one another."""
+    """Arrays whose shapes do not match the robot or one another."""
 
 
 class Infeasible(MinertiaError):
-    """A question that no motion, or no set of parameters, can answer."""
+    """Problem without a solution: no motion, or no set of parameters, satisfies it."""
 
 
 class SolverFailed(MinertiaError):
-    """An optimisation that ended without an answer."""
+    """Optimisation that ended without a solution."""
 
     def __init__(self, problem: str, status: object) -> None:
         self.problem, self.status = problem, str(status)
@@ -169,11 +169,11 @@ class SolverFailed(MinertiaError):
 
 
 class RankError(MinertiaError):
-    """A numerical rank that cannot be decided, or that contradicts what was derived."""
+    """Numerical rank that cannot be decided, or that contradicts the derived one."""
 
 
 class RecordingError(MinertiaError):
-    """A measured log that cannot be used as it stands; rows of data count from 1, the header is not one."""
+    """Measured log that is not usable; rows of data count from 1, without the header."""
 
     def __init__(self, message: str, *, file: object = None, column: str | None = None, row: int | None = None) -> None:
         self.message, self.file, self.column, self.row = message, file, column, row
@@ -184,15 +184,15 @@ class RecordingError(MinertiaError):
 
 
 class EffortUnitUnknown(RecordingError):
-    """A log whose header does not tell the unit of its efforts."""
+    """Log whose header does not give the unit of its efforts."""
 
 
 class FilterError(MinertiaError):
-    """A filter that a recording's rate or length does not allow."""
+    """Filter that is not possible at a recording's rate or length."""
 
 
 class CampaignError(MinertiaError):
-    """A campaign file that cannot be used as it stands."""
+    """Campaign file that is not usable."""
 
     def __init__(self, message: str, *, file: object = None, line: int | None = None, field: str | None = None) -> None:
         self.message, self.file, self.line, self.field = message, file, line, field
@@ -203,4 +203,4 @@ class CampaignError(MinertiaError):
 
 
 class InputError(MinertiaError):
-    """A number or choice that a function cannot work with."""
+    """Invalid argument value or choice."""

@@ -1,4 +1,4 @@
-"""Optional packages: one helper that names the extra to install."""
+"""Import of optional packages, with an error that names the extra to install."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minertia.io.errors import MissingExtra
 
 
 def load(package: str, extra: str) -> ModuleType:
-    """The package, imported now; `MissingExtra` when it is not installed."""
+    """Import a package; `MissingExtra` when it is not installed."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as err:

@@ -1,7 +1,7 @@
-"""Writing files: they appear whole or not at all, and never in the place of what is not ours.
+"""Atomic file writing that never overwrites the user's own files.
 
-A file that minertia did not write, or that was edited since, is replaced only where the caller says `force`; a file
-that is read for the result is never replaced.  `seals` has how a file of ours is known, `drafts` how it appears whole.
+A file that minertia did not write, or that was edited since, is replaced only where the caller says `force`; an input
+file of the result is never replaced.  `seals` implements the ownership marker, `drafts` the atomic writing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FileError(MinertiaError):
 
 
 def is_file(path: AnyPath) -> bool:
-    """Whether there is such a file; False for a name that no file can have and for a folder that is not ours to see."""
+    """Whether a file exists; False for an invalid name and for a folder without permission."""
     try:
         return Path(path).is_file()
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def is_file(path: AnyPath) -> bool:
 
 
 def why_no_file(path: AnyPath) -> str:
-    """Why there is no file of this name, as the rest of a sentence."""
+    """Reason why there is no file of this name, as the end of a message."""
     return "this is a folder; give the name of a file" if os.path.isdir(path) else "there is no such file"
 
 
@@ -46,9 +46,9 @@ def why_no_file(path: AnyPath) -> str:
 
 
 class _Inputs:
-    """Files that are read, known again by any name: links, other spellings of the path, hard links.
+    """Input files, identified across links, other spellings of the path and hard links.
 
-    written: what the command itself has written by now; None where it may write the same file twice.
+    written: files that the command has written so far; None where it may write the same file twice.
     """
 
     def __init__(self, paths: Iterable[AnyPath] = (), written: set[str] | None = None) -> None:
@@ -74,9 +74,9 @@ _commands: list[_Inputs] = []  # of the command that runs; a list, as commands a
 
 @contextmanager
 def inputs_protected(*, once: bool = False) -> Iterator[set[str]]:
-    """Within, every file that a reader opens (`reading`) is an input and cannot be replaced; once: nor one written.
+    """Context in which every file that a reader opens (`reading`) is protected against replacement.
 
-    Yields their names.
+    once: files written within the context are protected as well.  Yields their names.
     """
     _commands.append(_Inputs(written=set() if once else None))
     try:
@@ -86,24 +86,24 @@ def inputs_protected(*, once: bool = False) -> Iterator[set[str]]:
 
 
 def reading(*paths: AnyPath) -> None:
-    """Readers say which files they open, commands which they were given; it counts within `inputs_protected` only."""
+    """Register files that are read, or given to a command; it has an effect within `inputs_protected` only."""
     for path in paths if _commands else ():
         _commands[-1].add(path)
 
 
 def files_read() -> list[str]:
-    """Files that the running command has read by now; none outside of `inputs_protected`."""
+    """Files that the running command has read so far; none outside of `inputs_protected`."""
     return sorted(_commands[-1].names) if _commands else []
 
 
 def files_below(folder: AnyPath, most: int = 20_000) -> list[str]:
-    """Files in a folder that is one input and in the folders below, links aside; the first so many."""
+    """Files in a folder that is one input, recursively and without links; at most `most`."""
     found = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
     return list(itertools.islice(found, most))
 
 
 def _wrote(*targets: Path) -> None:
-    """Two results of one command of the same name would leave the second alone."""
+    """Register written files, so that the command cannot overwrite them with another result of the same name."""
     known = _commands[-1].written if _commands else None
     if known is not None:
         known.update(os.path.realpath(target) for target in targets)
@@ -115,11 +115,11 @@ def _wrote(*targets: Path) -> None:
 def write_file(
     path: AnyPath, content: str | bytes, *, force: bool = False, inputs: Iterable[AnyPath] = (), seal: bool = True
 ) -> None:
-    """Write a file of ours; what was there stays until the new one is complete.
+    """Write a file with an ownership marker; the old file stays until the new one is complete.
 
-    What minertia did not write, or what was edited since, is refused unless `force`; one of the `inputs` always.  seal:
-    False for a file that must not hold a byte of ours, as the user's own robot file with other numbers.  A file that
-    is replaced keeps its permissions, a link keeps pointing to it, and pipes and devices are written into.
+    A file that minertia did not write, or that was edited since, is an error unless `force`; one of the `inputs` always
+    is.  seal: False for a file without an ownership marker, as the user's own robot file with other values.  A file
+    that is replaced keeps its permissions, a link keeps pointing to it, and pipes and devices are written into.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
     data = sealed(Path(path).name, data) if seal else resealed(data)
@@ -139,7 +139,7 @@ def write_file(
 def check_file(
     path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = (), same: bytes | None = None
 ) -> None:
-    """Refuse a place where `write_file` could not write; same: a content that may stand there already."""
+    """Raise an error where `write_file` could not write; same: content that may be there already."""
     with _as_sentence(path, "the file cannot be written"):
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -161,7 +161,7 @@ def edit_file(path: AnyPath, text: str) -> None:
 
 @contextmanager
 def new_file(path: AnyPath) -> Iterator[BinaryIO]:
-    """A file to write into that appears whole at the end, and not at all if anything fails; none must be there."""
+    """New file to write into, created atomically at the end; an error where one exists."""
     with _as_sentence(path, "the file cannot be written"):
         if os.path.lexists(path):
             raise _taken(path)
@@ -173,7 +173,7 @@ def new_file(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 def make_folder(path: AnyPath) -> Path:
-    """The folder, made with its parents where it is missing."""
+    """Create a folder with its parents where it is missing, and return it."""
     folder = Path(path)
     with _as_sentence(path, "the folder cannot be made"):
         if folder.is_file():
@@ -184,7 +184,7 @@ def make_folder(path: AnyPath) -> Path:
 
 @contextmanager
 def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> Iterator[Path]:
-    """A draft folder whose files appear in `path` together when all of them are written, and else not at all.
+    """Temporary folder whose files are moved to `path` together when all of them are written, else not at all.
 
     Other files in the folder stay; those of the same names are replaced as `write_file` would.
     """
@@ -213,7 +213,7 @@ def folder_at_once(path: AnyPath, *, force: bool = False, inputs: Iterable[AnyPa
 
 
 def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, inputs: Iterable[AnyPath] = ()) -> None:
-    """Refuse, before any work is done, a folder into which `folder_at_once` could not put files of these names."""
+    """Raise an error early for a folder into which `folder_at_once` could not move files of these names."""
     with _as_sentence(path, "the folder cannot be made"):
         folder = Path(os.path.realpath(path))
         missing = _missing(path, folder)
@@ -224,7 +224,7 @@ def check_folder(path: AnyPath, names: Iterable[str], *, force: bool = False, in
 
 
 def _missing(path: AnyPath, folder: Path) -> Path | None:
-    """The topmost folder that has to be made; None where all are there."""
+    """Topmost folder that has to be created; None where all exist."""
     if folder.exists() and not folder.is_dir():
         raise FileError(path, "this is a file; give the name of a folder")
     missing = [part for part in (folder, *folder.parents) if not part.exists()]
@@ -237,7 +237,7 @@ def _missing(path: AnyPath, folder: Path) -> Path | None:
 def _check_names(
     folder: Path, names: Iterable[str], force: bool, inputs: tuple[AnyPath, ...], new: Path | None = None
 ) -> None:
-    """Refuse if a file must not be put in its place; new: where those are that are to be put there."""
+    """Raise an error if a file must not be replaced; new: folder of the new files."""
     for name in names:
         place = folder / name
         target = Path(os.path.realpath(place))
@@ -255,7 +255,7 @@ def _is_vouched(folder: Path, name: str) -> bool:
 
 
 def _vouch(place: Path, names: Iterable[str], folder: Path) -> None:
-    """Let one of the files say which others belong to it that hold no seal, those of an earlier result included."""
+    """Record in a marked file which files without an ownership marker belong to it, earlier results included."""
     by = voucher(names)
     if by is None:
         return
@@ -290,7 +290,7 @@ def _taken(path: AnyPath) -> FileError:
 
 
 def _is_special(path: AnyPath) -> bool:
-    """Whether this is a pipe or a device, which can be written into but not replaced."""
+    """Whether a path is a pipe or a device, which can be written into but not replaced."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -308,7 +308,7 @@ def _as_sentence(path: AnyPath, what: str) -> Iterator[None]:
 
 @contextmanager
 def _named_after(draft: Path, folder: Path) -> Iterator[None]:
-    """Errors about files of a draft as errors about the files they were to become."""
+    """Context that renames temporary paths in errors to the final paths."""
     try:
         yield
     except FileError as err:

@@ -1,4 +1,4 @@
-"""Public names of a package: loaded when first used, so that importing it costs nothing, and those of before.
+"""Public names of a package: imported on first use, so that importing it is cheap, and deprecated names.
 
 The stub beside the package (`__init__.pyi`) is the one list of its names: type checkers read it, and so does this.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def lazy_names(
     package: str, renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package; renamed: names of before with those of today, seen from the package."""
+    """`__getattr__` and `__dir__` of a package; renamed: old names with their new ones, relative to the package."""
     homes: dict[str, tuple[str, str]] = {}
     before = renamed or {}
 

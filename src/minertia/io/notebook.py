@@ -1,6 +1,6 @@
-"""What a notebook shows of a result: short lines, small HTML tables, pandas frames, matplotlib figures.
+"""Notebook display of results: short lines, small HTML tables, pandas frames, matplotlib figures.
 
-pandas and matplotlib (extra `notebook`) are loaded here and nowhere else, when a frame or a figure is asked for.
+pandas and matplotlib (extra `notebook`) are imported here and nowhere else, when a frame or a figure is requested.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _BOX = "max-height:32em;overflow:auto"
 
 
 def clipped(text: object, length: int = 60) -> str:
-    """Text on one line that is not longer than this; what is left out is marked."""
+    """Text shortened to one line of this length; an omission is marked."""
     line = visible(str(text))
     return line if len(line) <= length else line[: length - 3] + "..."
 
 
 def plural(count: int, word: str) -> str:
-    """1 joint, 2 joints."""
+    """Count with the noun in singular or plural: 1 joint, 2 joints."""
     return f"{count} {word}{'s' * (count != 1)}"
 
 
 def stated(value: Any) -> str:
-    """A short `repr` of a frozen value: only what differs from its defaults."""
+    """Short `repr` of a frozen value: only fields that differ from their defaults."""
     parts = []
     for own in fields(value):
         default = own.default if own.default_factory is MISSING else own.default_factory()
@@ -66,9 +66,9 @@ def html_table(
     right: Sequence[int] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """A small table, everything escaped; its colours are those of the page, so it is readable on light and on dark.
+    """Small HTML table, escaped, in the page's colours, readable on light and on dark backgrounds.
 
-    right: columns set to the right.  notes: sentences below.  A long table scrolls in a box of its own.
+    right: right-aligned columns.  notes: sentences below.  A long table scrolls in a box of its own.
     """
     sides = [_SIDES[k in right] for k in range(len(headers))]
     head = "".join(f'<th style="{_HEAD}{side}">{_text(h)}</th>' for h, side in zip(headers, sides, strict=True))
@@ -93,7 +93,7 @@ def _text(value: object) -> str:
 
 
 def frame(columns: Mapping[str, Any], index: str, **facts: Any) -> Any:
-    """A pandas DataFrame whose index is the column of this name; facts are kept in its `attrs`."""
+    """A pandas DataFrame whose index is the column of this name; facts are stored in its `attrs`."""
     pandas: Any = load("pandas", EXTRA)
     table = pandas.DataFrame(dict(columns)).set_index(index)
     table.attrs |= facts
@@ -101,7 +101,7 @@ def frame(columns: Mapping[str, Any], index: str, **facts: Any) -> Any:
 
 
 def signals(**arrays: Array | None) -> dict[str, Array]:
-    """{q1: ..., q2: ..., tau1: ...} of arrays (N, n); those that are missing are left out."""
+    """{q1: ..., q2: ..., tau1: ...} of arrays (N, n); missing ones are omitted."""
     return {f"{name}{j + 1}": a[:, j] for name, a in arrays.items() if a is not None for j in range(a.shape[1])}
 
 
@@ -113,10 +113,10 @@ def _figure_class() -> Any:
     figure: Any = load("matplotlib.figure", EXTRA).Figure
 
     class NotebookFigure(figure):  # type: ignore[misc]
-        """A figure of its own, in no list of open figures, that a notebook shows."""
+        """Matplotlib figure outside pyplot's list of open figures, for display in a notebook."""
 
         def _repr_png_(self) -> bytes:
-            """The picture."""
+            """Figure as PNG."""
             data = BytesIO()
             self.savefig(data, format="png", dpi=100)
             return data.getvalue()
@@ -125,7 +125,7 @@ def _figure_class() -> Any:
 
 
 def panels(rows: int, columns: int = 1, *, title: str = "", **layout: Any) -> tuple[Any, Any]:
-    """A figure and its axes (rows, columns), as high as its rows ask for; layout: see matplotlib's `subplots`."""
+    """Figure and its axes (rows, columns), with a height for its rows; layout: see matplotlib's `subplots`."""
     figure = _figure_class()(figsize=(WIDTH, ROW * rows + EDGES), layout="constrained")
     if title:
         figure.suptitle(clipped(title, 90), fontsize=10)
@@ -139,7 +139,7 @@ def panels(rows: int, columns: int = 1, *, title: str = "", **layout: Any) -> tu
 
 @dataclass(frozen=True)
 class Quantity:
-    """What one column of panels shows: values (N, n) over time, the unit of each joint, limits (low, high) if any."""
+    """Quantity of one column of panels: values (N, n) over time, the unit of each joint, limits (low, high) if any."""
 
     name: str
     values: Array

@@ -1,7 +1,7 @@
-"""Provenance: files known again by their SHA-256, and the files that a model was made of.
+"""Provenance: files identified by their SHA-256, and the input files of a model.
 
 A file is hashed once, and again only where its stamp changed. A model carries names and digests of the files that the
-command had read, so whoever meets it can say whether it is current.
+command had read, so that a reader can check whether it is current.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PIECE = 1 << 20  # bytes read at once
 
 
 def stamp(path: Path) -> str:
-    """Size and times of a file, or of all files of a folder that is one log; a file of the same stamp is the same."""
+    """Size and times of a file, or of all files of a folder that is one log; equal stamps mean the same file."""
     found = [path.stat()] + ([one.stat() for one in sorted(path.rglob("*"))] if path.is_dir() else [])
     return ";".join(f"{s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}" for s in found)
 
@@ -55,7 +55,7 @@ def bundled_digest(name: str) -> str:
 
 
 def made_of(folder: Path) -> tuple[MadeOf, ...]:
-    """The files that the running command has read, before it writes; folder: that of its result."""
+    """Files that the running command has read so far; folder: that of its result."""
     here = os.path.realpath(folder)
     found = []
     for name in files_read()[:MOST]:
@@ -66,7 +66,7 @@ def made_of(folder: Path) -> tuple[MadeOf, ...]:
 
 
 def read_made_of(document: Mapping[str, Any]) -> tuple[MadeOf, ...]:
-    """The files that a model's document names; none where it names none, or something else."""
+    """Input files named in a model's document; none where the entry is missing or malformed."""
     rows = document.get("made_of")
     rows = rows if isinstance(rows, list) else []
     return tuple(
@@ -75,7 +75,7 @@ def read_made_of(document: Mapping[str, Any]) -> tuple[MadeOf, ...]:
 
 
 def is_changed(model: Path, file: MadeOf) -> bool | None:
-    """Whether a file is another than when the model was made; None where it is gone.
+    """Whether a file has changed since the model was computed; None where it is gone.
 
     A file that is older than the model is not read again.
     """

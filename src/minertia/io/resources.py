@@ -1,7 +1,7 @@
 """Memory and threads of the process.
 
-Logs may take 2 GB of memory, or what MINERTIA_MEMORY says. A few bytes of a compressed file can stand for gigabytes,
-so readers count what they unpack while they do it, and stop with a sentence that names the size and the variable.
+Logs may take 2 GB of memory, or the limit in MINERTIA_MEMORY. A few bytes of a compressed file can expand to gigabytes,
+so readers count the unpacked bytes, and stop with a message that names the size and the variable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def allowed() -> int:
-    """Bytes of memory that may be used."""
+    """Memory limit [bytes]."""
     said = os.environ.get(VARIABLE, "")
     if not said.strip():
         return USUAL
@@ -33,12 +33,12 @@ def allowed() -> int:
 
 
 def room() -> int:
-    """Bytes that one log may hold at once."""
+    """Memory limit of one log [bytes]."""
     return allowed() // COPIES
 
 
 def too_large(what: str, size: float) -> str:
-    """A sentence about something of so many bytes, or more."""
+    """Message about data of at least this size."""
     return (
         f"{what} {size / 1e6:.0f} MB, more than fit where {allowed() / 1e9:g} GB of memory are allowed; "
         f"set {VARIABLE}=8GB (or what there is) to allow more"
@@ -46,9 +46,9 @@ def too_large(what: str, size: float) -> str:
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep what one block frees for the next: handing it back and asking again takes a tenth of the
-    time of whoever works through many arrays of some megabytes.
+    """Let the C library keep freed memory for reuse instead of returning it to the system.
 
+    Returning and requesting it again takes a tenth of the time when many arrays of some megabytes are processed.
     glibc keeps blocks that are smaller than the largest one it has mapped and freed so far; the pages of this one are
     never touched.
     """
@@ -56,7 +56,7 @@ def keep_freed_memory() -> None:
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """A context with one BLAS thread: on small matrices, more threads only wait for one another."""
+    """Context with one BLAS thread: on small matrices, more threads are slower."""
     limited: AbstractContextManager[Any] = _controller().limit(limits=1)
     return limited
 

@@ -1,8 +1,8 @@
 """Options, each declared once: a field of a frozen dataclass has its key, type, unit, range, default and help.
 
-`option` declares a field.  `check` holds the values of an object against their declarations, `read` makes an object of
-a table of a TOML file, `stated` makes the table again.  `options` lists the declarations: options of commands, requests
-and forms of the studio, its TypeScript and the tables of the documentation are made of them.
+`option` declares a field.  `check` validates the values of an object, `read` creates an object from a table of a TOML
+file, `stated` creates the table again.  `options` lists the declarations: command options, requests and forms of the
+studio, its TypeScript and the tables of the documentation are generated from them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Taken = TypeVar("Taken")
 
 
 class Given(Generic[Held, Taken]):
-    """Type of a field that takes more than it holds, such as a path for what is read from it; for type checkers."""
+    """Type of a field that accepts more types than it stores, such as a path to read from; for type checkers."""
 
     if TYPE_CHECKING:
 
@@ -57,8 +57,8 @@ class OptionKind:
     """Values that a type allows.
 
     scalars: of "flag", "whole", "number" and "text".  depths: 0 for one of them, 1 for a list, 2 for a list of rows.
-    record: class of a table of its own.  is_mapping: a table of names that the option does not know.  is_free: nothing
-    that a file can hold; the class checks it itself.
+    record: class of a nested table.  is_mapping: a table of arbitrary names.  is_free: a value without a file
+    representation; the class checks it itself.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -123,23 +123,23 @@ class Option:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Its keys in files."""
+        """Keys of the option in files."""
         return (self.key, *self.also)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The texts that it can be; none where any text will do."""
+        """Allowed texts; none where any text is allowed."""
         return tuple(self.choices()) if callable(self.choices) else self.choices
 
     @property
     def sentence(self) -> str:
-        """The first sentence of its help."""
+        """First sentence of the help."""
         return self.help.partition(". ")[0].removesuffix(".") + "."
 
     # ------------------------------------------------------------------ values
 
     def fits(self, value: object) -> bool:
-        """Whether it can have a value."""
+        """Whether a value is valid."""
         if self.kind.is_free:
             return True
         value = _bare(value)
@@ -158,7 +158,7 @@ class Option:
         return isinstance(value, record)
 
     def _is_lone(self, value: object) -> bool:
-        """A single value, which stands for a list of one where it is a name."""
+        """Whether a single value is valid, also as a name or integer that stands for a list of one."""
         return self._is_one(value) and (0 in self.kind.depths or isinstance(value, str | int))
 
     def _is_list(self, value: Any) -> bool:
@@ -197,7 +197,7 @@ class Option:
         )
 
     def held(self, value: Any) -> Any:
-        """A value as frozen objects hold it: lists as tuples, a single one as a list where there must be one."""
+        """Value as stored in frozen objects: lists as tuples, a single one as a list where a list is required."""
         if self.kind.is_free or isinstance(value, Mapping):
             return value
         if self.kind.record is not None:
@@ -212,7 +212,7 @@ class Option:
 
     @property
     def must(self) -> str:
-        """What a value must be, as it follows "must be"."""
+        """Requirement on a value, as it follows "must be"."""
         kind = self.kind
         if kind.record is not None:
             return f"a list of {kind.record.__name__}" if kind.depths else f"a {kind.record.__name__}"
@@ -228,7 +228,7 @@ class Option:
         return ", or ".join([*parts, *(f'"{word}"' for word in self.words)])
 
     def _scalar(self, plural: str = "") -> str:
-        """What one value is: its kind with its range."""
+        """Description of a single value: its type with its range."""
         if self.choices:
             return _either(f'"{name}"'.replace("\t", "\\t") for name in self.names)
         bounds = self._bounds()
@@ -242,7 +242,7 @@ class Option:
         )
 
     def _bounds(self) -> str:
-        """The range with the unit, as it follows "a number"."""
+        """Range with the unit, as it follows "a number"."""
         unit = f" [{self.unit}]" if self.unit else ""
         of = " whose size is" if self.is_size and (self.low > 0 or self.high < math.inf) else ""
         low, high = self.low > -math.inf, self.high < math.inf
@@ -257,7 +257,7 @@ class Option:
     # ------------------------------------------------------------------ files
 
     def read(self, table: CheckedTable) -> Any:
-        """The value of a table that has one of its keys."""
+        """Read the value from a table that has one of its keys."""
         if self.kind.record is not None:
             if self.kind.depths:
                 return tuple(read(inner, self.kind.record) for inner in table.tables(self.key))
@@ -283,12 +283,12 @@ class Option:
         return found[0] if len(found) == 1 and 0 in self.kind.depths else found
 
     def _near(self, value: object) -> str:
-        """The choice that was meant, for a sentence."""
+        """Suggestion of the nearest choice, for a message."""
         guess = did_you_mean(value, self.names, "") if self.choices and isinstance(value, str) else ""
         return f"; {guess}" if guess.startswith("did") else ""
 
     def refuse(self, what: str, value: object) -> OptionError:
-        """The error of a value that it cannot have; what: whose option it is."""
+        """Error for an invalid value; what: the owner of the option."""
         return OptionError(what, self.key, self.must, value, self._near(value))
 
 
@@ -301,7 +301,7 @@ def option(
     kw_only: Any = MISSING,
     **more: Any,
 ) -> Any:
-    """A field that is an option; range: its smallest and largest number.  The rest is that of `Option`."""
+    """Dataclass field that is an option; range: its smallest and largest number; more: fields of `Option`."""
     low, high = (-math.inf, math.inf) if range is None else range
     declared = Option(help, low=low, high=high, **more)
     given = {} if default is MISSING else {"default": default}
@@ -333,7 +333,7 @@ def _options(cls: Any) -> tuple[Option, ...]:
 
 
 def _hints(cls: type) -> dict[str, Any]:
-    """Types of the fields of a class; of those whose names only type checkers know, one that is no type."""
+    """Type hints of the fields of a class; a placeholder for names that only type checkers know."""
     found: dict[str, Any] = {}
     for kind in reversed(cls.__mro__):
         known = vars(sys.modules[kind.__module__])
@@ -394,7 +394,7 @@ def keys_of(cls: type) -> tuple[str, ...]:
 
 
 def check(value: Any) -> None:
-    """Refuse an object whose options do not have what they are declared to have; lists become tuples."""
+    """Raise an error for an object with invalid option values; lists become tuples."""
     for one in options(type(value)):
         given = getattr(value, one.name)
         if given is one.default:  # choices of tables need not be loaded for it
@@ -407,7 +407,7 @@ def check(value: Any) -> None:
 
 
 def read(table: CheckedTable, cls: type[Value], **given: Any) -> Value:
-    """An object of a table of a file; given: fields that come from elsewhere, whose keys the table must not have."""
+    """Create an object from a table of a file; given: fields from elsewhere, whose keys the table must not have."""
     known = [one for one in options(cls) if one.name not in given and one.table is None]
     table.only(key for one in known for key in one.keys)
     found = {one.name: one.read(table) for one in known if any(key in table for key in one.keys)}
@@ -422,7 +422,7 @@ def read(table: CheckedTable, cls: type[Value], **given: Any) -> Value:
 
 
 def stated(value: Any) -> dict[str, Any]:
-    """The options of an object that do not have their default, by key, as JSON and TOML hold them."""
+    """Options of an object that differ from their default, by key, as JSON and TOML values."""
     found = {one.key: (getattr(value, one.name), one.default) for one in options(type(value))}
     return {key: plain(given) for key, (given, default) in found.items() if given != default}
 
@@ -442,7 +442,7 @@ def restored_value(one: Option, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON and TOML hold it."""
+    """Convert a value to what JSON and TOML can represent."""
     if is_dataclass(value) and not isinstance(value, type):
         return stated(value)
     if isinstance(value, Mapping):
@@ -451,12 +451,12 @@ def plain(value: Any) -> Any:
 
 
 class Declared:
-    """A frozen dataclass of options: its values are checked, its `repr` has what differs from the defaults."""
+    """Frozen dataclass of options: its values are checked, its `repr` shows what differs from the defaults."""
 
     __slots__ = ()
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """The docstring of a class ends with its options."""
+        """Append the options to the docstring of a class."""
         super().__init_subclass__(**more)
         lines = [_described(name, own) for name, own in vars(cls).items() if isinstance(own, Field)]
         if any(lines):
@@ -476,7 +476,7 @@ class Declared:
 
 
 def _described(name: str, own: Field[Any]) -> str:
-    """The line of an option in the docstring of its class."""
+    """Line of an option in the docstring of its class."""
     declared = own.metadata.get(METADATA)
     if declared is None or not declared.help:
         return ""
@@ -508,7 +508,7 @@ def _meant(word: str, scalars: frozenset[str]) -> Any:
 
 
 def _bare(value: Any) -> Any:
-    """Arrays and numbers of NumPy as lists and numbers of Python."""
+    """Convert NumPy arrays and scalars to Python lists and numbers."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -521,7 +521,7 @@ def _is_list(value: object) -> bool:
 
 
 def _scaled(value: Any, factor: float) -> Any:
-    """Numbers in another unit; None for what is none."""
+    """Values in another unit; None for non-numbers."""
     if isinstance(value, list):
         found = [_scaled(v, factor) for v in value]
         return None if None in found else found

@@ -1,9 +1,9 @@
-"""The seal: one line in a file that minertia wrote, by which it knows the file again as long as nobody changes it.
+"""Ownership marker: one line in a file that minertia wrote, by which it recognises the file while it is unchanged.
 
-The line holds the SHA-256 of everything else in the file.  It stands in a comment at the end of the file, in the
-comment that a CSV of ours begins with, or in the archive comment of an FMU.  Files that hold no byte of ours (JSON,
-logs, the user's own robot file with other numbers) have the SHA-256 in an extended attribute, where the file system
-has these, and in the seal of a file that was written together with them, which vouches for them.
+The line holds the SHA-256 of everything else in the file.  It is in a comment at the end of the file, in the comment at
+the beginning of a CSV, or in the archive comment of an FMU.  Files that cannot hold a marker (JSON, logs, the user's
+own robot file with other values) have the SHA-256 in an extended attribute, where the file system supports these, and
+in the marker of a file that was written together with them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _COMMENTS = {
 
 
 def sealed(name: str, data: bytes, with_it: Mapping[str, str] | None = None) -> bytes:
-    """The content of a file with its seal; as it is where the kind of file (by name) has no place for one.
+    """Content of a file with its ownership marker; unchanged where the file type (by name) has no place for one.
 
-    with_it: names and digests of files beside it that it vouches for.  A seal that is there already is replaced.
+    with_it: names and digests of other files that it covers.  An existing marker is replaced.
     """
     suffix, comment = PurePosixPath(name).suffix.lower(), _comment(name)
     text = f"{_WORDS}{'0' * 64}" + (f"{_WITH}{_listed(with_it)}" if with_it else "")
@@ -51,7 +51,7 @@ def sealed(name: str, data: bytes, with_it: Mapping[str, str] | None = None) -> 
 
 
 def resealed(data: bytes) -> bytes:
-    """The content with the seal that stands in it brought up to date; as it is where there is none."""
+    """Content with its ownership marker updated; unchanged where there is none."""
     found = list(_SEAL.finditer(data))
     if not found:
         return data
@@ -60,24 +60,24 @@ def resealed(data: bytes) -> bytes:
 
 
 def has_seal(data: bytes) -> bool:
-    """Whether the content carries a seal and nothing was changed since."""
+    """Whether the content has a valid ownership marker."""
     return _good_seal(data) is not None
 
 
 def is_ours(path: Path) -> bool:
-    """Whether minertia wrote this file and nobody changed it since, as far as the file itself says."""
+    """Whether minertia wrote this file and it is unchanged, according to the file itself."""
     known = _attribute(path)
     return _seal_of(path) is not None or (known is not None and known == digest(path))
 
 
 def mark(path: Path) -> None:
-    """Note in an attribute that a file without a seal is ours; nothing where there are no attributes."""
+    """Record in an extended attribute that a file without a marker is ours; no effect without attributes."""
     with contextlib.suppress(OSError, AttributeError):  # not all file systems, and not all systems, have them
         os.setxattr(path, ATTRIBUTE, digest(path).encode())
 
 
 def vouched(folder: Path) -> dict[str, set[str]]:
-    """Names in a folder and below, with the digests that unchanged files of ours right in the folder vouch for."""
+    """Names in a folder and below, with digests listed in the markers of unchanged files of ours in the folder."""
     found: dict[str, set[str]] = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         seal = _seal_of(path) if _can_vouch(path.name) and path.is_file() else None
@@ -90,12 +90,12 @@ def vouched(folder: Path) -> dict[str, set[str]]:
 
 
 def voucher(names: Iterable[str]) -> str | None:
-    """Which of these files (paths in a folder) is to vouch for the others: the first right in the folder that can."""
+    """File (among paths in a folder) whose marker is to list the others: the first in the folder that can."""
     return min((name for name in names if "/" not in name and _can_vouch(name)), default=None)
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, whichever way its lines end."""
+    """SHA-256 of a file, independent of its line endings."""
     return _digest(path.read_bytes())
 
 
@@ -103,7 +103,7 @@ def digest(path: Path) -> str:
 
 
 def _comment(name: str) -> str | None:
-    """How a comment is written in a file of this name."""
+    """Comment syntax of a file with this name."""
     path = PurePosixPath(name)
     return _COMMENTS.get(path.name) or _COMMENTS.get(path.suffix.lower())
 
@@ -117,7 +117,7 @@ def _digest(data: bytes) -> str:
 
 
 def _digest_without(data: bytes, seal: re.Match[bytes]) -> str:
-    """SHA-256 of the content without the digits of a seal."""
+    """SHA-256 of the content without the digest of its marker."""
     return _digest(data[: seal.start(1)] + data[seal.end(1) :])
 
 
@@ -127,7 +127,7 @@ def _good_seal(data: bytes) -> re.Match[bytes] | None:
 
 
 def _seal_of(path: Path) -> re.Match[bytes] | None:
-    """The good seal of a file; one without a seal is not read to its end."""
+    """Valid ownership marker of a file; a file without one is not read to its end."""
     try:
         with open(path, "rb") as file:
             ends = file.read(NEAR)
@@ -148,7 +148,7 @@ def _attribute(path: Path) -> str | None:
 
 
 def _with_last_line(data: bytes, line: str) -> bytes:
-    """A text with a line at its end, instead of an old seal that stands there."""
+    """Text with a line at its end, in place of an old marker."""
     body = data if data.endswith(b"\n") or not data else data + b"\n"
     *rest, last = body[:-1].split(b"\n") if body else [b""]
     if _SEAL.search(last):
@@ -157,6 +157,6 @@ def _with_last_line(data: bytes, line: str) -> bytes:
 
 
 def _listed(digests: Mapping[str, str]) -> str:
-    """Names and digests on one line that is safe in any comment."""
+    """Names and digests on one line, escaped for use in any comment."""
     text = json.dumps(dict(sorted(digests.items())))
     return text.replace("-", "\\u002d").replace("*/", "*\\/").replace(">", "\\u003e")

@@ -1,4 +1,4 @@
-"""Checked access to the tables of a TOML file: whatever is wrong becomes one sentence with file, line and key."""
+"""Checked access to the tables of a TOML file: every error is one sentence with file, line and key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEADING = re.compile(r"\s*(\[\[?)\s*[\"']?([^\s.\"'\]]+)[\"']?\s*([^\]]*)\]")
 
 
 class KeyLines:
-    """Where the keys of each table stand in a text; only for messages, so not finding one is no error."""
+    """Line numbers of the keys of each table; used only in messages, so a missing one is no error."""
 
     def __init__(self, text: str) -> None:
         self.lines = [line[:LONGEST] for line in text.splitlines()]
@@ -30,7 +30,7 @@ class KeyLines:
     def find(self, root: str | None, row: int | None, key: str | None) -> int | None:
         """Line (from 1) of a key, or else of its table's heading.
 
-        root: the table at the top level that it is in, None for the top level itself.  row: which of the tables
+        root: the top-level table that contains it, None for the top level itself.  row: which of the tables
         [[root]] (from 1).
         """
         region = self._region(root, row)
@@ -42,7 +42,7 @@ class KeyLines:
         return None if root is None or not region or (row is None and region[0] == 0) else region[0] + 1
 
     def _region(self, root: str | None, row: int | None) -> list[int]:
-        """Numbers (from 0) of the lines in which the keys of a table may stand."""
+        """Indices (from 0) of the lines that may contain the keys of a table."""
         end = len(self.lines)
         if row is not None:
             heads = [k for k, name, is_row in self.headings if is_row and name == root]
@@ -59,7 +59,7 @@ NOWHERE = KeyLines("")
 class CheckedTable:
     """One table of a file, or of options (source None).
 
-    where: its name in messages, "" at the top.  root, row: the table at the top level that it is in, and which of
+    where: its name in messages, "" at the top.  root, row: the top-level table that contains it, and which of
     several, to find its lines.
     """
 
@@ -80,7 +80,7 @@ class CheckedTable:
     # ------------------------------------------------------------------ sentences
 
     def fail(self, message: str, key: str | None = None) -> MinertiaError:
-        """An error of this table, to be raised."""
+        """Return an error of this table, to be raised."""
         where = f"{self.where}: " if self.where else ""
         return DescriptionError(where + message, file=self.source, line=self.line(key))
 
@@ -89,7 +89,7 @@ class CheckedTable:
         return self.lines.find(self.root, self.row, key)
 
     def it(self, key: str, what: str = "") -> str:
-        """The entry of a key, or what it is, as a sentence begins with it."""
+        """Subject of a message: the entry of a key, or a description of it."""
         return f"the {what} '{key}'" if what else f"'{key}'"
 
     def inner_name(self, key: str) -> str:
@@ -99,20 +99,20 @@ class CheckedTable:
     # ------------------------------------------------------------------ keys
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse keys that are not known."""
+        """Raise an error for unknown keys."""
         names = list(known)
         for key in self.entries:
             if key not in names:
                 raise self.fail(f"{self.it(key, 'key')} is not known; {did_you_mean(key, names)}", key)
 
     def needs(self, keys: Iterable[str]) -> None:
-        """Refuse a table without some keys."""
+        """Raise an error for missing keys."""
         missing = [f"'{key}'" for key in keys if key not in self.entries]
         if missing:
             raise self.fail(f"this table needs {' and '.join(missing)}, too")
 
     def get(self, key: str, default: object = None) -> Any:
-        """The entry as it stands in the file."""
+        """Raw entry of the file."""
         return self.entries.get(key, default)
 
     # ------------------------------------------------------------------ words
@@ -122,7 +122,7 @@ class CheckedTable:
     @overload
     def text(self, key: str, default: str) -> str: ...
     def text(self, key: str, default: str | None = None) -> str | None:
-        """A text, None where there is none; with a default it must not be empty."""
+        """Text, None where there is none; with a default it must not be empty."""
         value = self.get(key)
         if value is None:
             return default
@@ -131,7 +131,7 @@ class CheckedTable:
         return value
 
     def choice(self, key: str, options: Iterable[str], default: str | None = None) -> str:
-        """One of a few words."""
+        """Text, one of the given options."""
         names = list(options)
         if key not in self.entries and default is None:
             raise self.fail(f"'{key}' is missing; it is one of: {', '.join(names)}")
@@ -141,7 +141,7 @@ class CheckedTable:
         return str(value)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts, None where there is none; one text stands for a list of one."""
+        """List of texts, None where there is none; a single text is a list of one."""
         value = self.get(key)
         if isinstance(value, str):
             return (value,)
@@ -150,12 +150,12 @@ class CheckedTable:
         return None if value is None else tuple(value)
 
     def names(self, key: str) -> str | tuple[str, ...] | None:
-        """A template, or a list of names."""
+        """Name template, or a list of names."""
         value = self.get(key)
         return value if isinstance(value, str) else self.texts(key)
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Boolean entry."""
         value = self.get(key)
         if value is not None and not isinstance(value, bool):
             raise self.fail(f"{self.it(key)} must be true or false, not {shown(value)}", key)
@@ -168,7 +168,7 @@ class CheckedTable:
     @overload
     def number(self, key: str, default: float, *, at_least: float = -math.inf) -> float: ...
     def number(self, key: str, default: float | None = None, *, at_least: float = -math.inf) -> float | None:
-        """A finite number, the default where there is none."""
+        """Finite number, the default where there is none."""
         value = self.get(key)
         if value is None:
             return default
@@ -178,14 +178,14 @@ class CheckedTable:
         return number
 
     def positive(self, key: str) -> float | None:
-        """A number above 0, None where there is none."""
+        """Positive number, None where there is none."""
         value = self.number(key)
         if value is not None and value <= 0:
             raise self.fail(f"{self.it(key)} is {value:g}; it must be greater than 0", key)
         return value
 
     def whole(self, key: str, at_least: int = 1) -> int | None:
-        """A whole number, None where there is none."""
+        """Integer, None where there is none."""
         value = self.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < at_least):
             raise self.fail(f"{self.it(key)} must be a whole number from {at_least}, not {shown(value)}", key)
@@ -198,25 +198,25 @@ class CheckedTable:
     def numbers(
         self, key: str, count: int | None = None, default: tuple[float, ...] | None = None
     ) -> tuple[float, ...] | None:
-        """A list of finite numbers, or of so many, the default where there is none."""
+        """List of finite numbers, of length `count` if given; the default where there is none."""
         value = self.get(key)
         return default if value is None else self._row(key, self.items(key, count, "numbers"))
 
     def items(self, key: str, count: int | None, what: str) -> list[Any]:
-        """A list of so many entries, not checked further; what: what they should be, in the message."""
+        """List of `count` entries, not checked further; what: expected content, for the message."""
         value = self.get(key)
         if not isinstance(value, list) or (count is not None and len(value) != count):
             raise self.fail(f"{self.it(key)} must be a list of {'' if count is None else f'{count} '}{what}", key)
         return value
 
     def matrix(self, key: str, size: int | None = None) -> tuple[tuple[float, ...], ...] | None:
-        """A square matrix of finite numbers as a list of rows, None where there is none."""
+        """Square matrix of finite numbers as a list of rows, None where there is none."""
         if self.get(key) is None:
             return None
         return tuple(self._row(key, row) for row in self.square(key, size, "numbers"))
 
     def square(self, key: str, size: int | None, what: str) -> list[list[Any]]:
-        """A list of as many rows as each has entries, not checked further."""
+        """Square list of rows, entries not checked further."""
         rows: list[list[Any]] = self.get(key)
         n = len(rows) if size is None and isinstance(rows, list) else size
         is_list = isinstance(rows, list) and len(rows) == n
@@ -239,14 +239,14 @@ class CheckedTable:
     # ------------------------------------------------------------------ tables inside
 
     def table(self, key: str) -> Self:
-        """A table inside this one, empty where there is none."""
+        """Nested table, empty where there is none."""
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.fail(f"{self.it(key)} must be a table", key)
         return replace(self, entries=value or {}, where=self.inner_name(key), root=self.root or key)
 
     def tables(self, key: str) -> list[Self]:
-        """The tables of a list, none where it is missing."""
+        """Tables of an array of tables, empty where it is missing."""
         found = self.get(key, [])
         if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
             raise self.fail(f"{self.it(key)} must be a list of tables, each under its own heading [[{key}]]", key)
@@ -259,7 +259,7 @@ Checked = TypeVar("Checked", bound=CheckedTable)
 
 
 def load_toml(path: str | Path, kind: type[Checked]) -> Checked:
-    """The top table of a TOML file; kind: whose errors are raised."""
+    """Top-level table of a TOML file; kind: table class, which sets the error type."""
     file, empty = Path(path), kind({}, str(path))
     reading(file)
     try:
@@ -276,7 +276,7 @@ def load_toml(path: str | Path, kind: type[Checked]) -> Checked:
 
 
 def parse_table(text: str, source: str, kind: type[Checked]) -> Checked:
-    """The top table of TOML text."""
+    """Top-level table of TOML text."""
     try:
         return kind(toml_document(text), source, lines=KeyLines(text))
     except DocumentError as err:
@@ -284,19 +284,19 @@ def parse_table(text: str, source: str, kind: type[Checked]) -> Checked:
 
 
 class _OneLine(KeyLines):
-    """The one line that is known of a text that is no TOML."""
+    """Single known line of a text that is no TOML."""
 
     def __init__(self, line: int | None) -> None:
         super().__init__("")
         self.known = line
 
     def find(self, root: str | None, row: int | None, key: str | None) -> int | None:
-        """That line, whatever is asked for."""
+        """Return that line for every key."""
         return self.known
 
 
 def finite(value: object) -> float | None:
-    """The value as a float if it is a finite number."""
+    """Value as a float if it is a finite number, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -307,7 +307,7 @@ def finite(value: object) -> float | None:
 
 
 def shown(value: object) -> str:
-    """A value in a message, cut short."""
+    """Value as text for a message, shortened."""
     if isinstance(value, int) and abs(value) >= 10**40:
         return "a whole number of more than 40 digits"
     text = repr(value)[:200]

@@ -1,4 +1,4 @@
-"""Results for people: tables, sentences and self-contained HTML pages."""
+"""Human-readable results: tables, sentences and self-contained HTML pages."""
 
 from minertia.io.names import lazy_names
 

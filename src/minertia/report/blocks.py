@@ -1,4 +1,4 @@
-"""Pages made of blocks: sentences, tables, charts; data for the studio's components."""
+"""Report pages composed of blocks: sentences, tables, charts; data for the studio's components."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WIDEST = 4.0  # deviations at either end of the scale of an offset
 
 @dataclass(frozen=True)
 class NameCell:
-    """A parameter's name in a cell."""
+    """Table cell with a parameter's name."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class OffsetCell:
-    """A place in a cell on a scale from -4 to 4; is_far: to be marked."""
+    """Table cell with a position on a scale from -4 to 4; is_far: highlighted."""
 
     value: float
     is_far: bool
@@ -43,7 +43,7 @@ class Words:
 
 @dataclass(frozen=True)
 class CellTable:
-    """A table; right: columns set to the right."""
+    """Table; right: right-aligned columns."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -52,10 +52,10 @@ class CellTable:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over time [s], or over something else.
+    """Line chart over time [s], or over another quantity.
 
-    decades: a logarithmic axis with at most so many.  edges: lines that bound a band.  marks: places on the axis, such
-    as events.  span: a part of the axis to be shaded.
+    decades: a logarithmic axis with at most this many.  edges: lines that bound a band.  marks: positions on the axis,
+    such as events.  span: a part of the axis to be shaded.
     """
 
     title: str
@@ -71,21 +71,21 @@ class Chart:
 
 @dataclass(frozen=True)
 class Links:
-    """Files beside the page: what they are called, and their addresses."""
+    """Links to files beside the page: titles and addresses."""
 
     items: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Listed:
-    """Sentences, one below the other."""
+    """List of sentences."""
 
     texts: Sequence[str]
 
 
 @dataclass(frozen=True)
 class FleetStrip:
-    """Robots by days, as `fleet_views.strip_view` has them."""
+    """Robots by days, as computed by `fleet_views.strip_view`."""
 
     view: Mapping[str, Any]
 
@@ -95,7 +95,7 @@ Block: TypeAlias = Words | CellTable | Chart | Links | Listed | FleetStrip
 
 @dataclass(frozen=True)
 class Part:
-    """A heading and what stands under it."""
+    """Section of a page: a heading and its blocks."""
 
     title: str
     blocks: Sequence[Block]
@@ -103,9 +103,9 @@ class Part:
 
 @dataclass(frozen=True)
 class BlockPage:
-    """A whole page: what it is about in a sentence, its figures, and its parts.
+    """Whole page: a leading sentence, its figures, and its sections.
 
-    verdict: of an identification, as its JSON has it.  played: a robot's postures, to be played first of all.
+    verdict: of an identification, as in its JSON.  played: a robot's postures, animated at the top.
     """
 
     title: str
@@ -118,7 +118,7 @@ class BlockPage:
     played: Mapping[str, Any] | None = None
 
     def written(self) -> str:
-        """As a file, drawn by the studio's components."""
+        """HTML text of the page, drawn by the studio's components."""
         view = {
             "verdict": self.verdict,
             "lead": self.lead,
@@ -133,17 +133,17 @@ class BlockPage:
 
 
 def cells(table: Table) -> CellTable:
-    """A table of text as a block."""
+    """Convert a text table to a block."""
     return CellTable(table.headers, table.rows, table.right)
 
 
 def raised(unit: str) -> str:
-    """Powers in a unit set high: kg m2 as kg m\u00b2."""
+    """Unit with powers in superscript: kg m2 as kg m²."""
     return unit.replace("m2", "m\u00b2").replace("s2", "s\u00b2")
 
 
 def figures(value: float, digits: int = 5) -> str:
-    """A number to some figures, with a minus sign; thousands without a power of ten."""
+    """Number with some significant digits and a typographic minus; thousands without a power of ten."""
     text = f"{value:.{digits}g}"
     return (f"{float(text):.0f}" if "e+0" in text else text).replace("-", "\u2212")
 

@@ -1,7 +1,8 @@
-"""Pages without a server: the studio's own components in one file, into which a result is written as data.
+"""Pages without a server: the studio's own components in one file, with a result embedded as data.
 
 `make studio` builds two templates from the sources of the studio: one of plots and tables, one with the 3-D view as
-well.  A template holds script and style; the policy in its head allows that script by its digest and nothing else.
+well.  A template holds script and style; the content security policy in its head allows that script by its digest and
+nothing else.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ NOT_WRITTEN = f"not written: pages need the script of the studio, which is not b
 
 
 def is_built() -> bool:
-    """Whether pages with plots that zoom can be written here."""
+    """Whether the page templates are built, so that interactive pages can be written."""
     return all((STATIC / name).is_file() for name in (PLAIN, SCENE))
 
 
 def require_bundle() -> None:
-    """Refuse, before any work is done, a page that cannot be written here."""
+    """Raise an error early where the page templates are not built."""
     if not is_built():
         raise MinertiaError(NOT_BUILT)
 
 
 def write_page(path: Path, make: Callable[[], str]) -> tuple[Note, ...]:
-    """Write a page beside other files of a result; where pages are not built, a note says how to get them."""
+    """Write a page beside other files of a result; where templates are not built, a note says how to get them."""
     if not is_built():
         return (Note("info", path.name, NOT_WRITTEN),)
     write_file(path, make())
@@ -53,10 +54,10 @@ def write_page(path: Path, make: Callable[[], str]) -> tuple[Note, ...]:
 def filled(
     kind: str, title: str, view: Mapping[str, Any], *, format_version: int, scene: bool = False, page: str = ""
 ) -> str:
-    """A whole page of a result.
+    """HTML text of a result page.
 
-    kind: which page the script draws; view: its data, finite numbers and text alone.  scene: with the 3-D view.  page:
-    what the head says that it is, where that is not its kind.
+    kind: page type that the script draws; view: its data, finite numbers and text alone.  scene: with the 3-D view.
+    page: type given in the head, where it is not the kind.
     """
     require_bundle()
     template = (STATIC / (SCENE if scene else PLAIN)).read_text(encoding="utf-8")
@@ -73,9 +74,9 @@ def filled(
 
 
 def as_data(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element or begins another one.
+    """JSON that is safe inside a script element.
 
-    All but ASCII is escaped, U+2028 among it, and so are <, > and &.  Numbers that are none become null.
+    All but ASCII is escaped, U+2028 among it, and so are <, > and &.  Non-finite numbers become null.
     """
     text = json.dumps(_known(value), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -97,7 +98,7 @@ def _text(text: str) -> str:
 
 
 def rounded(values: Any, digits: int | None = None, *, figures: int = 6) -> list[float | None]:
-    """Numbers for JSON: to some digits behind the point, else to some figures; null for what is none."""
+    """Values for JSON: rounded to decimals, else to significant digits; null for non-finite ones."""
     array = np.asarray(values, float)
     if digits is not None:
         return [None if not math.isfinite(v) else v for v in np.round(array, digits).tolist()]
@@ -105,6 +106,6 @@ def rounded(values: Any, digits: int | None = None, *, figures: int = 6) -> list
 
 
 def finite(value: Any) -> float | None:
-    """A number, null for what is none."""
+    """Number, or None if it is not finite."""
     number = float(value)
     return number if math.isfinite(number) else None

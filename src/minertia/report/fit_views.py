@@ -38,7 +38,7 @@ def judged_view(
 ) -> dict[str, Any]:
     """Measured, predicted and nominal outputs of a log, joint by joint; points: of one curve.
 
-    Of a log read in blocks, the first.  Lists are by joint; null stands for what is no number.
+    Of a log read in blocks, the first.  Lists are by joint; null stands for non-finite values.
     """
     curves, before = log.curves(), log.nominal()
     view: dict[str, Any] = {
@@ -73,14 +73,14 @@ def residual_data(found: Residuals) -> dict[str, Any]:
 
 
 def by_joint(values: Array) -> list[list[float | None]]:
-    """The columns of an array (N, joints), five figures each."""
+    """Columns of an array (N, joints), rounded to five significant digits."""
     return [rounded(values[:, j], figures=5) for j in range(values.shape[1])]
 
 
 def _samples(curves: Curves) -> dict[str, Any] | None:
-    """Instants spread evenly: positions, velocities, residuals, and friction as measured and as modelled.
+    """Values at evenly spread instants: positions, velocities, residuals, and friction, measured and modelled.
 
-    Friction as measured is what the rest of the model leaves of the effort.  Null where there is none in the model.
+    Measured friction is the effort minus the other parts of the model.  Null where the model has no friction.
     """
     if curves.patterns is None:
         return None
@@ -92,12 +92,12 @@ def _samples(curves: Curves) -> dict[str, Any] | None:
 
 
 def _moved(values: Array) -> list[list[float | None] | None]:
-    """The columns of an array; null for efforts that are no joint's."""
+    """Columns of an array; null for efforts that belong to no joint."""
     return [None if np.isnan(column).any() else rounded(column, 4) for column in values.T]
 
 
 def _spectrum(curves: Curves, measure: Measure) -> dict[str, Any] | None:
-    """Amplitude densities [unit/sqrt(Hz)] of output and residual by Welch's method; None for a log that is short."""
+    """Amplitude densities [unit/sqrt(Hz)] of output and residual by Welch's method; None for a short log."""
     times = curves.t
     if len(times) < FEWEST or curves.over != Curves.over:
         return None
@@ -118,7 +118,7 @@ SHOWN = 4  # logs whose curves are drawn, at most
 
 
 def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> dict[str, Any]:
-    """A log: its size, what was assumed and found, and its curves."""
+    """Log as plain data: its size, assumptions and findings, and its curves."""
     keep = thinned(recording.t, recording.q if recording.tau is None else recording.tau)
     signals = {"q": recording.q, "qd": recording.qd, "effort": recording.tau}
     if recording.tau is None:
@@ -142,7 +142,7 @@ def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> di
 
 
 def fit_view(result: Identification, names: Mapping[str, str], *, points: int = POINTS) -> dict[str, Any]:
-    """An identification of any kind: its JSON, relations, correlations and curves.
+    """Identification of any kind as plain data: its JSON, relations, correlations and curves.
 
     names: titles of logs by file name.  points: of one curve.
     """
@@ -164,7 +164,7 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
 
 
 def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[PredictedLog]) -> dict[str, Any]:
-    """What fits and validations say alike of their logs."""
+    """Common data of fits and validations on their logs."""
     return {
         "measure": {"word": measure.word, "curves": measure.curves, "about": measure.about},
         "joints": list(logs[0].outputs) if logs else [],
@@ -174,7 +174,7 @@ def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[Pr
 
 
 def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:
-    """The parts of a page that a kind of problem adds."""
+    """Report sections that a kind of problem adds, as plain data."""
     return [
         {
             "title": s.title,
@@ -187,7 +187,7 @@ def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:
 
 
 def titled(view: Any, names: Mapping[str, str]) -> Any:
-    """Plain data in which files that have no names of their own (uploads) are called by their titles, wherever."""
+    """Plain data with file names replaced by their titles everywhere, for uploads."""
     if isinstance(view, Mapping):
         return {key: titled(value, names) for key, value in view.items()}
     if isinstance(view, list):
@@ -199,7 +199,7 @@ def titled(view: Any, names: Mapping[str, str]) -> Any:
 
 
 def validation_view(model: Model, logs: Sequence[PredictedLog], *, points: int = POINTS) -> dict[str, Any]:
-    """A model on logs that it was not fitted to: `fit_view` with what the model's file remembers of its own fit."""
+    """Validation of a model on other logs: `fit_view` with the fit data in the model's file."""
     kind, evidence = kind_of_model(model), model.evidence
     kept = {key: evidence.get(key) for key in ("estimator", "count", "condition", "training", "verdict", "physical")}
     views = [judged_view(log, kind.measure, log.name, is_fitted=False, points=points) for log in logs]
@@ -220,7 +220,7 @@ def validation_view(model: Model, logs: Sequence[PredictedLog], *, points: int =
 
 
 def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
-    """Correlation of each value with each other one, of those that have a deviation: [-1, 1], two digits."""
+    """Correlation matrix of the parameters that have a standard deviation: [-1, 1], two digits."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     known = np.flatnonzero((deviation > 0) & np.isfinite(deviation))
     size = deviation[known]
@@ -247,7 +247,7 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
 
 
 def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
-    """Errors and warnings of the audits of logs."""
+    """Errors and warnings of the log audits."""
     return [{"log": log.name, **asdict(f)} for log in logs for f in log.findings if f.level != "info"]
 
 
@@ -255,7 +255,7 @@ def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
 
 
 def physical_sentences(result: Identification, model: Model) -> list[str]:
-    """Whether a robot can have these values, what that costs, and what the estimator noted."""
+    """Messages on physical consistency, its cost, and the notes of the estimator."""
     verdict, sentences = result.estimate.verdict, []
     own = physical_sentence(verdict)
     if own:
@@ -274,7 +274,7 @@ def physical_sentences(result: Identification, model: Model) -> list[str]:
 
 
 def audit_lines(result: Identification) -> list[str]:
-    """What was assumed about each log, and what its audit found."""
+    """Assumptions on each log, and its audit findings."""
     lines = []
     for log in (*result.problem.logs, *result.problem.unseen):
         lines += [f"{log.name}: {note}" for note in (log.recording.notes if log.recording is not None else ())]
@@ -286,7 +286,7 @@ def audit_lines(result: Identification) -> list[str]:
 
 
 def made_facts(result: Identification) -> dict[str, object]:
-    """How an identification was made."""
+    """Settings and figures of how an identification was computed."""
     record = campaign_record(result.problem.campaign)
     gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
     pairs: dict[str, object] = {
@@ -322,7 +322,7 @@ def _effects(effects: Sequence[Any] | None) -> str:
 
 
 def words(table: Mapping[str, Any]) -> str:
-    """A table in one line."""
+    """Table as text in one line."""
     return ", ".join(f"{key} {_value(value)}" for key, value in table.items())
 
 

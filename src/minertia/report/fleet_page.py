@@ -1,4 +1,4 @@
-"""The page of a fleet: who needs a look and why, who was not judged, every robot and day at a glance."""
+"""Page of a fleet: robots to inspect and why, robots not evaluated, every robot and day at a glance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WORDS = {"hole": "no logs", "learn": "learning", "mute": "not judged", **{name: 
 
 
 def strip_view(drift: FleetDrift, names: Sequence[str]) -> dict[str, Any]:
-    """Robots by day: what each day was like, over the last days."""
+    """State of each robot by day, over the last days."""
     last = drift.days[1]
     first = max(drift.days[0], last - DAYS_SHOWN + 1)
     return {
@@ -56,7 +56,7 @@ def _count(drift: FleetDrift, robot: str) -> int:
 
 
 def _shades(drift: FleetDrift, robot: str, first: int, last: int) -> list[str]:
-    """What each day of a robot was like, from the first to the last."""
+    """State of a robot on each day, from the first to the last."""
     own = drift.robots[robot]
     found = {d: "learn" if d <= own.learnt[1] else "mute" for d in own.days}
     top: dict[int, float] = {}
@@ -100,7 +100,7 @@ def fleet_page(
     faults: Sequence[str] = (),
     arithmetic: Sequence[str] = (),
 ) -> BlockPage:
-    """The page; fits: by type, for robots unlike the others."""
+    """Page of a fleet; fits: by type, for outlier robots."""
     told = [*faults, *map(str, drift.faults)]
     parts = [
         Part("Alarms", _alarms(drift)),
@@ -151,7 +151,7 @@ def _charts(drift: FleetDrift) -> list[Block]:
 
 
 def _chart(drift: FleetDrift, judged: JudgedStream, alarm: FleetAlarm) -> list[Block]:
-    """Levels of an alarm by day, and temperatures where they are known."""
+    """Levels of an alarm by day, and temperatures where known."""
     stream, k = judged.stream, judged.cause
     effects = drift.calibration[judged.type].get(stream.joint or LOAD)
     raw = stream.y[:, k]
@@ -184,7 +184,7 @@ def _chart(drift: FleetDrift, judged: JudgedStream, alarm: FleetAlarm) -> list[B
 
 
 def _scale(judged: JudgedStream, alarm: FleetAlarm) -> tuple[float, str]:
-    """Per cent for friction, kg for loads."""
+    """Factor and unit of the levels: per cent for friction, kg for payloads."""
     if alarm.unit != "kg":
         return 100.0, "%"
     step = float(judged.process.change[judged.cause])
@@ -192,7 +192,7 @@ def _scale(judged: JudgedStream, alarm: FleetAlarm) -> tuple[float, str]:
 
 
 def _slope(days: NDArray[np.int_], y: Array, warm: Array, since: int) -> float:
-    """How the level goes with the temperature, beside a step."""
+    """Slope of the level over the temperature, fitted together with a step."""
     columns = np.column_stack([np.ones(len(y)), days >= since, warm])
     return float(np.linalg.lstsq(columns, y, rcond=1e-9)[0][2])
 
@@ -207,7 +207,7 @@ def _heat(temperature: Array, joints: Sequence[str], joint: str | None) -> Array
 
 
 def _strip(drift: FleetDrift) -> list[Block]:
-    """A row a robot, a column a day; colour is the largest evidence of its streams, holes are days without logs."""
+    """Chart with a row per robot and a column per day, coloured by the largest evidence; gaps are days without logs."""
     names, urgent = ranked_robots(drift)
     shown = names[: max(MOST_ROWS, urgent)]  # the cut hides no alarm
     left = len(names) - len(shown)

@@ -1,4 +1,4 @@
-"""Tables of fleets, the same on the terminal and on the page."""
+"""Tables of fleets, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ MOST_ROBOTS = 12  # named in one line
 
 
 def change_text(alarm: FleetAlarm) -> str:
-    """+19.8 % +- 1.6 %, or +0.37 +- 0.01 kg."""
+    """Change of an alarm as text: +19.8 % +- 1.6 %, or +0.37 +- 0.01 kg."""
     if alarm.unit == "kg":
         return f"{alarm.change:+.3g} \u00b1 {1.96 * alarm.deviation:.2g} kg"
     return f"{100 * alarm.change:+.1f} \u00b1 {196 * alarm.deviation:.1f} %"
 
 
 def since_text(alarm: FleetAlarm) -> str:
-    """A day, or the days between which it began."""
+    """Start of a change as text: a day, or the days between which it began."""
     first, last = (day_name(d) for d in alarm.since)
     return first if first == last else f"{first} to {last}"
 
 
 def chance_text(alarm: FleetAlarm) -> str:
-    """How sure an alarm is."""
+    """Bound on the chance of a false alarm as text: 1 in the alarm's e-value."""
     if alarm.e > 1e6:
         return f"1 in 10^{int(np.floor(np.log10(alarm.e)))}"
     return f"1 in {alarm.e:.0f}"
@@ -55,7 +55,7 @@ def alarm_table(alarms: Sequence[FleetAlarm]) -> Table:
 
 
 def not_judged_table(found: FleetDrift) -> Table:
-    """Who was not judged and why; joints of one robot with the same reason stand together."""
+    """Robots not evaluated and why; joints of one robot with the same reason are grouped."""
     groups: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
     for own in found.not_judged:
         groups.setdefault((own.robot, own.reason), []).append(own.joint or "")
@@ -64,7 +64,7 @@ def not_judged_table(found: FleetDrift) -> Table:
 
 
 def ranked_robots(found: FleetDrift) -> tuple[list[str], int]:
-    """All robots, those with alarms first, worst first, then those that are no longer judged; how many these are."""
+    """All robots, alarms first by severity, then those no longer evaluated; and the number of all these."""
     worst = {alarm.robot: k for k, alarm in reversed(list(enumerate(found.alarms)))}
     lost = {own.robot for own in found.no_longer}
     names = sorted(found.robots, key=lambda r: (worst.get(r, len(found.alarms)), r not in lost, r))
@@ -72,13 +72,13 @@ def ranked_robots(found: FleetDrift) -> tuple[list[str], int]:
 
 
 def no_longer_table(found: FleetDrift) -> Table:
-    """Who was judged before and is not any more."""
+    """Robots that were evaluated before and are no longer."""
     rows = tuple((own.robot, ", ".join(own.joints), day_name(own.until), own.reason) for own in found.no_longer)
     return Table(("robot", "joints", "judged until", "why"), rows, keys=1).without_empty_columns()
 
 
 def outlier_table(outliers: Sequence[OutlierRobot], fit: FleetFit) -> Table:
-    """Robots unlike the others, with the value that stands out most."""
+    """Outlier robots, with the most deviating parameter."""
     rows = []
     for own in outliers:
         robot, joint = fit.robots[own.robot], own.name[2:]
@@ -90,7 +90,7 @@ def outlier_table(outliers: Sequence[OutlierRobot], fit: FleetFit) -> Table:
 
 
 def friction_table(fit: FleetFit) -> Table:
-    """How robots of a type differ, joint by joint."""
+    """Variation between robots of a type, joint by joint."""
     rows = [
         (name, f"{mean:.4g}", f"{deviation:.2g}", f"{spread:.2g}")
         for own in fit.between.values()
@@ -100,7 +100,7 @@ def friction_table(fit: FleetFit) -> Table:
 
 
 def robot_table(fit: FleetFit, robot: str) -> Table:
-    """Values of one robot."""
+    """Parameters of one robot."""
     own = fit.robots[robot]
     rows = tuple(
         (name, f"{value:.5g}", "" if np.isnan(deviation) else f"{deviation:.2g}")
@@ -111,7 +111,7 @@ def robot_table(fit: FleetFit, robot: str) -> Table:
 
 
 def inertial_table(fit: FleetFit) -> Table:
-    """What robots of a type share."""
+    """Parameters shared by robots of a type."""
     own = fit.type
     physical = [f"{v:.5g}" for v in own.physical.beta] if own.physical is not None else [""] * len(own.names)
     rows = tuple(

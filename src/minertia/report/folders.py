@@ -1,4 +1,4 @@
-"""Folders of results: the files of identifications and motions, each set written at once."""
+"""Result folders: the files of identifications and trajectories, each set written atomically."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def write_excitation(
     data: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> tuple[Note, ...]:
-    """The motion for the controller, its page and its numbers, at once; a note where no page can be written.
+    """Write the trajectory for the controller, its page and its data atomically; a note if no page can be written.
 
-    texts: files for controllers by name, the motion among them (by default the motion alone).  data: its numbers.
+    texts: files for controllers by name, the trajectory among them (by default the trajectory alone).  data: its
+    values.
     """
     motion, page, numbers, limits = MOTION_FILES
     with folder_at_once(out, force=force) as draft:
@@ -57,7 +58,7 @@ def write_excitation(
 
 
 def check_identification(out: Path, asked: Campaign, *, force: bool = False) -> None:
-    """Say before the work, not after it, that the result cannot be written."""
+    """Raise an error before the computation where the result cannot be written."""
     reading(*(log.file for log in (*asked.train, *asked.validate) if log.file is not None))
     check_folder(out, (*IDENTIFICATION_FILES, *kind_of(asked).file_names(asked)), force=force)
 

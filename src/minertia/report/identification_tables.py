@@ -22,7 +22,7 @@ LONGEST_TITLE = 40
 
 
 def parameter_table(result: Identification) -> Table:
-    """One row per value that the data give."""
+    """One row per identified parameter."""
     rows = tuple(
         (
             p.name,
@@ -51,7 +51,7 @@ def section_table(section: Section) -> Table:
 
 
 def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> dict[str, Residuals]:
-    """Training, each validation log, and the reference models on it; name_of: how the name of a log is written."""
+    """Residuals of training, each validation log, and the reference models on it; name_of: formats a log name."""
     rows = {"training": result.training}
     rows |= {unique(rows, name_of(r.log)): r for r in result.validation}
     for name, judged in result.evidence.rivals.items():
@@ -62,35 +62,35 @@ def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> 
 
 
 def short(text: str) -> str:
-    """A name cut to what a header can hold; the end of a file name tells more than its middle."""
+    """Name shortened for a header; the end of a file name is kept."""
     return text if len(text) <= LONGEST_TITLE else f"{text[:12]}...{text[-(LONGEST_TITLE - 15) :]}"
 
 
 def unique(taken: Mapping[str, Any], name: str) -> str:
-    """The name, counted where it is taken."""
+    """Unique name, numbered where it is taken."""
     return (
         name if name not in taken else next(f"{name} ({k})" for k in range(2, 10_000) if f"{name} ({k})" not in taken)
     )
 
 
 def percent(x: float) -> str:
-    """A part as per cent."""
+    """Fraction as per cent."""
     return f"{100 * x:.3g} %" if np.isfinite(x) else "none"
 
 
 def verdict_sentence(result: Identification) -> str:
-    """Good, usable or not, in one line."""
+    """Verdict in one line."""
     word = result.verdict.word
     return f"the model is {word.replace('not', 'NOT')}:"
 
 
 def physical_sentence(physical: Mapping[str, Any]) -> str:
-    """What a physical fit says about itself; empty for other estimators."""
+    """Message of a physical fit on its consistency; empty for other estimators."""
     return str(physical.get("sentence") or "")
 
 
 def finding_notes(log: str, findings: Iterable[Finding], levels: Sequence[str] = ("warning", "error")) -> list[Note]:
-    """What an audit found, as notes."""
+    """Audit findings as notes."""
     from minertia.robot.robot import Note
 
     return [
@@ -101,7 +101,7 @@ def finding_notes(log: str, findings: Iterable[Finding], levels: Sequence[str] =
 
 
 def essential_table(found: Significance) -> Table:
-    """The values that stay after a rule of significance."""
+    """Parameters retained by a significance rule."""
     deviations = np.sqrt(np.diag(found.covariance))
     shares = dict(zip(found.names, found.contributions.max(axis=1), strict=True))
     rows = tuple(
@@ -112,7 +112,7 @@ def essential_table(found: Significance) -> Table:
 
 
 def curve_table(found: Significance) -> Table:
-    """Residuals, and at some points the operations of the inverse dynamics, against the number of values."""
+    """Residuals, and at some points the operations of the inverse dynamics, against the number of parameters."""
     rows = tuple(
         (
             str(point["count"]),

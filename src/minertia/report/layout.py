@@ -1,4 +1,4 @@
-"""Text laid out for a terminal: tables and sentences that fit its width and break neither words nor numbers.
+"""Text layout for a terminal: tables and sentences that fit its width and break neither words nor numbers.
 
 A table that is too wide has its cells wrapped between words, or becomes several tables that each begin with the same
 columns, whichever takes fewer lines.  Headers of long words, such as names of files, are numbered and listed above.
@@ -25,7 +25,7 @@ _PARTS = re.compile(r"[^_\-/.:\\]*[_\-/.:\\]+|[^_\-/.:\\]+")
 
 
 def table_lines(table: Table, width: int, rule: str = "-") -> list[str]:
-    """The lines of a table; no line is longer than the width unless a single word is."""
+    """Lines of a table; no line exceeds the width unless a single word does."""
     width = max(width, LEAST)
     legend: list[str] = []
     if _natural(table) > width and _has_long_headers(table):
@@ -37,7 +37,7 @@ def table_lines(table: Table, width: int, rule: str = "-") -> list[str]:
 
 
 def wrapped(text: str, width: int, indent: str | None = None) -> list[str]:
-    """A sentence in lines; where it is a list or a relation (`A = ...`) the later ones begin below its text."""
+    """Sentence wrapped to lines; continuation lines of a list or relation (`A = ...`) are indented to its text."""
     width = max(width, LEAST)
     if size(text) <= width:
         return [text]
@@ -53,7 +53,7 @@ def wrapped(text: str, width: int, indent: str | None = None) -> list[str]:
 
 
 def size(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """Display width of a text on a terminal."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
@@ -67,7 +67,7 @@ def _has_long_headers(table: Table) -> bool:
 
 
 def _numbered(table: Table) -> tuple[Table, list[str]]:
-    """The table with numbers for its headers, and what they stand for."""
+    """Table with numbered headers, and their legend."""
     named = table.headers[table.keys :]
     headers = (*table.headers[: table.keys], *(str(k + 1) for k in range(len(named))))
     return replace(table, headers=headers), [*(f"{k:>3}  {header}" for k, header in enumerate(named, 1)), ""]
@@ -89,7 +89,7 @@ def _widest(table: Table, column: int) -> int:
 def _narrowest(table: Table, column: int, limit: int) -> int:
     """Length of the longest word of a column; a name longer than the limit counts as its longest part.
 
-    A number stays with its unit.
+    A number is not separated from its unit.
     """
     cells = iter(_cells(table, column))
     words = next(cells).split(" ")
@@ -103,7 +103,7 @@ def _natural(table: Table) -> int:
 
 
 def _widths(table: Table, width: int) -> list[int]:
-    """Width of each column: as wide as it wants to be, the widest ones cut back to what is left."""
+    """Width of each column: its natural width, with the widest ones reduced to fit."""
     columns = range(len(table.headers))
     if _natural(table) <= width:
         return [_widest(table, c) for c in columns]
@@ -138,7 +138,7 @@ def _part(table: Table, columns: Sequence[int]) -> Table:
 
 
 def _splits(table: Table, width: int) -> Iterator[list[Table]]:
-    """The table whole, or in two, three ... tables of about as many columns; those that fit, else one column each."""
+    """The table in one, two, three ... tables of about as many columns that fit; else one column each."""
     keys, others = list(range(table.keys)), list(range(table.keys, len(table.headers)))
     for count in range(1, len(others) + 1):
         sizes = [len(others) // count + (k < len(others) % count) for k in range(count)]
@@ -154,7 +154,7 @@ def _splits(table: Table, width: int) -> Iterator[list[Table]]:
 
 
 def _rows(table: Table, widths: Sequence[int]) -> Iterator[list[list[str]]]:
-    """The lines of every cell of the header and of each row."""
+    """Wrapped lines of every cell of the header and of each row."""
     for row in (table.headers, *table.rows):
         yield [_wrapped_cell(cell, width) for cell, width in zip(row, widths, strict=True)]
 
@@ -198,7 +198,7 @@ def _wrapped_cell(cell: str, width: int) -> list[str]:
 
 
 def _pieces(word: str, limit: int) -> list[str]:
-    """A word; one that is too long as parts between which it may be broken, after _ - / . : and else anywhere."""
+    """Break points of a word that is too long: after _ - / . : and else anywhere."""
     if size(word) <= limit:
         return [word]
     pieces: list[str] = []

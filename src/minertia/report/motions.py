@@ -34,7 +34,7 @@ PREDICTED = "what a log of this motion is predicted to show"
 
 
 def use_table(found: Excitation) -> Table:
-    """One row per joint: how much of each of its limits the motion uses."""
+    """One row per joint: utilisation of each of its limits by the trajectory."""
     m = found.margins
     uses = dict(m.uses())
     rows = tuple((name, *(_part(use, j) for use in uses.values())) for j, name in enumerate(found.limits.names))
@@ -46,7 +46,7 @@ def _part(use: Sequence[float] | None, j: int) -> str:
 
 
 def deviation_table(found: Excitation) -> Table:
-    """One row per base parameter: the deviation it can be expected to come out with."""
+    """One row per base parameter: its predicted standard deviation."""
     relative, before = found.relative_deviations, found.deviations_before
     rows = tuple(
         (
@@ -62,7 +62,7 @@ def deviation_table(found: Excitation) -> Table:
 
 
 def sweep_table(found: Sweeps) -> Table:
-    """One row per joint: how far it goes, and what it uses of its limits."""
+    """One row per joint: its range of motion, and the utilisation of its limits."""
     rows = tuple((s.name, f"{s.range[0]:.3f}", f"{s.range[1]:.3f}", f"{s.margins.worst:.3f}") for s in found.sweeps)
     return Table(("joint", "from", "to", "largest use of a limit"), rows, right=(1, 2, 3))
 
@@ -74,7 +74,7 @@ FRAMES = 240  # pictures of a motion
 
 
 def motion_view(found: Excitation) -> dict[str, Any]:
-    """A motion: what it promises, its curves, and the robot's postures to play."""
+    """Trajectory as plain data: predicted accuracy, curves, and the robot's postures to animate."""
     robot, t = found.base.robot, np.linspace(0.0, found.motion.duration, FRAMES + 1)
     q = found.motion.at(t)[0]
     path, limits = found.trajectory, found.limits
@@ -93,9 +93,9 @@ def motion_view(found: Excitation) -> dict[str, Any]:
 
 
 def played_view(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[str, Any]:
-    """The robot at times t [s] and postures q (N, n), to be played, with what stands around it.
+    """Animation data of the robot at times t [s] and postures q (N, n), with its environment.
 
-    boxes: to keep away from; rooms: not to leave.  floor: its height, None for none.
+    boxes: obstacles; rooms: permitted volumes.  floor: its height, None for none.
     """
     space = limits.clearance
     return {
@@ -118,7 +118,7 @@ def played_view(robot: Robot, limits: MotionLimits, t: Array, q: Array) -> dict[
 
 
 def _edges(centre: Array, R: Array, half: ArrayLike) -> list[list[list[float]]]:
-    """The twelve edges of a box with these half sides as pairs of points."""
+    """The twelve edges of a box with these half lengths as pairs of points."""
     corners = [np.array([x, y, z]) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
     places = [np.round(centre + R @ (corner * np.asarray(half)), 4).tolist() for corner in corners]
     pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.abs(corners[a] - corners[b]).sum() == 2]
@@ -133,7 +133,7 @@ LEAD = "One joint moves at a time, from the last to the first, so that parameter
 
 
 def sweeps_page(found: Sweeps) -> BlockPage:
-    """All sweeps, one after the other."""
+    """Page of all sweeps, in sequence."""
     facts = {
         "sweeps": len(found),
         "each": f"{found.sweeps[0].motion.duration:g} s",
@@ -174,7 +174,7 @@ def _sweep(found: Sweeps, sweep: Sweep) -> list[Block]:
 
 
 def _limits(margins: Margins, names: Sequence[str]) -> list[Block]:
-    """How much of each limit is used, and the smallest distances."""
+    """Utilisation of each limit, and the smallest distances."""
     columns = [(what, used) for what, used in margins.uses() if used is not None]
     rows = [[name, *(f"{100 * values[j]:.1f} %" for _, values in columns)] for j, name in enumerate(names)]
     right = tuple(range(1, 1 + len(columns)))

@@ -1,4 +1,4 @@
-"""Pages of results that need no server: the studio's own components, filled with a result (`bundle.py`)."""
+"""Result pages that need no server: the studio's own components with embedded data (`bundle.py`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PAGE_FORMAT = 1  # of pages without a format of their own
 
 
 def fit_page(result: Identification, model: Model, names: Mapping[str, str] | None = None) -> str:
-    """An identification: verdict, values, residuals, curves and patterns of some logs, and how it was made.
+    """Page of an identification: verdict, parameters, residuals, curves and patterns of some logs, settings.
 
     names: titles of files, by their names.
     """
@@ -60,21 +60,21 @@ def fit_page(result: Identification, model: Model, names: Mapping[str, str] | No
 
 
 def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> str:
-    """A model, called by the name of its file, on logs that it was not fitted to."""
+    """Page of the validation of a model; name: of its file."""
     view = validation_view(model, logs, points=CURVE)
     view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}
     return filled("validation", f"Validation of {model.nominal.name}", view, format_version=PAGE_FORMAT)
 
 
 def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Every log in the tables; those never fitted first, some with their curves, and the names of the others."""
+    """Every log for the tables, validation logs first, some with their curves, and the names of the others."""
     order = sorted(logs, key=lambda log: bool(log["is_fitted"]))
     bare = ({**log, "t": [], "curves": {}, "samples": None, "spectrum": None} for log in order[SHOWN:])
     return {"logs": [*order[:SHOWN], *bare], "not_drawn": [str(log["log"]) for log in order[SHOWN:]]}
 
 
 def comparison_page(found: ModelComparison) -> str:
-    """Two models side by side."""
+    """Page of the comparison of two models."""
     robot = found.first.nominal
     view = found.to_dict() | {"units": {v.name: _unit(robot, v) for v in found.values}}
     return filled("comparison", f"Two models of {robot.name}", view, format_version=PAGE_FORMAT)
@@ -89,25 +89,25 @@ def _unit(robot: Robot, value: ComparedValue) -> str:
 
 
 def payload_page(found: Payload, robot: str = "") -> str:
-    """A load: mass, centre and inertia with their intervals, and the fields of controllers; robot: its name."""
+    """Page of a payload: mass, centre and inertia with intervals, and controller fields; robot: its name."""
     view = {**found.to_dict(), "robot": robot, "logs": [log.name for log in found.logs]}
     return filled("payload", f"Load of {robot or found.frame}", view, format_version=PAGE_FORMAT)
 
 
 def gains_page(found: DriveGains, robot: str) -> str:
-    """Gains of drives with their intervals; robot: its name."""
+    """Page of drive gains with their intervals; robot: its name."""
     view = {**found.to_dict(), "robot": robot, "logs": [log.name for log in found.logs]}
     return filled("gains", f"Drive gains of {robot}", view, format_version=PAGE_FORMAT)
 
 
 def significance_page(found: SignificantParameters, problem: Problem | None = None) -> str:
-    """Which values matter, and what fewer of them cost."""
+    """Page of essential parameters, and of the cost of using fewer."""
     title = f"Significant parameters of {found.robot}"
     return filled("significance", title, significance_view(found, problem), format_version=PAGE_FORMAT)
 
 
 def significance_view(found: SignificantParameters, problem: Problem | None = None) -> dict[str, Any]:
-    """Both rules of significance; of a problem also units, joints, and whether errors are on logs never fitted."""
+    """Both significance rules; with a problem also units, joints, and whether errors are on validation logs."""
     view = {
         "robot": found.robot,
         "one_percent": _rule(found.one_percent),
@@ -137,7 +137,10 @@ def _rule(found: Significance) -> dict[str, Any]:
 
 
 def base_page(base: BaseParameters, frames: str = "joint") -> str:
-    """Base parameters: classes, relations, certificate; frames: "joint" or "file", in which the classes are given."""
+    """Page of base parameters: classes, relations, certificate.
+
+    frames: "joint" or "file", in which the classes are given.
+    """
     view = {
         "robot": robot_data(base.robot),
         "base": base_view(base, frames),
@@ -148,13 +151,13 @@ def base_page(base: BaseParameters, frames: str = "joint") -> str:
 
 
 def robot_page(robot: Robot) -> str:
-    """A robot in three dimensions, with a slider for each coordinate."""
+    """Page of a robot in 3-D, with a slider for each coordinate."""
     view = {"robot": robot_data(robot), "drawing": drawn_robot(robot)}
     return filled("robot", robot.name, view, format_version=PAGE_FORMAT, scene=True)
 
 
 def motion_page(found: Excitation) -> str:
-    """An exciting motion played, its curves, use of the limits and predicted deviations."""
+    """Page of an excitation trajectory: animation, curves, use of the limits and predicted standard deviations."""
     title = f"Exciting motion of {found.base.robot.name}"
     return filled("motion", title, motion_view(found), format_version=MOTION_FORMAT, scene=True)
 

@@ -1,4 +1,4 @@
-"""Pages as PDF, printed by a browser of this machine: the one module that loads Playwright (extra `pdf`)."""
+"""Pages as PDF, printed by a local browser: the one module that imports Playwright (extra `pdf`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READY = "html[data-ready='yes']"  # a condition in words of script would need wh
 
 
 def require_browser() -> str:
-    """The path of a browser that prints; refuse, with what to install, where there is none."""
+    """Path of a browser for printing; an error with what to install where there is none."""
     load("playwright.sync_api", EXTRA)
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
@@ -34,7 +34,7 @@ def require_browser() -> str:
 
 
 def as_pdf(page: str) -> bytes:
-    """A page of ours as PDF, A4, in light colours."""
+    """PDF of a report page, A4, in light colours."""
     with ThreadPoolExecutor(1) as thread:  # notebooks have a loop of events in their own, which Playwright refuses
         return thread.submit(_printed, page).result()
 

@@ -1,4 +1,4 @@
-"""The page of a rehearsal: what was done, what came back and how well, and what the result is worth in control."""
+"""Page of a rehearsal: the procedure, the identified parameters and their errors, and control performance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LEAD = (
 
 
 def rehearsal_page(rehearsal: Rehearsal, folder: str | Path | None = None) -> BlockPage:
-    """The page of a rehearsal; folder: where it will stand, so that it can point to the files beside it."""
+    """Page of a rehearsal; folder: its location, for links to the files beside it."""
     left_out = [Words(f"Left out: {text}") for text in rehearsal.skipped]
     parts = [Part("Steps", [_steps(rehearsal), *left_out, *map(Words, rehearsal.notes)])]
     if rehearsal.returned:
@@ -124,7 +124,7 @@ def _residuals(r: Rehearsal) -> list[Block]:
 
 
 def _residual_remarks(r: Rehearsal) -> list[str]:
-    """Where a residual is well above the noise: whether the encoders explain it."""
+    """Messages on residuals well above the noise: whether encoder quantisation explains them."""
     beyond = r.held_out**2 - r.floor**2
     remarks = []
     for j, name in enumerate(r.robot.coordinate_names):
@@ -190,7 +190,7 @@ def _moves(tables: list[TrackingTable]) -> CellTable:
 
 
 def _move_chart(table: TrackingTable) -> Chart:
-    """Largest error of the joints that move, over time, with and without gravity on line."""
+    """Largest tracking error of the moving joints over time, with and without on-line gravity compensation."""
     moved = [j for j, span in enumerate(table.rows[0].span) if span > 0]
     lines = {run.name: 1e3 * np.abs(run.error[:, moved]).max(axis=1) for run in table.rows}
     return Chart(table.title.removeprefix("open loop, "), "mrad or mm", table.rows[0].t, lines)
@@ -202,7 +202,7 @@ def _loop_chart(table: TrackingTable) -> Chart:
 
 
 def _update_chart(table: TrackingTable, r: Rehearsal) -> Chart:
-    """Error of each joint against the number of periods between updates."""
+    """Tracking error of each joint against the number of periods between updates."""
     k = np.array([float(run.name.rpartition(" ")[2]) for run in table.rows])
     lines = {
         name: np.array([1e3 * run.rms[j] for run in table.rows]) for j, name in enumerate(r.robot.coordinate_names)
@@ -264,7 +264,7 @@ HIGHEST = 6.0  # outputs over their thresholds beyond which a chart shows no mor
 
 
 def shown_parts(r: Rehearsal) -> list[Part]:
-    """A part for each controller that was tried."""
+    """Section for each controller that was tested."""
     parts = []
     for found in r.shown.values():
         if isinstance(found, Adaptation):

@@ -34,7 +34,7 @@ ROBOT_FORMAT = 1
 
 
 def robot_data(robot: Robot) -> dict[str, Any]:
-    """Structure, placements in letters and in numbers, limits, drives, letters and notes."""
+    """Structure, symbolic and numeric placements, limits, drives, symbols and notes."""
     return {
         "format": ROBOT_FORMAT,
         "robot": robot.name,
@@ -76,7 +76,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
 
 
 def _loop(robot: Robot, cut: Cut, form: str) -> dict[str, Any]:
-    """A loop as its file has it; a cut joint with effects is a joint of the tree as well, which `joint` names."""
+    """Loop closure as in the file; joint: the tree joint of a cut joint with effects."""
     pin, seen = robot.pin(cut), robot.uncut(cut)
     numeric = seen.at(robot.symbol_values)
     inside = sorted(cut_joints(robot, cut))
@@ -96,7 +96,7 @@ def _end(robot: Robot, j: int | None, pose: Pose, numeric: Pose) -> dict[str, An
 
 
 def _placement(pose: Pose, numeric: Pose) -> dict[str, Any]:
-    """A pose in letters and in numbers."""
+    """Pose in symbolic and numeric form."""
     return {
         "position": [text(s) for s in pose[1]],
         "rotation": [[text(s) for s in row] for row in pose[0]],
@@ -141,13 +141,13 @@ def drawn_robot(robot: Robot) -> dict[str, Any]:
 
 
 def frames_at(robot: Robot, q: list[float]) -> list[dict[str, Any]]:
-    """Pose of every joint's frame in the base frame at a posture; loops are closed."""
+    """Pose of every joint's frame in the base frame at a posture; closed chains are closed."""
     poses = link_poses(robot, np.array([q], float))
     return [{"R": np.round(pose.R[0], 6).tolist(), "p": np.round(pose.p[0], 6).tolist()} for pose in poses]
 
 
 def _start(robot: Robot) -> list[float]:
-    """A posture to begin with: the closed one of a robot with loops, else zero, or the nearest within the limits."""
+    """Initial posture: the closed one of a robot with closed chains, else zero, or the nearest within the limits."""
     found = []
     for j in robot.independent:
         limits = robot.joints[j].limits
@@ -172,7 +172,7 @@ def _bodies(robot: Robot) -> list[dict[str, Any]]:
 
 
 def _placed(piece: Piece, R: Array, p: Array) -> dict[str, Any]:
-    """A piece in the frame of the joint that carries it."""
+    """Body in the frame of the joint that carries it."""
     if piece.points is not None:
         points = piece.points @ R.T + p
         chosen = np.unique(np.linspace(0, len(points) - 1, HULL).astype(int))
@@ -184,14 +184,14 @@ def _placed(piece: Piece, R: Array, p: Array) -> dict[str, Any]:
 
 
 def _extremes(points: Array) -> NDArray[np.intp]:
-    """The outermost points along the axes and the diagonals."""
+    """Indices of the extreme points along the axes and the diagonals."""
     steps = (-1.0, 0.0, 1.0)
     ways = np.array([(x, y, z) for x in steps for y in steps for z in steps if (x, y, z) != (0, 0, 0)])
     return np.unique((points @ ways.T).argmax(axis=0))
 
 
 def _capsules(robot: Robot) -> list[dict[str, Any]]:
-    """The capsules that are kept apart in motions, and drawn where the file shows no shapes."""
+    """Capsules of the collision model, also drawn where the file has no shapes."""
     try:
         body = robot_body(robot)
     except MinertiaError:
@@ -222,7 +222,7 @@ def _listed(v: Any) -> list[float]:
 
 
 def robot_view(robot: Robot, *, rotors: bool, friction: bool) -> dict[str, Any]:
-    """Structure, drawing, what is odd in the file, and base parameters where they can be derived."""
+    """Structure, drawing, warnings on the file, and base parameters where they can be derived."""
     return {
         "robot": robot_data(robot),
         "drawing": drawn_robot(robot),
@@ -232,7 +232,7 @@ def robot_view(robot: Robot, *, rotors: bool, friction: bool) -> dict[str, Any]:
 
 
 def _note(robot: Robot, note: Note) -> dict[str, Any]:
-    """A note with the joint (from 0) whose link it names, if it names one."""
+    """Note with the joint (from 0) whose link it names, if any."""
     words = note.where.replace("'", " ").split()
     named = [j for j, joint in enumerate(robot.joints) if {joint.name, joint.link or joint.name} & set(words)]
     return {**asdict(note), "joint": named[0] if named else None}
@@ -278,7 +278,7 @@ def base_view(base: BaseParameters, frames: str = "joint") -> dict[str, Any]:
 
 
 def base_facts(base: BaseParameters, frames: str) -> dict[str, object]:
-    """How base parameters were found."""
+    """Method and figures of the base parameter derivation."""
     symbols = {split_name(name)[0] for name in base.columns}
     pairs: dict[str, object] = {
         "minertia": __version__,

@@ -26,7 +26,7 @@ HEIGHT, LOW = 720, 410  # pixels of a page in a notebook, and of the view of a r
 
 @dataclass(frozen=True)
 class ResultPage:
-    """One self-contained page; a notebook shows it in a frame of its own, which can reach nothing outside of it."""
+    """Self-contained page; a notebook shows it in an isolated frame."""
 
     title: str
     text: str = field(repr=False)
@@ -45,9 +45,9 @@ class ResultPage:
 
 
 def show(result: Any) -> ResultPage:
-    """A robot in three dimensions, or a result with plots that zoom; in a notebook the last line of a cell.
+    """Page of a robot in 3-D, or of a result with interactive plots; in a notebook the last line of a cell.
 
-    result: a robot, its path or bundled name, base parameters, an identification, a motion, a load, significant
+    result: a robot, its path or bundled name, base parameters, an identification, a motion, a payload, significant
     parameters, or two models compared.  A page holds everything that it shows, a third of a megabyte and more: the
     tables that results show by themselves are smaller.
     """

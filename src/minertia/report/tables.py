@@ -31,7 +31,7 @@ SERVO_UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Headers and rows of text; `right` holds the columns of numbers, the first `keys` say what a row is about."""
+    """Headers and rows of text; right: right-aligned numeric columns; keys: number of leading key columns."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -39,7 +39,7 @@ class Table:
     keys: int = 1
 
     def without_empty_columns(self) -> Table:
-        """The table with only the columns in which something stands."""
+        """Table without its empty columns."""
         used = [c for c in range(len(self.headers)) if any(row[c] for row in self.rows)]
         rows = tuple(tuple(row[c] for c in used) for row in self.rows)
         right = tuple(used.index(c) for c in self.right if c in used)
@@ -47,7 +47,7 @@ class Table:
 
 
 def joint_table(robot: Robot) -> Table:
-    """One row per moving joint: where it sits, how it moves, its limits, leader and drive."""
+    """One row per moving joint: placement, axis, limits, leading joint and drive."""
     headers = ("no", "joint", "kind", "on", "position [m]", "x axis", "z axis", "limits", "follows", "drive")
     rows = tuple(
         (
@@ -68,7 +68,7 @@ def joint_table(robot: Robot) -> Table:
 
 
 def joint_tables(robot: Robot) -> dict[str, Table]:
-    """The same in tables that a terminal can hold: where joints sit, their limits, leaders and drives, by title."""
+    """Joint data as narrower tables for a terminal, by title: placement, limits, leading joints and drives."""
     whole = joint_table(robot)
     own = tuple(row[:2] for row in whole.rows)
     places = tuple(c for c, header in enumerate(whole.headers) if header not in ("limits", "follows", "drive"))
@@ -100,14 +100,14 @@ def joint_tables(robot: Robot) -> dict[str, Table]:
 
 
 def parent_name(robot: Robot, joint: Joint) -> str:
-    """What carries a joint."""
+    """Name of the parent of a joint."""
     if joint.parent is None:
         return "base" if robot.is_floating else "ground"
     return robot.joints[joint.parent].name
 
 
 def direction(v: Vec) -> str:
-    """A unit vector: +x, -y ... where it is an axis of the parent's frame, else its coordinates."""
+    """Unit vector as text: +x, -y ... where it is an axis of the parent's frame, else its coordinates."""
     if all(type(s) is int for s in v) and sum(s != 0 for s in v) == 1:
         k = next(k for k, s in enumerate(v) if s != 0)
         return ("+" if v[k] > 0 else "-") + "xyz"[k]
@@ -115,7 +115,7 @@ def direction(v: Vec) -> str:
 
 
 def limits_text(joint: Joint) -> str:
-    """Limits of a joint with their units."""
+    """Limits of a joint with units, as text."""
     return ", ".join(text for text in _limits(joint) if text)
 
 
@@ -130,7 +130,7 @@ def _limits(joint: Joint) -> tuple[str, ...]:
 
 
 def follows_text(robot: Robot, joint: Joint) -> str:
-    """The joints it depends on and how."""
+    """Leaders of a dependent (mimic) joint with ratios and offset, as text; also marks a passive joint."""
     if joint.follows is None:
         return f"passive, by its loop{', with a motor' * joint.has_motor}" if joint.is_passive else ""
     offset = f" {joint.follows.offset:+g}" if joint.follows.offset else ""
@@ -139,7 +139,7 @@ def follows_text(robot: Robot, joint: Joint) -> str:
 
 
 def drive_text(robot: Robot, j: int) -> str:
-    """Rotor inertia, friction and offset of a joint and of the motor that turns with it."""
+    """Rotor inertia, friction and offset of a joint and of its motor, as text."""
     values = [f"{symbol}={value:.4g}" for symbol, value in _drive(robot, j).items()]
     elastic = robot.joints[j].elastic
     if elastic is not None:
@@ -158,7 +158,7 @@ def _drive(robot: Robot, j: int) -> dict[str, float]:
 def unit_of(robot: Robot, name: str) -> str:
     """Unit of a standard, regrouped or combined parameter, of an effect with its constant (FS1@0.05), or of a servo.
 
-    "" where it is not known, as of what a floor adds.
+    "" where it is not known, as for ground-contact parameters.
     """
     name = name.partition("@")[0].partition("+")[0]  # sums are of one unit
     symbol, link = name.rstrip("0123456789"), int("0" + name[len(name.rstrip("0123456789")) :])
@@ -176,7 +176,7 @@ def unit_of(robot: Robot, name: str) -> str:
 
 
 def symbol_table(robot: Robot) -> Table:
-    """Letters and their values."""
+    """Table of symbols and their values."""
     rows = tuple(
         (name, f"{value:.6g}" if value is not None else f"none ({robot.symbol_values[name]:.6g} drawn for the checks)")
         for name, value in robot.symbols.items()
@@ -185,13 +185,13 @@ def symbol_table(robot: Robot) -> Table:
 
 
 def moving_mass(robot: Robot) -> float | None:
-    """Mass of everything that moves [kg], None when no link has parameters."""
+    """Total mass of the moving links [kg], None when no link has parameters."""
     bodies = [x for x in (*robot.links, robot.base_link if robot.is_floating else None) if x is not None]
     return float(sum(x[9] for x in bodies)) if bodies else None
 
 
 def class_counts(base: BaseParameters, frames: str = "joint") -> dict[str, int]:
-    """How many standard parameters are alone, in combination, or without effect."""
+    """Number of standard parameters per class: alone, in combination, or without effect."""
     counts = {"alone": 0, "combination": 0, "none": 0}
     for kind in base.classes(frames).values():
         counts[kind] += 1
@@ -203,7 +203,7 @@ def _short(value: Scalar) -> Scalar:
 
 
 def kinds_text(robot: Robot) -> str:
-    """RRP for two revolute joints and a prismatic one; equal letters in a row are counted: 29R."""
+    """Joint type sequence, RRP for two revolute joints and a prismatic one; repeated ones are counted: 29R."""
     letters = "".join(joint.kind[0].upper() for joint in robot.joints)
     if len(letters) <= 12:
         return letters
@@ -222,7 +222,7 @@ CLASS_WORDS = {
 
 
 def certificate_sentences(base: BaseParameters) -> tuple[str, ...]:
-    """What was checked and what came out, one sentence each."""
+    """Messages on the checks of a certificate and their results."""
     c = base.certificate
     wide = f" {c.digits} digits decided it, where 16 left doubt." if c.digits != DIGITS else ""
     return (

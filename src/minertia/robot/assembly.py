@@ -1,6 +1,6 @@
-"""From what a file says (bodies joined by joints, some of them fixed) to a `Robot`.
+"""Assembly of a `Robot` from a description: bodies connected by joints, some of them fixed.
 
-Every reader ends here, so that bodies behind fixed joints keep their mass, trees are checked and dependent joints are
+Every reader ends here, so that fixed bodies keep their mass, trees are checked and dependent joints are
 resolved in one place.
 """
 
@@ -23,7 +23,7 @@ ROUNDING = 4e-15  # what a product of rotations leaves where the exact result is
 
 
 def assemble(description: Description) -> Robot:
-    """Check the tree, merge what is fixed, close loops, and make the robot."""
+    """Check the tree, merge fixed bodies, close kinematic loops, and create the robot."""
     description = _with_pins(description)
     robot = _Assembly(description).robot()
     if not description.loops:
@@ -35,7 +35,7 @@ def assemble(description: Description) -> Robot:
 
 
 def _with_pins(description: Description) -> Description:
-    """Cut joints with effects as joints of the tree behind the others, each with a link of no mass that is fixed."""
+    """Description in which cut joints with effects are tree joints, each with a fixed massless link."""
     bodies, joints, loops = list(description.bodies), list(description.joints), []
     is_said = any(spec.is_passive is not None for spec in joints)
     links = {body.name for body in bodies}
@@ -59,7 +59,7 @@ def _with_pins(description: Description) -> Description:
 
 
 class _Assembly:
-    """One run over a description; `place` holds, for each body met, the joint that carries it and its pose there."""
+    """Assembly of one description; place: for each visited body, the joint that carries it and its pose there."""
 
     def __init__(self, description: Description) -> None:
         self.d = description
@@ -190,7 +190,7 @@ class _Assembly:
     # ------------------------------------------------------------------ loops
 
     def _looped(self) -> set[str]:
-        """Joints that loops may move: the lengths of sides that are equal get no letters of their own."""
+        """Names of the joints on closed kinematic chains, whose equal link lengths get no symbols of their own."""
         carried_by = {spec.child: spec for spec in self.d.joints}
         found: set[str] = set()
         for loop in self.d.loops:
@@ -231,14 +231,14 @@ class _Assembly:
     # ------------------------------------------------------------------ parts of the robot
 
     def _follows(self, spec: JointSpec) -> Follows | None:
-        """The independent joints behind chains of followers, ratios and offsets combined."""
+        """Independent joints that a dependent joint follows, with combined ratios and offsets."""
         if spec.follows is None:
             return None
         shares, offset = self._leaders(spec, spec.follows, (spec.name,))
         return Follows(tuple(shares), tuple(shares.values()), offset)
 
     def _leaders(self, spec: JointSpec, given: FollowsSpec, seen: tuple[str, ...]) -> tuple[dict[int, float], float]:
-        """{independent joint: ratio} and offset of what `given` says of a follower; seen: the chain up to here."""
+        """{independent joint: ratio} and offset of a dependent joint specified by `given`; seen: the chain so far."""
         shares: dict[int, float] = {}
         offset = given.offset
         for name, ratio in zip(given.joints, given.ratios, strict=True):
@@ -303,7 +303,7 @@ def _letters(pose: Pose) -> set[str]:
 
 
 def _structural(pose: Pose) -> Pose:
-    """The pose with what is 0, 1 or -1 up to rounding as ints: two turns of 45 degrees are a right angle."""
+    """Pose with entries of 0, 1 or -1 up to rounding as ints: two turns of 45 degrees are a right angle."""
 
     def one(value: object, integers: tuple[int, ...]) -> object:
         if not isinstance(value, float):

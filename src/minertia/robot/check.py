@@ -1,4 +1,4 @@
-"""What is wrong or odd in a robot, in words that say what to do: impossible bodies, missing masses, odd limits."""
+"""Checks of a robot, with advice: physically inconsistent bodies, missing masses, implausible limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALLEST_REACH = 0.5  # m: one joint alone has no reach to compare with
 
 
 def check_robot(robot: RobotLike) -> tuple[Note, ...]:
-    """The reader's notes and everything odd in the robot as it is now, each said once."""
+    """Notes of the reader and all current findings on the robot, without duplicates."""
     robot = as_robot(robot)
     noted = {note.where for note in robot.notes if note.code == IMPOSSIBLE}
     found = [
@@ -39,7 +39,7 @@ def check_robot(robot: RobotLike) -> tuple[Note, ...]:
 
 
 def reach(robot: Robot) -> float:
-    """Longest way from the base to a joint or named frame, along the links, sliding joints out [m]."""
+    """Longest distance from the base to a joint or named frame, along the links, prismatic joints extended [m]."""
     ways: list[float] = []
     for joint in robot.numeric.joints:
         before = 0.0 if joint.parent is None else ways[joint.parent]
@@ -113,7 +113,7 @@ def _negative_effects(robot: Robot) -> Iterator[Note]:
 
 
 def _loops(robot: Robot) -> Iterator[Note]:
-    """What is known of closed loops: kind, joints, mobility, and how well the seed closes them."""
+    """Notes on closed kinematic chains: type, joints, mobility, and closure error of the seed."""
     if not robot.cuts or robot.seed is None:
         return
     inside = {j: joint for j, joint in enumerate(robot.joints) if j in loop_joints(robot)}

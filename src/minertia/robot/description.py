@@ -1,4 +1,4 @@
-"""What a description file says, the same for every format: bodies, joints (some of them fixed) and cut joints."""
+"""Format-independent content of a description file: bodies, joints (some of them fixed) and cut joints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_JOINTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class BodySpec:
-    """A body of the file: its ten parameters in its own frame, None where the file has none."""
+    """Body of the file: its ten parameters in its own frame, None where the file has none."""
 
     name: str
     ten: Ten | None = None
@@ -25,7 +25,7 @@ class BodySpec:
 
 @dataclass(frozen=True, slots=True)
 class FollowsSpec:
-    """What a joint follows: names of its leaders, a ratio for each, and an offset [rad or m]."""
+    """Specification of a dependent (mimic) joint: names of its leaders, a ratio for each, and an offset [rad or m]."""
 
     joints: tuple[str, ...]
     ratios: tuple[float, ...]
@@ -38,9 +38,9 @@ class JointSpec:
 
     placement: pose of the joint's motion frame (z = axis) in the parent body's own frame, at position 0.
     child_frame: pose of the child body's own frame in the joint frame.
-    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether a
-    loop moves it, None where the file does not say.  has_motor: whether it has a motor though a loop moves it.
-    elastic: spring and damper between motor and link, None for a rigid joint.
+    effects: {symbol: value} at the joint, constants: {symbol: {name: value}} of its effects.  is_passive: whether it is
+    a passive joint of a closed chain, None where the file does not say.  has_motor: whether a passive joint has a
+    motor.  elastic: spring and damper between motor and link, None for a rigid joint.
     """
 
     name: str
@@ -61,7 +61,7 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec:
-    """A cut joint of the file: frames in the own frames of two bodies, which coincide but for the joint's motion.
+    """A cut joint of the file: frames in the own frames of two bodies, which coincide up to the joint's motion.
 
     effects, constants: at the cut joint, as those of a `JointSpec`.
     """
@@ -79,14 +79,14 @@ class LoopSpec:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Everything a reader found in a file.
+    """Complete content of a description file.
 
     root: name of the body that is the ground, or the floating base.  coupling: rows over the independent joints, in the
-    order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the file has no letters.
+    order of the file.  auto_letters: name the coordinates of each joint x3, y3, z3 where the file has no symbols.
     depth_first: order of the joints (else the file's own order wherever parents come first).
-    loops: its cut joints, seed: {joint: position} of a closed configuration, exact: lengths and axes of loops are as
-    written, automatic: letters of `symbols` that stand for plain numbers of the file.
-    reference: {joint: position} where the file draws the robot, joints at 0 left out.
+    loops: its cut joints, seed: {joint: position} of a closed configuration, exact: lengths and axes of closed chains
+    are as written, automatic: symbols of `symbols` that represent plain numbers of the file.
+    reference: {joint: position} of the file's reference configuration, joints at 0 omitted.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Description:
 
 
 def check_count(count: int, what: str, source: str | None) -> None:
-    """Refuse a file with more joints, or bodies, than any robot has."""
+    """Raise an error for a file with an implausible number of joints or bodies."""
     if count > MAX_JOINTS:
         raise DescriptionError(f"the file has {count} {what}; the limit is {MAX_JOINTS}", file=source)
 
@@ -126,7 +126,7 @@ NO_MASS = (
 
 
 def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = None) -> Note | None:
-    """A warning when no body can have these ten parameters."""
+    """Warning when ten parameters are not physically consistent."""
     why = None if ten is None else impossible(ten)
     if why is None:
         return None
@@ -138,14 +138,14 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
 
 
 def missing_masses(robot: Robot) -> list[Note]:
-    """A warning for each moving link that has no mass, bodies fixed to it counted; universal and cut joints aside."""
+    """Warning for each moving link without mass, including bodies fixed to it; except universal and cut joints."""
     crosses = {robot.joints[j].link or robot.joints[j].name for j in (*robot.crosses, *robot.pins)}
     empty = [name for name, ten in moving_links(robot) if (ten is None or not any(ten)) and name not in crosses]
     return [Note("warning", link_text(name), NO_MASS, code=MASSLESS) for name in empty]
 
 
 def moving_links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
-    """Name and ten parameters of each link that moves."""
+    """Name and ten parameters of each moving link."""
     if robot.is_floating:
         yield robot.base_name, robot.base_link
     for joint, ten in zip(robot.joints, robot.links, strict=True):
@@ -153,5 +153,5 @@ def moving_links(robot: Robot) -> Iterator[tuple[str, Ten | None]]:
 
 
 def link_text(name: str) -> str:
-    """A link in a note."""
+    """Link name as text for a message."""
     return f"link '{name}'"

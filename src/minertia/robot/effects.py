@@ -1,8 +1,8 @@
-"""The one table of effects: what acts at a joint besides the inertia of its links.
+"""Table of joint effects: all that acts at a joint besides the inertia of its links.
 
-A row holds everything there is to know of an effect, and its shape is written once, on any scalar: the linear problem
-of the identification, `inverse_dynamics`, every generated program, the simulated robot, files and excitation read it
-here.  Constants of a shape (a rest position, a width) belong to a joint: `Robot.constants`.
+A row defines an effect completely, and its shape function is written once, for any scalar type: the linear problem of
+the identification, `inverse_dynamics`, every generated program, the simulated robot, files and excitation use it.
+Constants of a shape (a rest position, a width) belong to a joint: `Robot.constants`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from minertia.algebra.scalar import Scalar, absolute, add, cos, div, exp, mul, n
 
 
 class JointState(NamedTuple):
-    """What an effect can depend on.
+    """Inputs of an effect.
 
-    q, qd, qdd: motion of the joint [rad or m].  load: effort that moves its links and rotors, friction left out [N m or
-    N].  temperature: of the joint [degC], None where it is not known: then it is the effect's reference temperature.
-    sliding: direction of motion (1, -1, 0) that dry friction acts against; None: that of qd.  A simulation asks with 1
-    and -1 for the bounds of friction at a joint that stands still.
+    q, qd, qdd: motion of the joint [rad or m].  load: rigid-body and rotor effort, friction excluded [N m or N].
+    temperature: of the joint [degC], None where it is not known: then it is the effect's reference temperature.
+    sliding: direction of motion (1, -1, 0) that dry friction acts against; None: that of qd.  A simulation evaluates 1
+    and -1 for the bounds of static friction at standstill.
     """
 
     q: Scalar
@@ -34,7 +34,7 @@ class JointState(NamedTuple):
 
     @property
     def direction(self) -> Scalar:
-        """Direction of motion, 0 at standstill: what shapes of dry friction read in place of sign(qd)."""
+        """Direction of motion, 0 at standstill: used by dry-friction shapes in place of sign(qd)."""
         return sign(self.qd) if self.sliding is None else self.sliding
 
 
@@ -49,19 +49,19 @@ Shape: TypeAlias = Callable[[JointState, Constants], Scalar]
 class Effect:
     """One row: effort = parameter * shape(state, constants).
 
-    word: what campaign files call it; one word may stand for several rows.  unit, sliding_unit: of the parameter at a
+    word: its name in campaign files; one word may stand for several rows.  unit, sliding_unit: of the parameter at a
     revolute and at a prismatic joint.  formula: the shape in print.  inputs: the parts of a `JointState` that the shape
-    reads.  constants: names and usual values of the numbers in the shape, None where one must be stated; signed: those
-    that need not be positive; scan: values that are tried for the one that is not stated.  is_standard: whether every
-    robot has a column for it.  has_twin: whether a motor that turns with several joints can have it, too.  acts_alone:
-    whether each joint states its own.  is_bounded: whether |shape| is at most 1, so that limits of effort can count
-    with its size.  is_dry: friction that jumps with the direction of motion (shape = 0 at direction 0) and holds a
-    joint that stands still: simulations take its shapes at the directions 1 and -1 as bounds; all other rows are
-    smooth.  fleet: "day" or "robot" where records of fleets have a column for it that is free on each day or for each
-    robot, else "".  is_modelled: whether models can have it; fleets look at days with the other rows, too.
+    uses.  constants: names and default values of the constants of the shape, None where one must be given; signed:
+    those that need not be positive; scan: values that are tried for the one that is not given.  is_standard: whether
+    every robot has a column for it.  has_twin: whether a motor coupled to several joints can have it as well.
+    acts_alone: whether each joint specifies its own.  is_bounded: whether |shape| is at most 1, so that effort limits
+    can account for it.  is_dry: dry friction, discontinuous in the direction of motion (shape = 0 at direction 0),
+    which holds a joint at standstill: simulations use its shapes at the directions 1 and -1 as bounds; all other rows
+    are smooth.  fleet: "day" or "robot" where records of fleets have a column for it that is free on each day or for
+    each robot, else "".  is_modelled: whether models can have it; fleets also use the other rows to assess days.
 
-    A shape that reads the load grows with it in proportion: shape(k load) = k shape(load) for k > 0.  One that reads
-    the acceleration reads nothing else and is proportional to it.
+    A shape that depends on the load is proportional to it: shape(k load) = k shape(load) for k > 0.  One that depends
+    on the acceleration depends on nothing else and is proportional to it.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Effect:
 
     @property
     def is_at_link(self) -> bool:
-        """Whether it acts on the link's side of an elastic joint: what depends on the position alone."""
+        """Whether it acts on the link side of an elastic joint: effects of the position alone."""
         return self.inputs == ("q",)
 
     @property
@@ -102,12 +102,12 @@ class Effect:
         return at[0] != 0 and math.isclose(at[1], 2 * at[0]) and math.isclose(at[2], -at[0])
 
     def filled(self, given: Constants) -> tuple[dict[str, float], list[str]]:
-        """All constants, usual ones where none is given, and the names of those that are missing."""
+        """All constants, with defaults where none is given, and the names of missing ones."""
         values = {name: given.get(name, usual) for name, usual in self.constants.items()}
         return {k: v for k, v in values.items() if v is not None}, [k for k, v in values.items() if v is None]
 
     def wrong_constant(self, given: Constants) -> str | None:
-        """The name of a constant that is not finite or, where it must be, not positive; None if all are good."""
+        """Name of a constant that is not finite or, where it must be, not positive; None if all are valid."""
         for name, value in given.items():
             if not math.isfinite(value) or (value <= 0 and name not in self.signed):
                 return name
@@ -127,7 +127,7 @@ def _backwards(s: JointState, c: Constants) -> Scalar:
 
 
 def _driving(s: JointState, c: Constants) -> Scalar:
-    """|load| against the motion while the motor moves the load, 0 while the load moves the motor."""
+    """|load| against the motion while the motor drives the load, 0 while the load drives the motor."""
     return _half(mul(s.direction, add(absolute(s.load), mul(s.load, s.direction))))
 
 
@@ -141,15 +141,14 @@ def _stribeck(s: JointState, c: Constants) -> Scalar:
 
 
 def _warmer(s: JointState, c: Constants) -> Scalar:
-    """Kelvin above the reference; the structural 0 where the temperature is not known."""
+    """Temperature above the reference [K]; a structural 0 where it is not known."""
     return 0 if s.temperature is None else sub(s.temperature, c["reference"])
 
 
 def _gas_spring(s: JointState, c: Constants) -> Scalar:
     """Lever arm times force of a gas cylinder between a pin on the parent and a pin on the link.
 
-    The pins stand at the distances outer and inner from the axis; the gas (n R T = energy) fills volume - area *
-    stroke.
+    The pins are at the distances outer and inner from the axis; the gas (n R T = energy) fills volume - area * stroke.
     """
     angle, both = add(s.q, c["angle"]), mul(c["outer"], c["inner"])
     squares = add(mul(c["outer"], c["outer"]), mul(c["inner"], c["inner"]))

@@ -62,7 +62,7 @@ def read_robot(
 
 
 def parse_robot(text: str, source: str) -> Robot:
-    """A robot from the text of a TOML file, lengths as numbers; source: where the text stands, for messages."""
+    """Parse a robot from the text of a TOML file, lengths as numbers; source: origin of the text, for messages."""
     robot: Robot = _reader(".toml", text, source)(text, source, ReadOptions(None, ANGLE_TOLERANCE, False, None))
     return robot
 
@@ -83,7 +83,7 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 
 
 def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
-    """Text and name of the file of loops beside a description."""
+    """Text and name of the file of closed chains beside a description."""
     other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
     return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 
@@ -105,7 +105,7 @@ def _reader(suffix: str, text: str, source: str):  # type: ignore[no-untyped-def
 
 @runtime_checkable
 class HasRobot(Protocol):
-    """What has a robot with all that was identified of it: a model."""
+    """Object with an identified robot: a model."""
 
     def to_robot(self, target: str = "") -> Robot:
         """The robot; target: the format that it is for."""
@@ -143,9 +143,9 @@ WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
 def write_robot(
     robot: RobotLike, path: str | Path, template: str | Path | None = None, *, force: bool = False
 ) -> tuple[Note, ...]:
-    """Write a robot as TOML, URDF or MJCF; the notes say what the format cannot hold.
+    """Write a robot as TOML, URDF or MJCF; the notes list what the format cannot represent.
 
-    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept as it stands; it is
+    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept unchanged; it is
     never written over.  force: replace a file that minertia did not write, or that was edited since.
     """
     expect_path(path, "a robot to write")

@@ -1,4 +1,4 @@
-"""The flange of a robot: the frame in which its controller takes the mass, centre and inertia of a load."""
+"""The flange of a robot: the frame in which its controller expects mass, centre and inertia of a payload."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ LARGEST = 100.0  # m of an offset that can be meant
 
 @dataclass(frozen=True)
 class Flange:
-    """A flange: its name, and its pose in the frame in which a load is given [m]."""
+    """Flange: its name, and its pose in the frame in which a payload is given [m]."""
 
     name: str
     pose: Pose
 
     def centre(self, com: Sequence[float]) -> tuple[float, float, float]:
-        """A point of the load's frame [m] in the flange."""
+        """Point of the payload's frame [m], expressed in the flange frame."""
         R, p = self._arrays()
         x, y, z = (R.T @ (np.asarray(com, float) - p)).tolist()
         return x, y, z
 
     def tensor(self, inertia: Array) -> Array:
-        """A 3x3 tensor of inertia about some point, in the axes of the flange."""
+        """3x3 inertia tensor about the same point, in the axes of the flange."""
         R, _ = self._arrays()
         return np.asarray(R.T @ inertia @ R)
 
@@ -52,18 +52,18 @@ class Flange:
 
 
 class NoFlange(InputError):
-    """No frame of the robot is known to be its flange."""
+    """Error: no frame of the robot is known to be its flange."""
 
 
 def is_flange_name(name: str) -> bool:
-    """Whether a frame that no joint moves by itself may be called so because it is the flange."""
+    """Whether the name of a fixed frame is one usual for a flange."""
     return any(pattern.fullmatch(name) for pattern in FLANGES if pattern is not NUMBERED)
 
 
 def load_frame(robot: Robot, at: str | None) -> str | None:
-    """The frame of a load where `at` names none: None for the last link's own, else the flange, if that is elsewhere.
+    """Default frame of a payload: None for the last link's own, else the flange, if that is on another link.
 
-    A hand with fingers ends in a finger, which moves against what the arm carries.
+    A multi-fingered hand ends in a finger, which moves relative to the arm's payload.
     """
     if at is not None or not robot.joints:
         return at
@@ -74,7 +74,7 @@ def load_frame(robot: Robot, at: str | None) -> str | None:
 
 
 def find_flange(robot: Robot, at: str | None, given: str | Sequence[float] | None = None) -> Flange:
-    """The flange on the link that carries a load given in the frame `at` (None: the last link's own).
+    """Flange on the link that carries a payload given in the frame `at` (None: the last link's own).
 
     given: the name of a frame, or x, y, z [m] and optionally roll, pitch, yaw [rad] in the frame `at`.  NoFlange where
     none is given and the file names none.
@@ -97,7 +97,7 @@ def find_flange(robot: Robot, at: str | None, given: str | Sequence[float] | Non
 
 
 def _offset(given: Sequence[float]) -> Pose:
-    """The pose of x, y, z [m] and roll, pitch, yaw [rad] (about fixed axes, as in URDF)."""
+    """Pose from x, y, z [m] and roll, pitch, yaw [rad] (about fixed axes, as in URDF)."""
     try:
         values = [float(v) for v in given]
     except (TypeError, ValueError, OverflowError):
@@ -117,7 +117,7 @@ def _offset(given: Sequence[float]) -> Pose:
 
 
 def _known(robot: Robot, frame: Frame, where: str) -> Flange:
-    """The flange that the file names on the link of a frame."""
+    """Flange that the file names on the link of a frame."""
     names = _candidates(robot, frame.joint)
     poses = [_between(robot, frame, robot.frames[name]) for name in names]
     if names and all(_is_same(pose, poses[0]) for pose in poses):
@@ -154,7 +154,7 @@ def _named(robot: Robot, joint: int | None) -> list[tuple[int, str]]:
 
 
 def _fits(robot: Robot, name: str, match: re.Match[str]) -> bool:
-    """Whether a link with a number is counted on from the link of the last joint: panda_link8 from panda_link7."""
+    """Whether a numbered link follows the link of the last joint: panda_link8 after panda_link7."""
     joint = robot.frames[name].joint
     if match.re is not NUMBERED or joint is None:
         return match.re is not NUMBERED
@@ -166,13 +166,13 @@ def _is_same(pose: Pose, other: Pose) -> bool:
 
 
 def _is_aligned(robot: Robot, name: str) -> bool:
-    """Whether z is along the axis of the joint that carries the frame, as controllers have it; `tool0` is theirs."""
+    """Whether z is along the axis of the joint that carries the frame, as controllers expect; always for `tool0`."""
     R, _ = numeric_pose(robot.frames[name].pose, robot.symbol_values)
     return bool(ZERO_TOOL.fullmatch(name)) or float(np.hypot(float(R[0][2]), float(R[1][2]))) < ALIGNED
 
 
 def _between(robot: Robot, frame: Frame, other: Frame) -> Pose:
-    """Pose of a frame in another one of the same link."""
+    """Pose of a frame in another frame of the same link."""
     first, second = (numeric_pose(f.pose, robot.symbol_values) for f in (frame, other))
     R, p = compose(invert(first), second)
     return tuple(tuple(float(v) for v in row) for row in R), tuple(float(v) for v in p)  # type: ignore[return-value]

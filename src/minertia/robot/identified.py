@@ -25,12 +25,12 @@ TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say t
 
 
 def taken_notes(robot: Robot) -> list[Note]:
-    """What a robot took from an identified model, as its notes say."""
+    """Notes on what a robot took from an identified model."""
     return [note for note in robot.notes if note.where in TAKEN]
 
 
 def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
-    """The robot of a model file, with everything that was identified."""
+    """Robot of a model file, with all identified values."""
     try:
         document = toml_document(text)
         check_format(document, source)
@@ -59,14 +59,14 @@ def parse_identified(text: str, source: str, options: ReadOptions) -> Robot:
 
 
 def check_format(document: Mapping[str, Any], source: str) -> None:
-    """Refuse a model that a newer program wrote."""
+    """Raise an error for a model file of another format version."""
     if document.get("format") != FORMAT:
         found = document.get("format")
         raise DescriptionError(f"the model has format {found}; this program reads {FORMAT}", file=source)
 
 
 def nominal_robot(document: Mapping[str, Any], source: str, options: ReadOptions) -> Robot:
-    """The robot of a model file as it was described before."""
+    """Robot of a model file before identification."""
     robot = parse_toml(tomli_w.dumps(document["robot"]), source, options)
     return _with_frames(robot, document.get("frames", {}))
 
@@ -80,11 +80,11 @@ def identified_robot(
     excess: float,
     loop: Mapping[str, Any] | None = None,
 ) -> Robot:
-    """A robot with identified values and nothing else: what was not identified is 0.
+    """Robot with identified values only: parameters that were not identified are 0.
 
     standard: values by full name.  terms: effects besides those that every robot has, as a model file lists them: kind,
-    joints, tag, and constants.  excess: by how much the sum of squares is higher than that of the free fit.  loop: the
-    position loops of a model that was fitted to commands, of which the robot's efforts have no part.
+    joints, tag, and constants.  excess: relative increase of the sum of squares over the unconstrained fit.  loop: the
+    position servos of a model that was fitted to commands, which are not part of the robot's efforts.
     """
     own = set(robot.columns(True, True)) - robot.massless_columns  # no effort shows them, so a fit gives them anything
     values = {name: float(v) for name, v in standard.items() if name in own}
@@ -148,7 +148,7 @@ def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) 
 
 
 def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
-    """What of a fit of commands the efforts of the robot do not hold."""
+    """Notes on results of a fit of commands that the efforts of the robot do not include."""
     found = []
     if loop.get("gauges"):
         found.append(
@@ -171,7 +171,7 @@ def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
 
 
 def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
-    """The frames of the robot's own file, in which loads are given: TOML robots hold joint frames only."""
+    """Robot with the frames of its own file, in which payloads are given: TOML robots hold joint frames only."""
     own = frames.get("links", ())
     joints = tuple(replace(j, file_frame=_pose(v)) for j, v in zip(robot.joints, own, strict=False))
     named = {

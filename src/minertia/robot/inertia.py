@@ -38,7 +38,7 @@ def from_parts(J: Mat, ms: Vec, m: Scalar) -> dict[str, Scalar]:
 
 
 def transport(x: Mapping[str, Scalar], pose: Pose) -> dict[str, Scalar]:
-    """The parameters of a body, from its frame to the one in which that frame has this pose.
+    """Transform the parameters of a body from its frame to the one in which that frame has this pose.
 
     m' = m, ms' = R ms + m p, J' = R J R' - [p]x[R ms]x - [R ms]x[p]x - m [p]x[p]x  (theory, eq. 5).
     """
@@ -52,12 +52,12 @@ def transport(x: Mapping[str, Scalar], pose: Pose) -> dict[str, Scalar]:
 
 
 def transport_ten(ten: Sequence[Scalar], pose: Pose) -> Ten:
-    """`transport` on the ten numbers in order."""
+    """`transport` on the ten parameters in order."""
     return tuple(transport(dict(zip(LINK_SYMBOLS, ten, strict=True)), pose).values())
 
 
 def add_ten(a: Sequence[Scalar], b: Sequence[Scalar]) -> Ten:
-    """Two bodies joined, parameters in one frame."""
+    """Sum of the parameters of two bodies in one frame."""
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
@@ -75,7 +75,7 @@ def from_six(mass: float, com: Sequence[float], six: Sequence[float], about: str
 
 
 def to_com(ten: Sequence[float]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Mass, centre of mass and inertia matrix about it; a massless body has its centre at the origin."""
+    """Mass, centre of mass and inertia matrix about it; the centre of a massless body is the origin."""
     mass = float(ten[9])
     ms = np.array(ten[6:9], float)
     com = ms / mass if mass != 0 else np.zeros(3)
@@ -84,13 +84,13 @@ def to_com(ten: Sequence[float]) -> tuple[float, NDArray[np.float64], NDArray[np
 
 
 def symmetric(six: Sequence[float]) -> NDArray[np.float64]:
-    """Matrix of XX XY XZ YY YZ ZZ."""
+    """Symmetric matrix from XX XY XZ YY YZ ZZ."""
     xx, xy, xz, yy, yz, zz = (float(v) for v in six)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def pseudo_inertia(ten: Sequence[float]) -> NDArray[np.float64]:
-    """The 4x4 matrix that is positive definite exactly for bodies that can exist (theory, eq. 4).
+    """The 4x4 pseudo-inertia, positive definite exactly for physically consistent bodies (theory, eq. 4).
 
     Wensing, Kim, Slotine 2018.
     """
@@ -107,7 +107,7 @@ def from_pseudo_inertia(P: NDArray[np.float64]) -> Ten:
 
 
 def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
-    """Why no body can have these parameters, in a few words; None if one can."""
+    """Reason why parameters are not physically consistent, in a few words; None if they are."""
     mass, _, inertia = to_com(ten)
     if mass < 0:
         return f"its mass is negative ({mass:g} kg)"
@@ -124,7 +124,7 @@ def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
 
 
 def nearest_possible(ten: Sequence[float], share: float = 1e-3) -> Ten:
-    """The parameters with the nearest inertia that a body of this mass and centre can have; the mass must be positive.
+    """Parameters with the nearest physically consistent inertia for this mass and centre; the mass must be positive.
 
     The second moments of mass about the centre get no principal value below `share` of their sum.
     """

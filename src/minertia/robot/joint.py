@@ -16,10 +16,10 @@ from minertia.io.notebook import clipped
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of joint does: its unit twist, and which part of the link its motion cannot show.
+    """Joint type: its unit twist, and the unobservable part of its link's parameters.
 
-    `invisible` maps a symbol of the part that looks the same from the parent at every joint position to the symbol
-    that holds its value.
+    `invisible` maps a symbol of the part that is invariant under the joint's motion, as seen from the parent, to the
+    symbol that holds its value.
     """
 
     angular: Vec
@@ -48,7 +48,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
-    """A joint whose motor turns its link through a spring and a damper, as the description states them.
+    """Elastic joint: a motor that drives its link through a spring and a damper, as in the description.
 
     stiffness [N m/rad, N/m], damping [N m s/rad, N s/m]: in the units of the link side; None where they are not known.
     """
@@ -77,12 +77,12 @@ class Joint:
 
     parent: index of the joint that carries it, None for the ground (or the floating base).
     R, p: placement of the joint frame in the parent's joint frame at position 0; entries are ints (structure),
-    floats, or polynomials in letters.
+    floats, or polynomials in symbols.
     file_frame: pose of the description file's own link frame in the joint frame.
-    is_passive: whether it moves by the closing of a loop, so that it is no coordinate; in a parallelogram it follows
-    others, too.  has_motor: whether a passive joint has a motor all the same (redundant actuation).
-    elastic: what is between motor and link; None for a rigid joint, as everything but simulated position loops and
-    programs for elastic joints takes it.
+    is_passive: whether loop closure determines it, so that it is no coordinate; in a parallelogram it is also a
+    dependent joint.  has_motor: whether a passive joint has a motor (redundant actuation).
+    elastic: spring and damper between motor and link; None for a rigid joint.  Only simulated position servos and
+    programs for elastic joints use it.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Joint:
 
     @property
     def twist(self) -> tuple[Vec, Vec]:
-        """Unit angular and linear velocity of the motion, in the joint frame."""
+        """Unit angular and linear velocity of the joint motion, in the joint frame."""
         kind = KINDS[self.kind]
         return kind.angular, kind.linear
 
@@ -129,7 +129,7 @@ class Joint:
 
 
 def partial_pose(pose: Pose, known: Mapping[str, float]) -> Pose:
-    """A pose with some letters replaced by their values."""
+    """Pose with some symbols replaced by their values."""
 
     def one(atom: str) -> Scalar:
         function, name = split_atom(atom)
@@ -142,7 +142,7 @@ def partial_pose(pose: Pose, known: Mapping[str, float]) -> Pose:
 
 
 def numeric_pose(pose: Pose, values: Mapping[str, float]) -> Pose:
-    """A pose with every letter replaced by its value."""
+    """Pose with every symbol replaced by its value."""
     R, p = pose
     return tuple(tuple(evaluate(s, values) for s in row) for row in R), tuple(evaluate(s, values) for s in p)  # type: ignore[return-value]
 
@@ -163,12 +163,12 @@ PARALLELOGRAM = "parallelogram"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A joint at which a loop is cut open.
+    """Joint at which a closed kinematic chain is cut open.
 
     The frame first_pose, fixed in the link of joint `first` (None: ground), and the frame second_pose of the link of
-    joint `second` coincide but for the motion of the cut joint: about its z axis (revolute), along it (prismatic),
-    about any axis (spherical), or none (fixed).  Poses may hold letters, as placements of joints do.
-    form: "" where the loop has to be closed by solving for its passive joints, "parallelogram" where the cut holds
+    joint `second` coincide up to the motion of the cut joint: about its z axis (revolute), along it (prismatic),
+    about any axis (spherical), or none (fixed).  Poses may be symbolic, as placements of joints.
+    form: "" where the closure has to be solved for its passive joints, "parallelogram" where the cut holds
     identically because joints follow others.
     """
 
@@ -181,6 +181,6 @@ class Cut:
     form: str = ""
 
     def at(self, values: Mapping[str, float]) -> Cut:
-        """The same cut with every letter replaced by a number."""
+        """Cut joint with every symbol replaced by a number."""
         first, second = (numeric_pose(pose, values) for pose in (self.first_pose, self.second_pose))
         return replace(self, first_pose=first, second_pose=second)

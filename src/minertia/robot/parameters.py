@@ -1,4 +1,4 @@
-"""The one place that knows the links' parameters (those of effects are in `effects`), their order and full names.
+"""Definition of the link parameters (those of effects are in `effects`), their order and full names.
 
 Order: the ten of a link, then the effects of its joint, then those of its motor where drives are coupled, link by
 link.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
@@ -49,12 +49,12 @@ def regrouped_name(symbol: str, link: int) -> str:
 
 
 def is_parameter_name(name: str) -> bool:
-    """Whether a letter would be mistaken for a parameter in a printed relation."""
+    """Whether a symbol could be mistaken for a parameter in a printed relation."""
     return _NAME.fullmatch(name) is not None
 
 
 def split_name(name: str) -> tuple[str, int]:
-    """('XX', 3) of 'XX3' or 'XXR3'."""
+    """Symbol and link number of a name: ('XX', 3) of 'XX3' or 'XXR3'."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise ValueError(f"'{name}' is not the name of a parameter")

@@ -67,17 +67,17 @@ class Frame:
 class Robot:
     """A tree of revolute and prismatic joints.
 
-    joints: parents before children.  Coordinates q are those of the joints that follow no other, in order; with a
-    floating base seven numbers come first (position, quaternion x y z w) and six in velocities and accelerations
+    joints: parents before children.  Coordinates q are those of the independent joints, in order; with a
+    floating base seven entries come first (position, quaternion x y z w) and six in velocities and accelerations
     (linear, then angular, in the base frame).
     links: ten parameters of each joint's link in the joint frame, None where the file gives none; base_link: those of
     the floating base.
     effects: joint-side {symbol: value} of each joint, symbols of `effects.EFFECTS`.  coupling: rows of G with motor
     positions = G q; then motor_effects holds the motor-side {IAM: value ...} of each motor.  constants: {symbol:
-    {name: value}} of each joint, the numbers in the shapes of its effects where they are not the usual ones.
-    symbols: letter -> value, None for letters without one.
-    cuts: where closed loops are cut open; seed: a closed position of every joint [rad or m], which says on which branch
-    the loops are assembled.
+    {name: value}} of each joint, the constants of its effects' shapes where they are not the default ones.
+    symbols: symbol -> value, None for symbols without one.
+    cuts: cut joints of closed chains; seed: a closed position of every joint [rad or m], which selects the assembly
+    branch of the closed chains.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Robot:
         put(self, "frames", MappingProxyType(dict(self.frames)))
 
     def __getstate__(self) -> dict[str, object]:
-        """Plain data, so that robots travel between processes (read-only views do not)."""
+        """Plain data for pickling between processes (read-only views cannot be pickled)."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         plain: dict[str, object] = {name: dict(state[name]) for name in ("symbols", "frames")}
         plain |= {name: tuple(dict(e) for e in state[name]) for name in ("effects", "motor_effects")}
@@ -130,7 +130,7 @@ class Robot:
 
     @cached_property
     def independent(self) -> tuple[int, ...]:
-        """Indices of the joints that follow no other and are not passive: the coordinates."""
+        """Indices of the joints that are neither dependent nor passive: the coordinates."""
         return tuple(j for j, joint in enumerate(self.joints) if joint.follows is None and not joint.is_passive)
 
     @property
@@ -160,7 +160,7 @@ class Robot:
 
     @property
     def elastic(self) -> dict[int, Elastic]:
-        """Coordinates (from 0) whose motor turns the link through a spring, with what the file says of it."""
+        """Coordinates (from 0) of the elastic joints, with the file's stiffness and damping."""
         found = ((c, self.joints[j].elastic) for c, j in enumerate(self.independent))
         return {c: elastic for c, elastic in found if elastic is not None}
 
@@ -182,14 +182,14 @@ class Robot:
         )
 
     def shares(self, j: int) -> tuple[tuple[int, Scalar], ...]:
-        """(coordinate, ratio) of what moves joint j: its own coordinate, or those of the joints it follows."""
+        """(coordinate, ratio) pairs that determine joint j: its own coordinate, or those of its leaders."""
         shares = self._shares[j]
         if not shares:
             self.require_tree("this computation")
         return shares
 
     def coordinate_of(self, j: int) -> int:
-        """Index in the coordinates of the joint that drives joint j; of several, the first."""
+        """Index of the coordinate that drives joint j; of several, the first."""
         return self.shares(j)[0][0]
 
     def joint_position(self, j: int, q: Sequence[Scalar]) -> Scalar:
@@ -206,27 +206,27 @@ class Robot:
 
     @property
     def open_cuts(self) -> tuple[Cut, ...]:
-        """The cuts to be closed by solving for passive joints; the others hold because joints follow others."""
+        """Cuts whose closure is solved for passive joints; the others hold by dependent joints."""
         return tuple(cut for cut in self.cuts if not cut.form)
 
     @property
     def passive(self) -> tuple[int, ...]:
-        """Indices of the joints whose position is found by closing loops, those of parallelograms left out."""
+        """Indices of the joints whose position follows from loop closure, except those of parallelograms."""
         return tuple(j for j, joint in enumerate(self.joints) if joint.is_passive and joint.follows is None)
 
     @property
     def actuated(self) -> tuple[int, ...]:
-        """Indices of the coordinates and of the passive joints that have a motor all the same."""
+        """Indices of the coordinates and of the passive joints that have a motor (redundant actuation)."""
         more = [j for j, joint in enumerate(self.joints) if joint.is_passive and joint.has_motor]
         return tuple(sorted((*self.independent, *more)))
 
     @property
     def driven(self) -> tuple[int, ...]:
-        """Indices of the joints that are not passive: those with a motor, and those that follow one."""
+        """Indices of the joints that are not passive: those with a motor, and dependent ones."""
         return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
 
     def pin(self, cut: Cut) -> int | None:
-        """The joint that a cut is where it has effects: it carries a link without mass, to which the cut is fixed."""
+        """Tree joint of a cut with effects: it carries a massless link, to which the cut is fixed."""
         j = cut.first
         if cut.kind != "fixed" or j is None or cut.first_pose != HERE or self.joints[j].kind not in CUT_KINDS:
             return None
@@ -235,7 +235,7 @@ class Robot:
         return j if is_leaf and (ten is None or not any(ten)) else None
 
     def uncut(self, cut: Cut) -> Cut:
-        """A cut as the joint that it is, where that is a joint of the tree for the sake of its effects."""
+        """Cut joint with its own kind, where effects made it a joint of the tree."""
         j = self.pin(cut)
         if j is None:
             return cut
@@ -244,14 +244,14 @@ class Robot:
 
     @cached_property
     def pins(self) -> tuple[int, ...]:
-        """Joints that cuts are where they have effects."""
+        """Tree joints of the cuts with effects."""
         return tuple(j for cut in self.cuts if (j := self.pin(cut)) is not None)
 
     @cached_property
     def tip(self) -> int:
-        """The joint whose link carries a load or tool where nobody names one.
+        """Default joint whose link carries a payload or tool.
 
-        The last joint; with closed loops, whose rods may come last, the last end in no loop, or else where most meet.
+        The last joint; with closed chains, whose rods may come last, the last end in no loop, or else where most meet.
         """
         if not self.cuts:
             return self.n_joints - 1
@@ -262,29 +262,29 @@ class Robot:
 
     @cached_property
     def crosses(self) -> tuple[int, ...]:
-        """Joints whose links have no mass and only join two joints of a loop whose axes meet: universal joints."""
+        """Joints of universal joints: massless links between two joints of a loop whose axes intersect."""
         if not self.open_cuts or not self.has_parameters:
             return ()
         return tuple(j for j, ten in enumerate(self.links) if not (ten and any(ten)) and self._is_between(j))
 
     @property
     def massless(self) -> tuple[int, ...]:
-        """Joints whose links have no mass and only stand between two joints of a loop: they have no parameters."""
+        """Joints with massless intermediate links between two joints of a loop, without parameters."""
         return *self.crosses, *self.pins
 
     @property
     def massless_columns(self) -> frozenset[str]:
-        """Names of the parameters that links without mass do not have: none of them counts."""
+        """Names of the parameters of massless links, which are omitted."""
         return frozenset(full_name(symbol, j + 1) for j in self.massless for symbol in LINK_SYMBOLS)
 
     def _is_between(self, j: int) -> bool:
-        """Whether a link's one joint further out starts at its origin, and no loop is cut at it."""
+        """Whether a link's only child joint is at its origin, and no loop is cut at it."""
         further = [joint for joint in self.numeric.joints if joint.parent == j]
         ends = [end for cut in self.cuts for end in (cut.first, cut.second)]
         return len(further) == 1 and all(s == 0 for s in further[0].p) and j not in ends
 
     def require_tree(self, what: str) -> None:
-        """InputError where passive joints depend on the closing of a loop, which `what` cannot do."""
+        """Raise InputError where passive joints depend on loop closure, which `what` does not support."""
         if self.passive or self.open_cuts:
             names = ", ".join(f"'{cut.name}'" for cut in self.open_cuts) or "none named"
             raise InputError(
@@ -294,7 +294,7 @@ class Robot:
 
     @cached_property
     def opened(self) -> Robot:
-        """The tree that the cuts leave: every passive joint is a coordinate of its own."""
+        """Spanning tree: every passive joint is a coordinate of its own."""
         joints = tuple(replace(joint, is_passive=False) for joint in self.joints)
         found = replace(self, joints=joints, cuts=(), seed=None, coupling=None, motor_effects=())
         if self.coupling is None or not self.passive:
@@ -308,7 +308,7 @@ class Robot:
         return replace(found, coupling=tuple(tuple(row) for row in coupling.tolist()), motor_effects=tuple(motors))
 
     def joint_index(self, name: str) -> int:
-        """Index of a joint or of the joint that carries a link, by name."""
+        """Index of a joint, or of the joint that carries a link, by name."""
         for j, joint in enumerate(self.joints):
             if name in (joint.name, joint.link):
                 return j
@@ -318,7 +318,7 @@ class Robot:
 
     @property
     def has_letters(self) -> bool:
-        """Whether any length or angle is a letter."""
+        """Whether any length or angle is symbolic."""
         placements = [(joint.R, joint.p) for joint in self.joints] + [joint.file_frame for joint in self.joints]
         cuts = [pose for cut in self.cuts for pose in (cut.first_pose, cut.second_pose)]
         poses = (*placements, *(frame.pose for frame in self.frames.values()), *cuts)
@@ -326,18 +326,18 @@ class Robot:
 
     @cached_property
     def symbol_values(self) -> Mapping[str, float]:
-        """A value for every letter; those without one get a number drawn with a fixed seed."""
+        """Value of every symbol; those without one get a random value with a fixed seed."""
         rng = np.random.default_rng(SEED)
         drawn = {name: float(rng.uniform(0.2, 0.9)) for name in sorted(self.symbols)}
         return {name: drawn[name] if v is None else v for name, v in self.symbols.items()}
 
     @cached_property
     def numeric(self) -> Robot:
-        """The same robot with every letter replaced by its value."""
+        """Robot with every symbol replaced by its value."""
         return self.at(self.symbol_values)
 
     def at(self, values: Mapping[str, float]) -> Robot:
-        """The same robot with every letter replaced by a number."""
+        """Robot with every symbol replaced by a number."""
         if not self.has_letters:
             return self
         values = Values(values)
@@ -347,7 +347,7 @@ class Robot:
         return replace(self, joints=joints, frames=frames, symbols={}, cuts=cuts)
 
     def with_values(self, names: Collection[str]) -> Robot:
-        """The robot with some of its letters replaced by their values."""
+        """Robot with some of its symbols replaced by their values."""
         known = {name: value for name in names if (value := self.symbols.get(name)) is not None}
         if not known:
             return self
@@ -365,7 +365,7 @@ class Robot:
         return replace(self, joints=joints, frames=frames, cuts=cuts, symbols=symbols)
 
     def require_values(self, what: str) -> None:
-        """InputError where a length or angle is a letter without a value: it would be a random number in the result."""
+        """Raise InputError where a length or angle is a symbol without a value, which would be random in the result."""
         unknown = [name for name, value in self.symbols.items() if value is None] if self.has_letters else []
         if unknown:
             raise InputError(
@@ -374,9 +374,9 @@ class Robot:
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
-        """Another value for every letter, those with one included: what holds there too holds for the letters.
+        """Random value for every symbol, those with a value included, to test whether a result holds symbolically.
 
-        Where loops have to close, values near their own, since they need not close anywhere else.
+        With loop closure, values near their own, since the loops need not close elsewhere.
         """
         rng = np.random.default_rng((SEED, seed))
         if self.open_cuts:
@@ -389,13 +389,13 @@ class Robot:
 
     @property
     def missing_links(self) -> tuple[str, ...]:
-        """Names of the links the file gives no inertial parameters for."""
+        """Names of the links without inertial parameters in the file."""
         missing = [j.link or j.name for j, x in zip(self.joints, self.links, strict=True) if x is None]
         return (("base",) if self.is_floating and self.base_link is None else ()) + tuple(missing)
 
     @property
     def has_parameters(self) -> bool:
-        """Whether at least one link that moves has inertial parameters."""
+        """Whether at least one moving link has inertial parameters."""
         return any(x is not None for x in (*self.links, self.base_link if self.is_floating else None))
 
     def columns(self, rotors: bool = False, friction: bool = False) -> tuple[str, ...]:
@@ -410,14 +410,14 @@ class Robot:
 
     @cached_property
     def coupled_motors(self) -> Mapping[int, int]:
-        """Joints whose motor (same rank) turns with several coordinates: joint -> row of the coupling."""
+        """Joints whose motor (same rank) is coupled to several coordinates: joint -> row of the coupling."""
         if self.coupling is None:
             return {}
         rows = [row for row, entries in enumerate(self.coupling) if sum(g != 0 for g in entries) > 1]
         return {self.independent[row]: row for row in rows}
 
     def parameters(self) -> list[dict[str, float]]:
-        """Nominal value of every parameter, {symbol: value} per joint; first that of a floating base.
+        """Nominal value of every parameter, {symbol: value} per joint; a floating base comes first.
 
         Links without inertial parameters count as massless.
         """
@@ -435,14 +435,14 @@ class Robot:
         return chi
 
     def _motor(self, j: int) -> Mapping[str, float]:
-        """Effects of the motor of joint j that turns with several joints."""
+        """Effects of the motor of joint j that is coupled to several joints."""
         return self.motor_effects[self.coupled_motors[j]] if j in self.coupled_motors and self.motor_effects else {}
 
     # ------------------------------------------------------------------ effects
 
     @cached_property
     def effect_values(self) -> Mapping[str, float]:
-        """Effects that are not 0, by full name, joint by joint."""
+        """Non-zero effects, by full name, joint by joint."""
         return {
             full_name(s, j + 1): value
             for j, own in enumerate(self.effects)
@@ -452,7 +452,7 @@ class Robot:
 
     @cached_property
     def other_effects(self) -> tuple[str, ...]:
-        """Full names of the effects it has for which not every robot has a column (springs, Stribeck ...)."""
+        """Full names of its non-standard effects (springs, Stribeck ...)."""
         standard = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
         return tuple(
             full_name(s, j + 1)
@@ -462,18 +462,18 @@ class Robot:
         )
 
     def has_input(self, name: str) -> bool:
-        """Whether an effect that is not 0 depends on "load" or on "temperature"."""
+        """Whether a non-zero effect depends on "load" or on "temperature"."""
         return any(name in BY_SYMBOL[s].inputs for own in self.effects for s, value in own.items() if value)
 
     def effect_constants(self, j: int, symbol: str) -> Mapping[str, float]:
-        """Constants of an effect of joint j (from 0): its own, else the usual ones."""
+        """Constants of an effect of joint j (from 0): its own, else the default ones."""
         values, missing = BY_SYMBOL[symbol].filled(self.constants[j].get(symbol, {}))
         if missing:
             raise InputError(f"the effect {full_name(symbol, j + 1)} of '{self.name}' needs {', '.join(missing)}")
         return values
 
     def without_effects(self, names: Sequence[str]) -> Robot:
-        """The robot without some effects: "rotors", "friction" (all but rotors), words, symbols or full names."""
+        """Robot without some effects: "rotors", "friction" (all but rotors), words, symbols or full names."""
         gone = {full for name in names for full in self._named_effects(name)}
         return _with_values(self, {full: 0.0 for full in gone if full in self.effect_values})
 
@@ -506,9 +506,9 @@ class Robot:
         values: Mapping[str, float] | ArrayLike,
         constants: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Robot:
-        """The robot with other inertial and effect parameters, by full name or as a vector of all columns.
+        """Robot with other inertial and effect parameters, by full name or as a vector of all columns.
 
-        constants: {full name of an effect: {constant: value}}, where they are not those it has or the usual ones.
+        constants: {full name of an effect: {constant: value}}, where they are not its current or the default ones.
         """
         if not isinstance(values, Mapping):
             values = dict(zip(self.columns(True, True), np.asarray(values, float).tolist(), strict=True))
@@ -527,9 +527,9 @@ class Robot:
         at: str | None = None,
         about: str = "com",
     ) -> Robot:
-        """The robot carrying a load; it adds to what the link has and replaces nothing.
+        """Robot with a payload, which is added to the link's own parameters.
 
-        com [m] and inertia [kg m2: Ixx Ixy Ixz Iyy Iyz Izz, about the load's centre of mass or ("frame") about the
+        com [m] and inertia [kg m2: Ixx Ixy Ixz Iyy Iyz Izz, about the payload's centre of mass or ("frame") about the
         frame's origin] are in the frame `at`: a link or frame of the file, by default the last link's own frame.
         """
         if mass < 0 or not np.all(np.isfinite([mass, *com, *inertia])):
@@ -546,11 +546,11 @@ class Robot:
 
     @property
     def base_name(self) -> str:
-        """Name of the base in the description file: its first frame that no joint moves."""
+        """Name of the base in the description file: its first fixed frame."""
         return next((name for name, frame in self.frames.items() if frame.joint is None), "base")
 
     def payload_frame(self, at: str | None) -> Frame:
-        """The frame a load is given in: a link or frame of the file by name, by default the last link's own."""
+        """Frame in which a payload is given: a link or frame of the file by name, by default the last link's own."""
         if at is None and not self.joints:
             return Frame(None, HERE)  # a body that floats alone
         if at is None:
@@ -564,7 +564,7 @@ class Robot:
     # ------------------------------------------------------------------ small changes
 
     def with_gravity(self, gravity: Sequence[float]) -> Robot:
-        """The robot mounted elsewhere: gravity [m/s2] in the base frame."""
+        """Robot with another mounting: gravity [m/s2] in the base frame."""
         try:
             g = tuple(float(v) for v in gravity)
         except (TypeError, ValueError, OverflowError):
@@ -577,7 +577,7 @@ class Robot:
         return replace(self, gravity=(g[0], g[1], g[2]))
 
     def with_notes(self, notes: Sequence[Note]) -> Robot:
-        """The robot with more notes."""
+        """Robot with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def __repr__(self) -> str:
@@ -660,7 +660,7 @@ def _with_values(
 
 
 def find_frame(robot: Robot, name: str) -> Frame:
-    """A frame of the file, or the frame of a joint or link, by name."""
+    """Frame of the file, or the frame of a joint or link, by name."""
     if name in robot.frames:
         return robot.frames[name]
     names = [*robot.frames, *(joint.link for joint in robot.joints if joint.link), *(j.name for j in robot.joints)]

@@ -28,9 +28,9 @@ MESH = "mesh"
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of a link's geometry, in the link's own frame.
+    """One shape of a link's geometry, in the link's own frame.
 
-    link: its name, "" for the world of an MJCF file.  drawn: whether it is only drawn, not part of collisions.
+    link: its name, "" for the world of an MJCF file.  drawn: whether it is visual only, not part of collisions.
     kind: one of `KINDS`, MESH or UNREAD.  size: as of a `Shape`.  points (N, 3) [m]: of a mesh.
     """
 
@@ -44,13 +44,13 @@ class Piece:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all numbers are those of something on a robot."""
+        """Whether all dimensions are plausible for a robot."""
         extents = [np.array(self.size), *(x for x in (self.p, self.points) if x is not None)]
         return all(bool((np.abs(x) <= LARGEST).all()) for x in extents) and all(v > 0 for v in self.size)
 
 
 def file_pieces(robot: Robot) -> list[Piece]:
-    """The geometry of the file the robot was read from; of each link what collides, or else what is drawn."""
+    """Link geometry of the robot's file; collision shapes of each link, or else visual ones."""
     if robot.source is None or not Path(robot.source).is_file():
         return []
     try:
@@ -109,7 +109,7 @@ def _urdf_mesh(form: Element, source: Path) -> Array | None:
 
 
 def _mesh_places(name: str, source: Path) -> Iterator[Path]:
-    """Where a mesh may lie: beside the file, or in a package that stands in one of the folders above it."""
+    """Possible locations of a mesh: beside the file, or in a package in one of the folders above it."""
     if not name or "\0" in name:
         return
     scheme, sign, rest = name.partition("://")
@@ -127,7 +127,7 @@ def _mesh_places(name: str, source: Path) -> Iterator[Path]:
 
 
 def _mjcf_pieces(robot: Robot, text: str) -> Iterator[Piece]:
-    """MuJoCo places the geometry; masses do not matter here, and of meshes only where they stand."""
+    """Geometry placed by MuJoCo; masses are ignored, and of meshes only the pose is used."""
     mujoco: Any = load("mujoco", "sim")
     lean = lean_document(text, robot.source)
     types = {int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")): kind for kind in KINDS}
@@ -186,7 +186,7 @@ WIDER = 0.1  # of a box's diagonal on every side: shapes are drawn coarsely
 
 @dataclass(frozen=True)
 class Extent:
-    """A box around a link, along the axes of its joint's frame: lower and upper corner (3,) [m]."""
+    """Bounding box of a link, along the axes of its joint's frame: lower and upper corner (3,) [m]."""
 
     lower: Array
     upper: Array
@@ -197,9 +197,9 @@ class Extent:
 
 
 def link_extents(robot: Robot) -> dict[int, Extent]:
-    """The box of each joint's link, bodies fixed to it included; none where the file does not show all its shapes.
+    """Bounding box of each joint's link, fixed bodies included; none where the file lacks some shapes.
 
-    The box is wider than the shapes by a part, and holds the centre of mass that the file states.
+    The box is enlarged by a fraction, and holds the centre of mass of the file.
     """
     robot = robot.numeric
     corners: dict[int, list[Array]] = {}
@@ -220,7 +220,7 @@ def link_extents(robot: Robot) -> dict[int, Extent]:
 
 
 def _corners(piece: Piece, R: Array, p: Array) -> list[Array]:
-    """Lower and upper corner of a piece in the joint's frame, in which its link has the pose R, p."""
+    """Lower and upper corner of a shape in the joint's frame, in which its link has the pose R, p."""
     if piece.points is not None:
         points = piece.points @ R.T + p
         return [points.min(axis=0), points.max(axis=0)]
@@ -250,7 +250,7 @@ def _widened(robot: Robot, j: int, corners: Array) -> Extent:
 def link_reach(robot: Robot, j: int) -> float:
     """Distance from a joint to the farthest joint or frame on its link [m], or to the joint before it.
 
-    Frames of a description may stand at either end of a link.
+    Frames of a description may be at either end of a link.
     """
     ends = [robot.joints[j].p, *(joint.p for joint in robot.joints if joint.parent == j)]
     ends += [frame.pose[1] for frame in robot.frames.values() if frame.joint == j]

@@ -15,9 +15,9 @@ from minertia.robot.robot import Frame, Robot
 
 
 def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
-    """The robot with the named joints fixed at these positions [rad or m], and all joints that follow them.
+    """Robot with the named joints fixed at these positions [rad or m], and all joints that follow them.
 
-    Lengths become numbers.  A robot with coupled drives is refused.
+    Lengths become numbers.  Raises an error for coupled drives.
     """
     if not positions:
         return robot
@@ -32,7 +32,7 @@ def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
 
 
 def held(robot: Robot, words: Iterable[str]) -> Robot:
-    """The robot with joints locked as "NAME" or "NAME=VALUE" [rad or m] says; without a value nearest to 0 in range."""
+    """Robot with joints locked by "NAME" or "NAME=VALUE" [rad or m]; without a value nearest to 0 in range."""
     positions: dict[str, float] = {}
     for word in words:
         name, sign, text = (part.strip() for part in word.partition("="))
@@ -62,7 +62,7 @@ def _position(name: str, text: str) -> float:
 
 
 class _Lock:
-    """One pass over the tree; `place`: for each joint, the joint that stays and carries it, and its pose there."""
+    """Pass over the tree; place: for each joint, the remaining joint that carries it, and its pose there."""
 
     def __init__(self, robot: Robot, positions: Mapping[str, float]) -> None:
         self.old = robot
@@ -113,7 +113,7 @@ class _Lock:
         )
 
     def _offset(self, follows: Follows) -> float:
-        """Position of a follower where the leaders that are not locked are at 0."""
+        """Position of a dependent joint where its unlocked leaders are at 0."""
         return sum((ratio * self.fixed[k] for k, ratio in follows.shares if k in self.fixed), follows.offset)
 
     def _moved(self, joint: Joint, carrier: int | None, pose: Pose) -> Joint:
@@ -124,7 +124,7 @@ class _Lock:
         return replace(joint, parent=carrier, R=pose[0], p=pose[1], follows=follows)
 
     def _cut(self, cut: Cut) -> Cut:
-        """A cut whose loop goes on holding, between the joints that stay."""
+        """Cut joint of a loop that remains, between the remaining joints."""
         (first, first_place), (second, second_place) = self.place[cut.first], self.place[cut.second]
         poses = compose(first_place, cut.first_pose), compose(second_place, cut.second_pose)
         return replace(cut, first=first, second=second, first_pose=poses[0], second_pose=poses[1])
@@ -138,9 +138,9 @@ class _Lock:
 
 
 def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
-    """The robot with FC tanh(qd / width) for FC sign(qd), at its joints and motors; width in rad/s or m/s.
+    """Robot with FC tanh(qd / width) for FC sign(qd), at its joints and motors; width in rad/s or m/s.
 
-    Where a joint already has both kinds they cannot be told apart afterwards, which is an InputError.
+    InputError where a joint already has both kinds, which could not be distinguished afterwards.
     """
     robot = as_robot(robot)
     if not (math.isfinite(width) and width > 0):

@@ -1,1 +1,1 @@
-"""Motions on robots: drivers, the watch over each period, the ladder of speeds, and the log."""
+"""Running trajectories on robots: drivers, run-time monitoring, speed stages, and logs."""

@@ -1,4 +1,4 @@
-"""`Driver`: one robot that takes positions and tells its state, period by period."""
+"""`Driver`: interface of a robot that accepts position commands and reports its state, every period."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from minertia.io.errors import MinertiaError
 
 
 class DriverError(MinertiaError):
-    """A robot that cannot be reached, or whose connection ended."""
+    """Robot that cannot be reached, or whose connection ended."""
 
 
 class JointReading(NamedTuple):
-    """A state of the robot: its own time [s], positions (n,) [rad or m], efforts (n,) in the driver's unit or None."""
+    """State of the robot: its own time [s], positions (n,) [rad or m], efforts (n,) in the driver's unit or None."""
 
     t: float
     q: Array
@@ -25,10 +25,10 @@ class JointReading(NamedTuple):
 
 @dataclass(frozen=True)
 class RobotIdentity:
-    """What a driver knows of its robot, None for what it cannot tell.
+    """Identity of a robot as reported by its driver, None for unknown entries.
 
-    joints: names of the joints that it tells positions of.  order: those that it commands, in order.  model: of the
-    maker, such as UR10.  serial: its serial number.  description: the URDF that the robot's own system holds.
+    joints: names of the joints whose positions it reports.  order: those that it commands, in order.  model: of the
+    manufacturer, such as UR10.  serial: its serial number.  description: the URDF that the robot's own system holds.
     """
 
     joints: tuple[str, ...] | None = None
@@ -39,10 +39,11 @@ class RobotIdentity:
 
 
 class Driver(abc.ABC):
-    """What runs motions knows of a robot.  period [s]: of its control; effort: column of its efforts in a log.
+    """Interface of a robot that runs trajectories.
 
-    is_simulated: whether the robot's time is that of a simulation, which goes on with the commands.  Of any other robot
-    the stamps must go on as this computer's clock does.
+    period [s]: of its control; effort: column of its efforts in a log.  is_simulated: whether the robot's time is that
+    of a simulation, which advances with the commands.  The time stamps of any other robot must keep pace with this
+    computer's clock.
     """
 
     period: float
@@ -50,24 +51,24 @@ class Driver(abc.ABC):
     is_simulated: bool = False
 
     def identity(self) -> RobotIdentity:
-        """Which robot this is, asked once before it moves."""
+        """Identity of the robot, queried once before it moves."""
         return RobotIdentity()
 
     @abc.abstractmethod
     def read(self) -> JointReading | None:
-        """The newest state that came within one period; None where none came."""
+        """Latest state received within one period; None where there is none."""
 
     @abc.abstractmethod
     def command(self, q: Array, qd: Array) -> None:
-        """Ask for positions (n,) at the end of the next period, and velocities there."""
+        """Command positions (n,) at the end of the next period, and velocities there."""
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """Bring the robot to rest at once, in the way its controller has for that."""
+        """Stop the robot immediately, by its controller's own method."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Let go of the robot."""
+        """Release the robot."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,10 +1,10 @@
-"""The gate: what will be commanded, between the samples of its file, held against every limit before a driver opens.
+"""Check of the commanded trajectory, between its samples, against every limit before a driver is opened.
 
-A file of samples is run as quintics between them, so limits at the samples say nothing about what a robot is told.
-Here each of these polynomials is bounded from end to end, and floor, obstacles, links, loops and efforts are looked at
-so closely that nothing passes between two looks.  Commands are positions on these polynomials, in order and at most a
-period of the stage apart; so no difference of commands, at any rate and any part of the speed, is larger than the
-derivative that is bounded here.
+Samples of a file are interpolated by quintics, so limits at the samples do not bound the commands.
+Here each of these polynomials is bounded from end to end, and floor, obstacles, links, loop closure and efforts are
+sampled so densely that no violation fits between two samples.  Commands are positions on these polynomials, in order
+and at most a period of the stage apart; so no difference of commands, at any rate and any part of the speed, is larger
+than the derivative that is bounded here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COARSE = 0.1  # part of the largest error by which a motion may leave the straig
 
 
 def check_columns(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
-    """Refuse a file whose velocities or accelerations are not those of its positions."""
+    """Raise an error for a file whose velocities or accelerations are inconsistent with its positions."""
     t, h = path.t, np.diff(path.t)[:, None]
     mean = np.diff(path.q, axis=0) / h
     told = 0.5 * (path.qd[1:] + path.qd[:-1])
@@ -67,13 +67,13 @@ def check_columns(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
 
 
 def _rounding(path: Trajectory, h: Array) -> Array:
-    """Velocity that comes from the last digits of positions and times."""
+    """Velocity error due to rounding of positions and times."""
     digits = 8 * np.finfo(float).eps
     return np.asarray(digits * (np.abs(path.q).max(axis=0) + np.abs(path.t).max() * np.abs(path.qd).max(axis=0)) / h)
 
 
 def _check_accelerations(name: str, path: Trajectory, names: tuple[str, ...]) -> None:
-    """Each sample's acceleration is about that of the velocities on one of its sides, or between those of both."""
+    """Check that each acceleration is about that of the neighbouring velocity differences, or between them."""
     if len(path.t) < 3:
         return
     mean = np.diff(path.qd, axis=0) / np.diff(path.t)[:, None]
@@ -92,7 +92,7 @@ def _check_accelerations(name: str, path: Trajectory, names: tuple[str, ...]) ->
 
 
 class Gate:
-    """Limits that motions of a robot are held against, each part of a route by itself."""
+    """Limits against which the trajectories of a robot are checked, each part separately."""
 
     def __init__(self, robot: Robot, limits: MotionLimits) -> None:
         self.limits, self.step = limits, _step(robot, limits)
@@ -103,7 +103,7 @@ class Gate:
         self.efforts = Checker(plain, base, EffortModel(base)) if has_efforts else None
 
     def check(self, name: str, motion: SampledMotion) -> None:
-        """Refuse a motion that is beyond a limit at any time."""
+        """Raise an error for a trajectory that violates a limit at any time."""
         self._check_joints(name, motion)
         self._refuse(name, self.space, self._space(motion))
         if self.efforts is not None:
@@ -134,7 +134,7 @@ class Gate:
                 )
 
     def _space(self, motion: SampledMotion) -> Margins:
-        """Margins of floor, obstacles, links, boxes and loops, at times between which all joints go little."""
+        """Margins of floor, obstacles, links, boxes and loop closure, at closely spaced times."""
         low, high = motion.hulls(1)
         path = motion.path
         ways = np.maximum(-low, high).sum(axis=1) * np.diff(path.t)
@@ -165,7 +165,7 @@ class Gate:
 
 
 def _step(robot: Robot, limits: MotionLimits) -> float:
-    """Way of all joints between two looks: no point of a robot of any length gets through what it keeps off."""
+    """Joint distance between two checks, such that no point of the robot can pass through an obstacle."""
     if limits.clearance is None:
         return STEP
     slides = [c for c, j in enumerate(robot.independent) if robot.joints[j].kind == "prismatic"]
@@ -175,7 +175,7 @@ def _step(robot: Robot, limits: MotionLimits) -> float:
 
 
 def _beyond(motion: SampledMotion, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
-    """(time of the file, joint, value) where a derivative is farthest beyond its bounds; None where it never is."""
+    """(time of the file, joint, value) of the largest violation of a derivative's bounds; None where there is none."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers without end are beyond every limit
         return _farthest(motion, order, low, high)
 
@@ -203,13 +203,13 @@ def _derivative(motion: SampledMotion, order: int, times: Array) -> Array:
 
 
 def _between(path: Trajectory) -> Array:
-    """The times of the samples and three between every two of them, from the first one on."""
+    """Times of the samples and three between every two of them."""
     t = path.t - path.t[0]
     return np.append((t[:-1, None] + QUARTERS * np.diff(t)[:, None]).ravel(), t[-1])
 
 
 def check_rate(motion: SampledMotion, error: Array, rate: float, names: tuple[str, ...]) -> None:
-    """Refuse a rate [Hz] of commands so low that they are another motion: straight lines where this one bends."""
+    """Raise an error for a command rate [Hz] too low to follow the curvature of the trajectory."""
     low, high = motion.hulls(2)
     bent = np.maximum(-low, high).max(axis=0)
     off = bent / (8 * rate**2)  # of a parabola from its chord
@@ -230,10 +230,10 @@ JOINED = 1e-6  # rad or m between the end of a part and the beginning of the nex
 
 
 def read_route(path: str | Path, robot: Robot, limits: MotionLimits | None = None) -> Route:
-    """A closed route: from rest to rest, from a posture back to it, within every limit at every time.
+    """Read a closed trajectory: from rest to rest, from a posture back to it, within every limit at every time.
 
-    limits: by default those of the robot's file and of the folder of the motion, as `gate_limits` has them;
-    none that is given is wider than that of the robot's file.
+    limits: by default those of the robot file and of the folder of the trajectory, as in `gate_limits`;
+    none that is given is wider than that of the robot file.
     """
     found = _files(Path(path))
     for name, part in found:
@@ -262,7 +262,7 @@ def _files(path: Path) -> list[tuple[str, Trajectory]]:
 
 
 def _check_samples(name: str, part: Trajectory, robot: Robot) -> None:
-    """Refuse other joints, times that do not go on, and ends that are not at rest."""
+    """Raise an error for other joints, times that do not increase, and ends that are not at rest."""
     if part.n != robot.n:
         raise ShapeError(f"'{name}' moves {part.n} joints and '{robot.name}' has {robot.n}")
     back = np.flatnonzero(np.diff(part.t) <= 0)

@@ -1,7 +1,8 @@
-"""Limits that a motion is held against before it is run: of the robot's file, of the motion's folder, of options.
+"""Limits against which a trajectory is checked before it is run: of the robot file, its folder, and options.
 
-What the folder of a motion says (`excitation-limits.toml`, which `excite` writes) can be narrower than the robot's
-file, and never wider.  What it switches off, a floor or the distance between links, is named whenever the motion runs.
+Limits in the folder of a trajectory (`excitation-limits.toml`, which `excite` writes) can be narrower than the robot
+file's, and never wider.  Checks that it disables, of the floor or the distance between links, are reported at every
+run.
 """
 
 from __future__ import annotations
@@ -44,24 +45,24 @@ LONGEST = 10_000_000  # bytes of either file
 
 @dataclass(frozen=True)
 class GateLimits:
-    """Limits that hold, and phrases for what is not checked."""
+    """Effective limits, and phrases for what is not checked."""
 
     limits: MotionLimits
     unchecked: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """What is not checked."""
+        """Message on what is not checked."""
         return f"not checked before the run: {'; '.join(self.unchecked)}"
 
     def digest(self, robot: Robot) -> str:
-        """The same for the same limits of the same joints: of numbers as they were read, none of which is computed."""
+        """Digest of the limits of the joints, from the values as read, without computed ones."""
         data = json.dumps(limits_dict(robot, self.limits), sort_keys=True)
         return hashlib.sha256(data.encode()).hexdigest()
 
 
 def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = ()) -> GateLimits:
-    """Limits for the motion in a file or folder; tables: those of options, of which the last counts."""
+    """Limits for the trajectory in a file or folder; tables: those of options, of which the last takes precedence."""
     if robot.is_floating or not robot.n:
         why = "its base floats" if robot.is_floating else "it has no joint that can move"
         raise Infeasible(f"'{robot.name}' cannot be run through a motion: {why}")
@@ -85,7 +86,7 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
 
 
 def _known(robot: Robot) -> dict[str, Array]:
-    """{what: numbers of the file}, position (n, 2), nan where it says nothing."""
+    """{quantity: values of the file}, position (n, 2), nan where it is missing."""
     position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
     rates = {what: _positive(_of(robot, what)) for what in RATES}
     rates = {what: np.where(v <= _by_kind(robot, BELIEVED[what]), v, np.nan) for what, v in rates.items()}
@@ -98,19 +99,19 @@ def _of(robot: Robot, name: str) -> Array:
 
 
 def _positive(values: Array) -> Array:
-    """Limits with which a joint can move: a zero stands in many files for what nobody knows."""
+    """Positive limits; a zero, used in many files for an unknown limit, becomes nan."""
     return np.where(values > SMALLEST, values, np.nan)
 
 
 def _where_known(robot: Robot, what: str, values: Array) -> Any:
-    """The numbers, and those for joints of which nothing is known."""
+    """Values, with defaults for joints without a limit."""
     if what == "position":
         return np.where(np.isnan(values), [-FAR, FAR], values).tolist()
     return np.where(np.isnan(values), _by_kind(robot, ASSUMED[what]), values).tolist()
 
 
 def _by_kind(robot: Robot, values: tuple[float, float]) -> Array:
-    """(n,) of the values of turning and of sliding joints."""
+    """(n,) from the values for revolute and for prismatic joints."""
     sliding = np.array([robot.joints[j].kind == "prismatic" for j in robot.independent])
     return np.where(sliding, values[1], values[0])
 
@@ -124,13 +125,13 @@ def _assumed(what: str) -> str:
 
 
 def _names(robot: Robot, values: Array) -> list[str]:
-    """Joints of which the file says nothing."""
+    """Names of the joints without a limit in the file."""
     is_unknown = np.asarray(np.isnan(values).reshape(robot.n, -1).any(axis=1))
     return [name for name, unknown in zip(robot.coordinate_names, is_unknown, strict=True) if unknown]
 
 
 def within_file(robot: Robot, limits: MotionLimits) -> MotionLimits:
-    """No limit is wider than that of the robot's file; where it has none, none is wider than what is believable."""
+    """Limits restricted to those of the robot file and, where it has none, to plausible values."""
     known = _known(robot)
     for what in RATES:
         _check_believable(robot, what, getattr(limits, what), known[what])
@@ -146,7 +147,7 @@ def within_file(robot: Robot, limits: MotionLimits) -> MotionLimits:
 
 
 def _check_believable(robot: Robot, what: str, given: Array, known: Array) -> None:
-    """Refuse a limit that is given for a joint without one and that no joint has."""
+    """Raise an error for an implausible limit of a joint that has none in the file."""
     widest = _by_kind(robot, WIDEST[what])
     off = np.isnan(known) & (given > widest * (1 + 1e-9))
     if off.any():
@@ -163,7 +164,7 @@ def _check_believable(robot: Robot, what: str, given: Array, known: Array) -> No
 
 
 def _beside(path: Path, robot: Robot) -> LimitsTable | None:
-    """The limits that were written with a motion; None where none were."""
+    """Limits that were written with a trajectory; None where there are none."""
     folder = path.parent if is_file(path) else path
     file = folder / FILE
     if not is_file(file):
@@ -189,7 +190,7 @@ def _beside(path: Path, robot: Robot) -> LimitsTable | None:
 
 
 def _has_lost_limits(folder: Path) -> bool:
-    """Whether the numbers of a motion name a file of limits."""
+    """Whether the data of a trajectory refer to a file of limits."""
     try:
         with open(folder / NUMBERS, "rb") as file:
             data = json_document(file.read(LONGEST).decode("utf-8", "replace"))
@@ -199,7 +200,7 @@ def _has_lost_limits(folder: Path) -> bool:
 
 
 def _check_made_for(table: LimitsTable, robot: Robot) -> None:
-    """Refuse limits of other joints, or of a robot that is mounted another way."""
+    """Raise an error for limits of other joints, or of a robot with another mounting."""
     made = table.table("made_for")
     made.only(("robot", "joints", "gravity"))
     joints = made.texts("joints") or ()

@@ -1,4 +1,4 @@
-"""`Guard`: whether a robot does what it is told, asked once a period."""
+"""`Guard`: checks every period whether a robot follows its commands."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CLEAR = 4.0  # steps of its encoder at least; and times the change of its way fr
 
 @dataclass(frozen=True)
 class Guard:
-    """Bounds of every joint, arrays (n,): error [rad or m], effort in the driver's unit.
+    """Bounds of every joint, arrays (n,): tracking error [rad or m], effort in the driver's unit.
 
-    effort: None where no joint's effort is watched, infinite at joints whose own is not.  must_tell: whether a robot
-    that tells no effort where one is bounded is refused; else those joints are named, and not watched.
+    effort: None where no effort is monitored, infinite at joints without a bound.  must_tell: whether a robot that
+    reports no effort where one is bounded is an error; else those joints are listed, and not monitored.
     """
 
     names: tuple[str, ...]
@@ -52,10 +52,10 @@ class Guard:
     def of(
         robot: Robot, error: ArrayLike | None = None, effort: ArrayLike | None = None, *, in_amperes: bool = False
     ) -> Guard:
-        """The bounds given; usual errors, and the efforts of the robot's file at the joints for which it has them.
+        """Guard with the given bounds; by default usual tracking errors, and the effort limits of the robot file.
 
-        Bounds wider than a robot's limits guard nothing and are refused.  in_amperes: whether efforts are currents,
-        which the file's limits are not.
+        Bounds wider than a robot's limits are an error.  in_amperes: whether efforts are currents, to which the file's
+        limits do not apply.
         """
         joints = [robot.joints[j] for j in robot.independent]
         slides = np.array([joint.kind == "prismatic" for joint in joints])
@@ -81,9 +81,9 @@ class Guard:
         return found
 
     def watching(self, first: JointReading) -> tuple[Guard, str, str]:
-        """(guard for a robot that tells this at first, why it must not begin or "", what is not watched or "").
+        """(guard for a robot with this first state, reason not to begin or "", what is not monitored or "").
 
-        A bound on what the robot does not tell is no protection: it is refused where it was asked for.
+        A requested bound on a quantity that the robot does not report is an error.
         """
         if self.effort is None:
             return self, "", ""
@@ -100,11 +100,11 @@ class Guard:
 
     @property
     def unwatched(self) -> tuple[str, ...]:
-        """Names of the joints whose effort is not watched."""
+        """Names of the joints whose effort is not monitored."""
         return tuple(name for j, name in enumerate(self.names) if self.effort is None or np.isinf(self.effort[j]))
 
     def place(self, q: Array, first: Array) -> str | None:
-        """Why a motion must not begin here; None where the robot stands in its first posture."""
+        """Reason why a trajectory must not begin here; None where the robot is in its first posture."""
         off = np.abs(q - first) / (NEAR * np.minimum(self.error, ERROR))  # the first command is a step of that size
         if not off.max() <= 1:
             j = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
@@ -115,9 +115,9 @@ class Guard:
         return None
 
     def fault(self, now: JointReading, before: JointReading | None, commanded: Array, fastest: Array) -> str | None:
-        """Why the robot must stop; None while it follows.
+        """Reason to stop the robot; None while it follows.
 
-        commanded (n,): the position that was asked for at this time.  fastest (n,): largest velocity that is commanded.
+        commanded (n,): the commanded position at this time.  fastest (n,): largest commanded velocity.
         """
         if not np.all(np.isfinite(now.q)):
             return f"{self._joint(~np.isfinite(now.q))} tells no position"
@@ -162,7 +162,7 @@ def _too_wide(name: str, error: float, most: str) -> InputError:
 
 
 def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
-    """(n,) positive bounds; those of efforts may be infinite, one by one, for joints that have none."""
+    """(n,) positive bounds; those of efforts may be infinite for joints that have none."""
     is_open = np.isposinf(values) & (what == "effort" and values.ndim == 1)
     found = np.where(is_open, np.inf, per_joint(names, what, np.where(is_open, 1.0, values)))
     if not np.all(found > 0):
@@ -172,11 +172,11 @@ def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
 
 @dataclass
 class Following:
-    """Whether joints move while they are told to: one that sticks is seen in the first period, before it is far off.
+    """Detection of stuck joints: in the first periods, before the tracking error is large.
 
-    It is said to stick when it stands still though every command of the last `LAG` led on, and when it came to a stop
-    more suddenly than its encoder's steps and noise can explain; where they can, its error tells, later.  One state in
-    which no joint at all has moved is the last one told again: robots that publish on their own do that.
+    A joint is stuck when it is at rest though every command of the last `LAG` moved on, and when it stopped more
+    suddenly than its encoder's resolution and noise can explain; otherwise its tracking error shows it later.  A single
+    state in which no joint at all has moved is a repeated message: robots that publish on their own do that.
     """
 
     guard: Guard
@@ -192,11 +192,11 @@ class Following:
         self.step = np.full(len(self.guard.names), np.inf)
 
     def commanded(self, way: Array) -> None:
-        """A command was sent that leads on by this way (n,) from the one before."""
+        """Register a command that differs by this distance (n,) from the previous one."""
         self.commands.append(way)
 
     def fault(self, now: JointReading, before: JointReading | None) -> str | None:
-        """Which joint sticks; None while all move on, or need not."""
+        """Message on a stuck joint; None while all move, or need not."""
         if before is None:
             return None
         way = now.q - before.q
@@ -211,7 +211,7 @@ class Following:
         return f"joint '{self.guard.names[int(np.argmax(stuck))]}' stands still though it is told to move on"
 
     def _led_on(self) -> Array:
-        """The smallest way of all recent commands in one direction (n,); 0 where they did not lead on."""
+        """Smallest step of all recent commands in one direction (n,); 0 where they did not move steadily."""
         ways = np.array(self.commands)
         if len(ways) < (self.commands.maxlen or 0):
             return np.zeros(len(self.guard.names))
@@ -219,7 +219,7 @@ class Following:
         return np.asarray(np.where(smallest > np.maximum(LEAST, CLEAR * self.step), smallest, 0.0))
 
     def _is_sudden(self, way: Array) -> NDArray[np.bool_]:
-        """Whether a joint's way changed far more than it does from period to period."""
+        """Whether a joint's step changed far more than it usually does from period to period."""
         if len(self.ways) < (self.ways.maxlen or 0):
             return np.zeros(len(way), bool)
         ways = np.array(self.ways)

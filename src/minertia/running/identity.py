@@ -32,9 +32,10 @@ WIDER = 0.01  # part of a limit by which it is not said to be wider than another
 
 
 def check_description(text: str, robot: Robot, limits: MotionLimits | None = None) -> str:
-    """Refuse a description of another robot, or one that allows less; why it was not compared, "" where it was.
+    """Raise an error for a description of another robot, or one with narrower limits.
 
-    text: URDF.  limits: those that the motion was held against.
+    Returns the reason why it was not compared, "" where it was.  text: URDF.  limits: those against which the
+    trajectory was checked.
     """
     try:
         told = parse_urdf(text, "robot_description", ReadOptions(letters=False))
@@ -65,7 +66,7 @@ def _check_kinds(robot: Robot, told: Robot) -> None:
 
 
 def _check_limits(robot: Robot, told: Robot, limits: MotionLimits) -> None:
-    """Refuse limits that are wider than those of the robot's own description."""
+    """Raise an error for limits that are wider than those of the robot's own description."""
     theirs = {told.joints[j].name: told.joints[j].limits for j in told.independent}
     for k, name in enumerate(robot.coordinate_names):
         own = theirs[name]
@@ -88,7 +89,7 @@ def _check_limits(robot: Robot, told: Robot, limits: MotionLimits) -> None:
 
 
 def _check_axes(robot: Robot, told: Robot) -> None:
-    """Refuse axes that do not stand to one another as in the robot's file."""
+    """Raise an error where the relative placement of the axes differs from the robot file."""
     names = robot.coordinate_names
     q = _postures(robot)
     ours, theirs = (_axes(own, names, q) for own in (robot, told))
@@ -104,7 +105,7 @@ def _check_axes(robot: Robot, told: Robot) -> None:
 
 
 def _postures(robot: Robot) -> Array:
-    """(N, n) within the ranges of the joints and not far from 0, which is the first where it is within them."""
+    """Postures (N, n) within the joint ranges and near 0, which is the first where it is within them."""
     ends = [(j.limits.lower, j.limits.upper) for j in (robot.joints[k] for k in robot.independent)]
     low = np.array([-WIDE if a is None else min(max(a, -WIDE), WIDE) for a, _ in ends])
     high = np.array([WIDE if b is None else max(min(b, WIDE), -WIDE) for _, b in ends])
@@ -114,7 +115,7 @@ def _postures(robot: Robot) -> Array:
 
 
 def _axes(robot: Robot, names: tuple[str, ...], q: Array) -> tuple[Array, Array]:
-    """Directions and points (n, N, 3) of the axes of the named joints; other joints stand at 0."""
+    """Directions and points (n, N, 3) of the axes of the named joints; other joints are at 0."""
     every = np.zeros((len(q), robot.n))
     places = [robot.coordinate_names.index(name) for name in names]
     every[:, places] = q
@@ -124,7 +125,7 @@ def _axes(robot: Robot, names: tuple[str, ...], q: Array) -> tuple[Array, Array]
 
 
 def _difference(ours: tuple[Array, Array], theirs: tuple[Array, Array], a: int, b: int, slides: bool) -> str:
-    """What differs between two axes, "" where nothing does; of one that slides only the direction counts."""
+    """Difference between two axes, "" where there is none; slides: prismatic, where only the direction counts."""
     angles = [np.sum(d[a] * d[b], axis=1) for d, _ in (ours, theirs)]
     if np.abs(angles[0] - angles[1]).max() > TURNED:
         return "another angle between their axes"
@@ -145,9 +146,9 @@ UNIVERSAL = re.compile(r"(?<![a-z])ur[\s_-]*(\d{1,2})(?!\d)", re.IGNORECASE)
 
 
 def check_identity(driver: Driver, robot: Robot, limits: MotionLimits | None = None) -> str:
-    """Refuse another robot; what the driver could tell, or that it could not, in a sentence.
+    """Raise an error for another robot; returns a message on what was identified.
 
-    limits: those that the motion was held against; none is to be wider than the robot's own system allows.
+    limits: those against which the trajectory was checked; none may be wider than the robot's own system allows.
     """
     found = driver.identity()
     _check_joints(found, robot)
@@ -172,7 +173,7 @@ def _check_joints(found: RobotIdentity, robot: Robot) -> None:
 
 
 def _check_model(found: RobotIdentity, robot: Robot) -> None:
-    """Sizes of Universal Robots, where both names tell one; dashboards say UR10 for a UR10e."""
+    """Compare the sizes of Universal Robots, where both names give one; dashboards report UR10 for a UR10e."""
     theirs = UNIVERSAL.search(found.model or "")
     ours = UNIVERSAL.search(robot.name)
     if theirs is not None and ours is not None and theirs[1] != ours[1]:

@@ -1,8 +1,8 @@
-"""The ladder: a motion slowly, then faster, then as it is, watched in every period and stopped at the first fault.
+"""Speed stages: a trajectory slowly, then faster, then at full speed, monitored and stopped at the first fault.
 
-Two clocks count.  The motion goes on by what the robot's stamps say, so a slow computer makes a slow motion and no
-jump; but never by more than a period in a command, nor faster than this computer's clock goes on, whatever was lost
-before.  A real robot whose stamps go on faster or slower than this clock is stopped.
+Two clocks count.  The trajectory advances by the robot's time stamps, so a slow computer causes a slow motion and no
+jump; but never by more than a period per command, nor faster than this computer's clock, regardless of earlier delays.
+A real robot whose time stamps run faster or slower than this clock is stopped.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ def _never() -> bool:
 
 
 def _deaf(now: JointReading) -> None:
-    """Nobody listens."""
+    """Default listener: does nothing."""
 
 
 def _mute(sentence: str) -> None:
-    """Nobody is told."""
+    """Default message callback: does nothing."""
 
 
 def check_speeds(speeds: Sequence[float]) -> None:
-    """Refuse speeds that no motion has."""
+    """Raise an error for invalid speeds."""
     if not speeds or not all(SLOWEST <= speed <= 1 for speed in speeds):
         raise InputError(f"speeds are parts of the motion's own, from {SLOWEST:g} to 1")
 
 
 def check_first(speeds: Sequence[float]) -> None:
-    """Refuse speeds by which a real robot would not begin slowly."""
+    """Raise an error for speeds with which a real robot would not begin slowly."""
     if speeds[0] > FIRST * (1 + 1e-9):
         usual = ",".join(f"{100 * speed:g}" for speed in SPEEDS)
         raise InputError(
@@ -67,9 +67,9 @@ def check_first(speeds: Sequence[float]) -> None:
 
 @dataclass(frozen=True)
 class RungLog:
-    """One run of a motion: speed (1: as it is), rows of t (N,), q, commanded (N, n) and efforts (N, n) or None.
+    """One run of a trajectory: speed (1: full), rows of t (N,), q, commanded (N, n) and efforts (N, n) or None.
 
-    A row's q was read before its command was sent.  aborted: why the robot was stopped, "" where the motion ended.
+    A row's q was read before its command was sent.  aborted: why the robot was stopped, "" for a completed run.
     """
 
     speed: float
@@ -90,7 +90,7 @@ class RungLog:
 
     @property
     def largest_error(self) -> Array:
-        """Largest distance of each joint (n,) from the command sent in the row before."""
+        """Largest tracking error of each joint (n,), relative to the command sent in the row before."""
         if len(self.t) < 2:
             return np.zeros(self.q.shape[1])
         return np.asarray(np.abs(self.q[1:] - self.commanded[:-1]).max(axis=0))
@@ -107,12 +107,12 @@ def climb(
     listen: Listen = _deaf,
     say: Callable[[str], None] = _mute,
 ) -> list[RungLog]:
-    """Run a motion at each speed in turn; the first that is aborted is the last one.
+    """Run a trajectory at each speed in turn, up to the first run that is aborted.
 
-    A robot that is not simulated begins with a tenth of the speed at most.  The first command is where the robot
-    stands; it creeps to the first posture before the motion begins.  motion: from rest to rest, from a posture back to
-    it.  stop: asked once a period whether a person wants to stop.  listen: told every state that was judged good, after
-    its command was sent.  say: told what is not watched.
+    A robot that is not simulated begins with a tenth of the speed at most.  The first command is the robot's current
+    position; it moves slowly to the first posture before the trajectory begins.  motion: from rest to rest, from a
+    posture back to it.  stop: callback, called once a period for a stop request.  listen: callback with every state
+    that passed the checks, after its command was sent.  say: callback for messages on what is not monitored.
     """
     check_speeds(speeds)
     if not driver.is_simulated:
@@ -140,7 +140,7 @@ def climb(
 
 @dataclass
 class _Clocks:
-    """The robot's stamps and this computer's clock, since the first reading of a rung."""
+    """Robot time stamps and this computer's clock, since the first state of a stage."""
 
     period: float
     stamp: float
@@ -148,7 +148,7 @@ class _Clocks:
     spent: float = 0.0  # s of the motion that were commanded, at full speed, and those that were lost
 
     def fault(self, stamp: float, wall: float) -> str:
-        """Why stamps are not believed; "" while both clocks go on alike."""
+        """Reason to distrust the time stamps; "" while both clocks agree."""
         told, passed = stamp - self.stamp, wall - self.wall
         allowed = max(LATE, WATCHDOG * self.period) + DRIFT * passed
         if abs(told - passed) <= allowed:
@@ -160,7 +160,7 @@ class _Clocks:
         )
 
     def left(self, wall: float) -> float:
-        """Time [s] that the motion may go on at most; what it fell behind is lost, and never made up for in a burst."""
+        """Time [s] by which the trajectory may advance at most; time lost is never made up in a burst."""
         due = wall - self.wall + AHEAD * self.period
         self.spent = max(self.spent, due - 2 * AHEAD * self.period)
         return max(0.0, due - self.spent)
@@ -168,7 +168,7 @@ class _Clocks:
 
 @dataclass
 class _Creep:
-    """From where a robot stands to the first posture of its motion, slowly and from rest to rest."""
+    """Slow approach from the current position to the first posture of the trajectory, from rest to rest."""
 
     start: Array
     end: Array
@@ -180,7 +180,7 @@ class _Creep:
         return cls(start, end, STEEPEST * float(np.abs(end - start).max()) / CREEP)
 
     def after(self, passed: float) -> tuple[Array, Array] | None:
-        """Position and velocity (n,) as much later [s]; None where the motion may begin."""
+        """Position and velocity (n,) after this time [s]; None where the trajectory may begin."""
         self.gone += passed
         if self.gone >= self.duration:
             return None
@@ -190,7 +190,7 @@ class _Creep:
 
 @dataclass
 class _Rung:
-    """One run: where it stands, and its rows."""
+    """One run: its progress, and its rows."""
 
     driver: Driver
     motion: ContinuousMotion
@@ -203,7 +203,7 @@ class _Rung:
     rows: list[tuple[JointReading, Array]] = field(default_factory=list)
 
     def run(self) -> RungLog:
-        """Run to the end of the motion, or to the first fault; whatever happens here, the robot is stopped first."""
+        """Run to the end of the trajectory, or to the first fault; the robot is stopped on any exception."""
         try:
             aborted = self._begin() or self._go()
         except KeyboardInterrupt:
@@ -218,12 +218,12 @@ class _Rung:
         return self.left(aborted) if aborted else self._log("")
 
     def left(self, why: str) -> RungLog:
-        """Stop the robot; the log up to here."""
+        """Stop the robot; returns the log so far."""
         failed = self._halt()
         return self._log(f"{why}; {failed}" if failed else why)
 
     def _halt(self) -> str:
-        """Tell the robot to stop; why that failed, "" where it did not.  A second Ctrl-C does not get in between."""
+        """Stop the robot; returns the reason of a failure, "" on success.  A second Ctrl-C does not interrupt it."""
         failed = ""
         for _ in range(2):
             try:
@@ -237,7 +237,7 @@ class _Rung:
         return f"the stop failed, too ({failed}): press the emergency stop"
 
     def _begin(self) -> str:
-        """Look where the robot is."""
+        """Check the robot's initial position."""
         looks = min(max(LOOK, int(LOOKS_A_SECOND * self.motion.duration)), MOST_LOOKS)
         self.fastest = self.speed * np.abs(self.motion.at(np.linspace(0.0, self.motion.duration, looks))[1]).max(axis=0)
         first = self.motion.at(0.0)[0][0]
@@ -273,7 +273,7 @@ class _Rung:
         return JointReading(float(now.t), q, effort)
 
     def _go(self) -> str:
-        """Period by period: read, judge, record, command; why it ended, "" at the end of the motion."""
+        """Loop over periods: read, check, record, command; returns why it ended, "" at the end of the trajectory."""
         while True:
             now = self._read()
             if now is None or (self.before is not None and now.t <= self.before.t):
@@ -299,7 +299,7 @@ class _Rung:
         return clocks or fault or self.following.fault(now, self.before) or ""
 
     def _send(self, now: JointReading) -> None:
-        """Command what is due a period later, and keep the row."""
+        """Send the command for the next period, and record the row."""
         passed = self._passed(now)
         self.clocks.spent += passed
         q, qd = self.creep.after(passed) or self._next(passed)
@@ -310,7 +310,7 @@ class _Rung:
         self.driver.command(self.commanded.copy(), qd)
 
     def _next(self, passed: float) -> tuple[Array, Array]:
-        """Position and velocity (n,) of the motion, as much later; at its end it is held."""
+        """Position and velocity (n,) of the trajectory after this time; held at its end."""
         self.phase += self.speed * passed
         if self.phase >= self.motion.duration:
             self.held += passed
@@ -318,7 +318,7 @@ class _Rung:
         return q[0], self.speed * qd[0] * (self.held == 0)
 
     def _passed(self, now: JointReading) -> float:
-        """Time [s] by which the motion goes on: never more than a period, so that no command is too fast."""
+        """Time [s] by which the trajectory advances: never more than a period, so that no command is too fast."""
         period = self.driver.period
         passed = period if self.before is None else min(now.t - self.before.t, period)
         return passed if self.driver.is_simulated else min(passed, self.clocks.left(monotonic()))
@@ -342,6 +342,6 @@ class _Rung:
 
 
 def _first_line(err: BaseException) -> str:
-    """Kind and first line of what was raised."""
+    """Type and first line of an exception."""
     text = (str(err).splitlines() or [""])[0][:120]
     return text if isinstance(err, DriverError) else f"{type(err).__name__}: {text}".removesuffix(": ")

@@ -1,4 +1,4 @@
-"""What a run leaves: a log for each speed, and a sealed record that says whether the ladder was climbed."""
+"""Files of a run: a log for each speed, and a marked record of whether all speed stages were completed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LARGEST = 1_000_000  # bytes of a record
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A climbed ladder, or one that was left: whose motion, with which driver, how far.
+    """Record of completed or aborted speed stages: robot, driver, trajectory, and progress.
 
-    motion, description, limits: digests of what was commanded, of the robot's file, and of what the motion was held
-    against; rate [Hz]: of the commands.
+    motion, description, limits: digests of the commands, of the robot file, and of the checked limits; rate [Hz]: of
+    the commands.
     """
 
     robot: str
@@ -49,11 +49,11 @@ class RunRecord:
 
     @property
     def is_passed(self) -> bool:
-        """Whether the motion ended at every speed."""
+        """Whether the trajectory was completed at every speed."""
         return not self.aborted
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data."""
         return {
             "format": FORMAT,
             "robot": self.robot,
@@ -69,7 +69,7 @@ class RunRecord:
         }
 
     def to_toml(self) -> str:
-        """The record as a file, which is sealed when it is written."""
+        """Record as TOML text, to which an ownership marker is added on writing."""
         return tomli_w.dumps(self.to_dict())
 
 
@@ -82,7 +82,7 @@ def record_of(
     rate: float = USUAL_RATE,
     limits: str = "",
 ) -> RunRecord:
-    """The record of the logs of a ladder; speeds: those at which the motion ended; limits: their digest."""
+    """Record from the logs of speed stages; rate: of commands; limits: their digest."""
     errors = np.max([log.largest_error for log in logs], axis=0)
     return RunRecord(
         robot=robot.name,
@@ -98,9 +98,9 @@ def record_of(
 
 
 def motion_digest(motion: ContinuousMotion) -> str:
-    """The same for the same numbers: every one that the motion is made of, as it was read, and none that is computed.
+    """Digest of all values that define the trajectory, as read, without computed ones.
 
-    Commands are a function of these numbers, of the rate and of the speed alone.
+    Commands are a function of these values, of the rate and of the speed alone.
     """
     digest = hashlib.sha256()
     _digest_into(digest, motion)
@@ -108,7 +108,7 @@ def motion_digest(motion: ContinuousMotion) -> str:
 
 
 def _digest_into(digest: hashlib._Hash, value: Any) -> None:
-    """Add a motion, its parts and its arrays; names of parts command nothing."""
+    """Add a trajectory, its parts and its arrays to a digest; names of parts are ignored."""
     if isinstance(value, Route):
         for _, part in value.parts:
             _digest_into(digest, part)
@@ -123,7 +123,7 @@ def _digest_into(digest: hashlib._Hash, value: Any) -> None:
 
 
 def robot_digest(robot: Robot) -> str:
-    """The same for the same joints, where they are, how they are coupled, their limits and parameters."""
+    """Digest of the joints, their placement, coupling, limits and parameters."""
     numeric = robot.numeric
     joints = [
         (j.name, j.kind, str(j.limits), str(j.parent), str(j.follows), j.is_passive, j.has_motor, str(j.elastic))
@@ -147,7 +147,7 @@ def robot_digest(robot: Robot) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """Lists, texts and numbers, these with nine digits, at most 12 decimals: last bits of a machine are no change."""
+    """Lists, texts and numbers with nine digits, at most 12 decimals, so that rounding is no change."""
     if isinstance(data, Mapping):
         return {str(key): _plain(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
@@ -156,7 +156,7 @@ def _plain(data: Any) -> Any:
 
 
 def log_csv(log: RungLog, effort: str) -> str:
-    """A log as `identify` reads it: t, q1.., q_cmd1.., and efforts in columns named after the template."""
+    """Log in the format of `identify`: t, q1.., q_cmd1.., and efforts in columns named after the template."""
     n = log.q.shape[1]
     names = ["t", *(f"{s}{j + 1}" for s in ("q", "q_cmd") for j in range(n))]
     columns = [log.t, log.q, log.commanded]
@@ -168,7 +168,7 @@ def log_csv(log: RungLog, effort: str) -> str:
 
 
 def log_name(speed: float) -> str:
-    """Name of the file of a log."""
+    """File name of a log."""
     return f"run-{round(100 * speed):03d}.csv"
 
 
@@ -184,9 +184,9 @@ def require_rehearsed(
     rate: float = USUAL_RATE,
     limits: str | None = None,
 ) -> None:
-    """Refuse a motion that has not been run on the simulated robot, whole and unchanged, at this speed and rate.
+    """Raise an error for a trajectory that was not completed unchanged in simulation at this speed and rate.
 
-    limits: digest of those that the motion was held against; None where the caller knows none.
+    limits: digest of the checked limits; None where the caller knows none.
     """
     how = f"run it with --driver {SIMULATED} first and give its {FILE} with --rehearsed"
     if path is None:
@@ -214,7 +214,7 @@ def require_rehearsed(
 
 
 def rehearsed_rate(path: str | Path) -> float | None:
-    """Commands a second of a rehearsal; None where its record tells none."""
+    """Command rate of a rehearsal [Hz]; None where its record has none."""
     return _number(read_record(path).get("rate"))
 
 
@@ -223,7 +223,7 @@ def _number(value: Any) -> float | None:
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
-    """A record that we wrote and nobody changed."""
+    """Read a record that minertia wrote and that is unchanged."""
     reading(path)
     try:
         with open(path, "rb") as file:

@@ -31,7 +31,7 @@ TEXT, TEXTS = 4, 9  # kinds of parameters that are a text or a list of them, in 
 
 
 class RosbridgeDriver(Driver):
-    """Joints by name at `url` (ws://host:9090); rate [Hz] of the commands, at which states must come, too."""
+    """Joints by name at `url` (ws://host:9090); rate [Hz] of the commands, and required of the states."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RosbridgeDriver(Driver):
         self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
 
     def identity(self) -> RobotIdentity:
-        """Joints of the states, those of the controller in its order, and the description, where told soon enough."""
+        """Joints of the states, those of the controller in its order, and the description, if received in time."""
         controller = self.commands.rsplit("/", 1)[0]
         for mark, node, name in ((ASKED, controller, "joints"), (ASKED_WHICH, PUBLISHER, "robot_description")):
             self._send(op="call_service", service=f"{node}/get_parameters", id=mark, args={"names": [name]})
@@ -79,7 +79,7 @@ class RosbridgeDriver(Driver):
         return RobotIdentity(joints=tuple(joints) or None, order=order, description=description)
 
     def read(self) -> JointReading | None:
-        """The newest state that has come; what came before it is passed over."""
+        """Latest received state; earlier ones are discarded."""
         newest: JointReading | None = None
         for _ in range(MOST):
             text = self._received(self.wait if newest is None else 0.0)
@@ -119,17 +119,17 @@ class RosbridgeDriver(Driver):
             raise DriverError(f"rosbridge told something on {self.states} that is no JointState") from None
 
     def command(self, q: Array, qd: Array) -> None:
-        """Send a position."""
+        """Send a position command."""
         data = {"layout": {"dim": [], "data_offset": 0}, "data": q.tolist()}
         self._send(op="publish", topic=self.commands, msg=data)
 
     def stop(self) -> None:
-        """Ask for the position last seen."""
+        """Command the last measured position."""
         if self.last is not None:
             self.command(self.last, np.zeros(len(self.names)))
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with contextlib.suppress(DriverError):
             self._send(op="unadvertise", topic=self.commands)
             self._send(op="unsubscribe", topic=self.states)
@@ -143,7 +143,7 @@ class RosbridgeDriver(Driver):
 
 
 def _message(text: str | None) -> dict[str, Any]:
-    """A message; an empty one for what is none, of which `read` says so."""
+    """Parsed message; empty for invalid text, which `read` reports."""
     try:
         found = json_document(text or "{}")
     except DocumentError:
@@ -152,14 +152,14 @@ def _message(text: str | None) -> dict[str, Any]:
 
 
 def _texts(table: Any, key: str) -> tuple[str, ...] | None:
-    """A list of texts in a message, None for anything else."""
+    """List of texts in a message, None for anything else."""
     values = table.get(key) if isinstance(table, dict) else None
     is_list = isinstance(values, list) and bool(values) and all(isinstance(v, str) for v in values)
     return tuple(values) if is_list else None  # type: ignore[arg-type]
 
 
 def _parameter(message: dict[str, Any], kind: int) -> dict[str, Any]:
-    """The one parameter that a node answers with; an empty one where it has none of this kind."""
+    """Single parameter in a node's reply; empty where there is none of this kind."""
     values = message.get("values")
     first = values.get("values") if isinstance(values, dict) and message.get("result") is not False else None
     entry = first[0] if isinstance(first, list) and first else None

@@ -1,7 +1,7 @@
-"""A simulated robot behind a socket of this machine: MuJoCo under a position servo, one JSON text in a line.
+"""Simulated robot behind a local socket: MuJoCo under a position servo, one JSON text per line.
 
-The robot's clock is that of the simulation: it goes on by a period with every command, so nothing here depends on how
-fast a computer is.  It can be told to stick, to jump or to fall silent, which is how the watch over a run is tried.
+The robot's clock is that of the simulation: it advances by a period with every command, so results do not depend on the
+speed of the computer.  It can simulate a stuck joint, a jump or a lost connection, to test the run-time monitoring.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FAULTS = ("stick", "jump", "silent")
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong: one of `FAULTS`, from a time [s] on, at a joint (from 0); size of a jump [rad or m]."""
+    """Simulated fault: one of `FAULTS`, from a time [s] on, at a joint (from 0); size of a jump [rad or m]."""
 
     kind: str
     at: float
@@ -57,10 +57,10 @@ class Fault:
 
 
 class SimulatedRobot:
-    """The robot itself: positions and velocities go in, its state comes out, a period later.
+    """Simulated robot: takes position and velocity commands, and returns its state a period later.
 
-    Its servo follows them so smoothly that a sample of the effort stands for what is between samples, too, and tells
-    the effort of the moment at which it tells the position: the middle of what it held before and holds from then on.
+    Its servo follows them so smoothly that a sample of the effort also represents the time between samples.  It reports
+    the effort at the time of the position: the mean of the efforts held before and after.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class SimulatedRobot:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it tells nothing any more."""
+        """Whether it no longer reports its state."""
         return self.fault is not None and self.fault.kind == "silent" and self.t >= self.fault.at - 1e-9
 
     def step(self, q: Array, qd: Array | None = None) -> None:
-        """Go to a position within a period, to pass it with a velocity (that of the last commands unless told)."""
+        """Move to a position within a period, with a final velocity (by default that of the last commands)."""
         self.way = self.way.next(q, qd)
         for wanted in zip(*self.way.parts(self.inner), strict=True):
             self.held = self.wanted
@@ -102,15 +102,15 @@ class SimulatedRobot:
         self.t += self.period
 
     def hold(self) -> None:
-        """Stay where it is."""
+        """Hold the current position."""
         here, still = self.plant.q, np.zeros(self.n)
         self.way = Way(self.period, np.tile(here, (KEPT, 1)), still, still)
         self.held = self.wanted = self._torque(here, still, still)
 
     def _torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """What the servo asks of the motors where this is wanted, for the middle of the step that it is held for.
+        """Servo effort for this reference, for the middle of the step for which it is held.
 
-        Else friction, which the servo compensates, would turn over in the motors after it did in the joints, always.
+        Otherwise friction, which the servo compensates, would always reverse in the motors later than in the joints.
         """
         half, rate = 0.5 * self.period / self.inner, self.plant.qd
         here = ControlSample(self.t, self.plant.q + half * rate, rate + half * qdd, q + half * qd, qd + half * qdd, qdd)
@@ -130,7 +130,7 @@ class SimulatedRobot:
         self.plant.place(q, qd)
 
     def state(self) -> dict[str, Any]:
-        """What it tells."""
+        """Reported state."""
         if not np.all(np.abs(self.plant.qd) < RUNAWAY):
             raise DriverError("the simulated robot went out of control")
         q = self.sensors.position(self.plant.q)
@@ -140,11 +140,11 @@ class SimulatedRobot:
 
 @dataclass(frozen=True)
 class Way:
-    """The way from a command to the next one, as a polynomial in time over the period [s].
+    """Interpolation from a command to the next one, as a polynomial in time over the period [s].
 
     It is the quintic through three commands and their velocities.  Along the cubic through two of them accelerations
     are off by a twelfth of their own second derivative times the period's square at each command, where efforts are
-    told, and by half of that to the other side between them.
+    reported, and by half of that to the other side between them.
     """
 
     period: float
@@ -154,7 +154,7 @@ class Way:
     polynomial: Array | None = None  # (6, n); None at standstill
 
     def next(self, q: Array, qd: Array | None = None) -> Way:
-        """The way on to another command; without a velocity, with that of the quartic through all that are kept."""
+        """Interpolation to another command; without a velocity, with that of the quartic through all stored ones."""
         T, (here, last) = self.period, self.q[:2]
         commands = np.vstack([q, self.q])
         qd = BACKWARD @ commands / T if qd is None else qd
@@ -165,14 +165,14 @@ class Way:
         return Way(T, commands[:KEPT], qd, self.qd, found)
 
     def parts(self, count: int) -> list[Array]:
-        """Positions, velocities and accelerations (count, n) at the ends of so many equal parts of it."""
+        """Positions, velocities and accelerations (count, n) at the ends of `count` equal parts."""
         assert self.polynomial is not None
         return [basis @ self.polynomial / self.period**m for m, basis in enumerate(_powers(count))]
 
 
 @cache
 def _powers(count: int) -> list[Array]:
-    """Powers (count, 6) of times up to one, and their first two derivatives."""
+    """Powers (count, 6) of normalised times, and their first two derivatives."""
     s, found = np.arange(1, count + 1) / count, []
     for m in range(3):
         found.append(np.stack([perm(k, m) * s ** max(k - m, 0) for k in range(6)], axis=1))
@@ -180,10 +180,10 @@ def _powers(count: int) -> list[Array]:
 
 
 def usual_imperfections(robot: Robot, posture: ArrayLike) -> Imperfections:
-    """Encoders and noise of a rehearsal: 1e-5 rad or 1e-6 m, and 1 % of the efforts that the joints usually need.
+    """Default sensor errors of a rehearsal: encoders of 1e-5 rad or 1e-6 m, and noise of 1 % of typical efforts.
 
-    Those are taken at a posture, under velocities and accelerations that the file allows (or 1 rad/s or m/s, and four
-    times that in a second), in all directions: what a sensor is worth does not hang on the motion.
+    Typical efforts are taken at a posture, under velocities and accelerations that the file allows (or 1 rad/s or m/s,
+    and four times that in a second), in all directions, so that sensor errors do not depend on the trajectory.
     """
     options, rng, size = RehearsalOptions(), np.random.default_rng(0), (DIRECTIONS, robot.n)
     velocity, acceleration = usual_rates(robot)
@@ -196,7 +196,7 @@ def usual_imperfections(robot: Robot, posture: ArrayLike) -> Imperfections:
 
 
 class RobotServer:
-    """A simulated robot behind a socket, in a thread of its own; one client at a time."""
+    """Simulated robot behind a socket, in a separate thread; one client at a time."""
 
     def __init__(self, robot: SimulatedRobot) -> None:
         self.robot = robot
@@ -207,7 +207,7 @@ class RobotServer:
         self.thread.start()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the server."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -256,7 +256,7 @@ class Lines:
         self.source, self.data = source, b""
 
     def next(self) -> str | None:
-        """The next line; None at the end, TimeoutError where none comes in time (what has come is kept)."""
+        """Next line; None at the end, TimeoutError where none arrives in time (partial data are kept)."""
         while b"\n" not in self.data:
             if len(self.data) > LONGEST:
                 raise DriverError(f"a line of more than {LONGEST} bytes came from the robot")
@@ -269,7 +269,7 @@ class Lines:
 
 
 class LoopbackDriver(Driver):
-    """A robot that talks as `RobotServer` does; wait [s] of this computer's time that one period may take."""
+    """Driver of a `RobotServer`; wait [s]: this computer's time that one period may take."""
 
     is_simulated = True
 
@@ -303,15 +303,15 @@ class LoopbackDriver(Driver):
             raise DriverError("the robot told something that is no state") from None
 
     def command(self, q: Array, qd: Array) -> None:
-        """Send a position and the velocity there."""
+        """Send a position command and the velocity there."""
         self._send({"q": q.tolist(), "qd": qd.tolist()})
 
     def stop(self) -> None:
-        """Let it hold where it is."""
+        """Command the robot to hold its position."""
         self._send({"stop": True})
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self.socket.close()
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -322,7 +322,7 @@ class LoopbackDriver(Driver):
 
 
 def _numbers(values: Any, n: int) -> Array:
-    """(n,) finite numbers from a message."""
+    """Finite numbers (n,) from a message."""
     if not isinstance(values, list) or len(values) != n or not all(isinstance(v, (int, float)) for v in values):
         raise InputError(f"a message needs lists of {n} numbers")
     return np.array(values, float)

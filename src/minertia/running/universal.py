@@ -1,4 +1,4 @@
-"""A Universal Robot through RTDE (extra `ur`, the package `ur-rtde`): `servoJ` out, positions and currents in."""
+"""Universal Robots driver through RTDE (extra `ur`, the package `ur-rtde`): `servoJ` out, positions and currents in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = 40  # characters of a model or a serial number
 
 
 class UniversalDriver(Driver):
-    """The robot at a host; rate [Hz] of the commands.  Currents are logged, not efforts."""
+    """Universal Robot at a host; rate [Hz] of the commands.  Currents are logged, not efforts."""
 
     effort = "i{j}"
 
@@ -39,7 +39,7 @@ class UniversalDriver(Driver):
             raise DriverError(f"the robot at '{host}' cannot be reached ({str(err).splitlines()[0][:120]})") from None
 
     def identity(self) -> RobotIdentity:
-        """Model and serial number, from the robot's dashboard where it answers."""
+        """Model and serial number, from the robot's dashboard where it responds."""
         try:
             dashboard: Any = load("dashboard_client", "ur").DashboardClient(self.host)
             dashboard.connect()
@@ -52,7 +52,7 @@ class UniversalDriver(Driver):
                 dashboard.disconnect()
 
     def read(self) -> JointReading | None:
-        """The next state: waits for the robot's clock to go on, at most a period."""
+        """Next state; waits for the robot's clock to advance, at most a period."""
         for _ in range(LOOKS):
             with _said():
                 t = float(self.receive.getTimestamp())
@@ -66,7 +66,7 @@ class UniversalDriver(Driver):
         return None
 
     def command(self, q: Array, qd: Array) -> None:
-        """Send a position."""
+        """Send a position command."""
         with _said():
             has_stopped = self.receive.isProtectiveStopped() or self.receive.isEmergencyStopped()
             is_taken = not has_stopped and self.control.servoJ(q.tolist(), 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
@@ -74,12 +74,12 @@ class UniversalDriver(Driver):
             raise DriverError("the robot has stopped itself" if has_stopped else "the robot took no command")
 
     def stop(self) -> None:
-        """Slow down and stop."""
+        """Decelerate and stop."""
         with _said():
             self.control.servoStop(SOFT)
 
     def close(self) -> None:
-        """End the robot's program and the connection, each though another of these calls fails."""
+        """Stop the robot's program and close the connections, even if one of these calls fails."""
         with contextlib.ExitStack() as calls:
             for call in (self.receive.disconnect, self.control.disconnect, self.control.stopScript, self.stop):
                 calls.enter_context(contextlib.suppress(DriverError, RuntimeError))
@@ -93,7 +93,7 @@ class UniversalDriver(Driver):
 
 
 def _word(dashboard: Any, call: str) -> str | None:
-    """What the dashboard answers; None where it has no such answer."""
+    """Reply of the dashboard; None where it has no such call."""
     try:
         return str(getattr(dashboard, call)()).strip()[:WORDS] or None
     except (AttributeError, RuntimeError, OSError):
@@ -102,7 +102,7 @@ def _word(dashboard: Any, call: str) -> str | None:
 
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
-    """What the package raises, as an error of the robot's."""
+    """Context that converts exceptions of the package to driver errors."""
     try:
         yield
     except RuntimeError as err:

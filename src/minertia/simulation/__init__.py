@@ -1,4 +1,4 @@
-"""The model put to the test: a robot in an independent physics engine, and control with what was identified."""
+"""Validation of the model in simulation: a robot in an independent physics engine, and model-based control."""
 
 from minertia.io.names import lazy_names
 

@@ -1,4 +1,4 @@
-"""Adaptive control shown at work: a load is taken up, and the generated law finds its way back to the motion."""
+"""Demonstration of adaptive control: after a payload is picked up, the generated control law restores tracking."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ WINDOW = 0.5  # s of the running mean of the chart
 
 @dataclass(frozen=True)
 class Adaptation:
-    """Errors of a motion that is passed to and fro, in the middle of which a load [kg] is taken up at `picked` [s].
+    """Tracking errors of a trajectory repeated to and fro, during which a payload [kg] is picked up at `picked` [s].
 
-    adapting, fixed: root mean square of all joints' errors [rad or m] in each pass, `passing` [s] long, with adaptation
-    and with the same controller without.  least: the smallest eigenvalue that the pseudo-inertia of any link had at any
-    step, each scaled to a unit diagonal; a body can exist where it is positive.  t (N,), adapting_error, fixed_error:
-    running root mean square over half a second.  mass (N,): of the last link, as estimated; true_mass with the load.
-    q (N, n): postures of the adapting arm.
-    ran_away: when the adapting arm went out of control [s].
+    adapting, fixed: root mean square of all joints' tracking errors [rad or m] in each pass, `passing` [s] long, with
+    adaptation and with the same controller without.  least: the smallest eigenvalue of the pseudo-inertia of any link
+    at any step, each scaled to a unit diagonal; positive for physically consistent links.  t (N,), adapting_error,
+    fixed_error: running root mean square over half a second.  mass (N,): estimated mass of the last link; true_mass
+    with the payload.  q (N, n): postures of the adapting arm.
+    ran_away: time at which the adapting arm became unstable [s].
     """
 
     load: float
@@ -60,17 +60,17 @@ class Adaptation:
 
     @property
     def before(self) -> float:
-        """Error [rad or m] of the last pass without the load."""
+        """Tracking error [rad or m] of the last pass without the payload."""
         return self.adapting[PICK_UP - 1]
 
     @property
     def at_pick_up(self) -> float:
-        """Error of the pass that begins with it."""
+        """Tracking error of the pass that begins with the pick-up."""
         return self.adapting[PICK_UP]
 
     @property
     def after(self) -> float:
-        """Error of the last pass."""
+        """Tracking error of the last pass."""
         return self.adapting[-1]
 
     @property
@@ -80,12 +80,12 @@ class Adaptation:
 
     @property
     def excess(self) -> float:
-        """How much of the error that the load adds without adaptation is left in the last pass with it."""
+        """Part of the error due to the payload that remains in the last pass with adaptation."""
         added = self.fixed[-1] - self.fixed[PICK_UP - 1]
         return (self.after - self.before) / added if added > 0 else 0.0
 
     def sentence(self) -> str:
-        """What came of it."""
+        """Result as a message."""
         if self.ran_away is not None:
             return f"the adaptive law did not keep the arm under control (at {self.ran_away:.2g} s)"
         before, during, after = (1e3 * e for e in (self.before, self.at_pick_up, self.after))
@@ -95,7 +95,7 @@ class Adaptation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "load": self.load,
             "picked": self.picked,
@@ -110,7 +110,7 @@ class Adaptation:
 
 
 class _AdaptiveController:
-    """The generated law, called as a controller is; gain: of the last link's adaptation."""
+    """Generated adaptive control law with the interface of a controller; gain: of the last link's adaptation."""
 
     def __init__(self, rig: Rig, damping: Array, gain: float) -> None:
         n, links, code = rig.robot.n, rig.robot.n_joints, rig.code
@@ -133,7 +133,7 @@ class _AdaptiveController:
 
 
 def show_adaptation(rig: Rig) -> Adaptation:
-    """Follow a motion with the adaptive law, with and without adaptation, while a load is taken up."""
+    """Track a trajectory with the adaptive control law, with and without adaptation, while a payload is picked up."""
     trajectory = to_and_fro(rig.motion, PASSES, rig.period)
     passing = float(trajectory.t[-1]) / PASSES
     loaded = rig.robot.with_payload(rig.load, CENTRE)
@@ -168,11 +168,11 @@ def show_adaptation(rig: Rig) -> Adaptation:
 
 
 def _gain(rig: Rig, trajectory: Trajectory, damping: Array) -> float:
-    """Gain that learns the rated load in `QUICKNESS`.
+    """Adaptation gain that learns the rated payload in `QUICKNESS`.
 
-    With a mass error e the velocities are off by s = tau e / (damping load), tau being the load's efforts, and the
-    natural law makes e' = -gain m^2 tau . s / load, m being the mass of the whole link that holds the load.  So
-    1 / (gain (m / load)^2 sum of tau^2 / damping) is the time constant; a heavy hand learns as quickly as it is heavy.
+    With a mass error e the velocities are off by s = tau e / (damping load), tau being the payload's efforts, and the
+    natural adaptation law makes e' = -gain m^2 tau . s / load, m being the mass of the whole link that holds the
+    payload.  So 1 / (gain (m / load)^2 sum of tau^2 / damping) is the time constant; a heavy link learns faster.
     """
     states = [x[:: max(1, len(trajectory.t) // 500)] for x in (trajectory.q, trajectory.qd, trajectory.qdd)]
     loaded = rig.known.with_payload(rig.load, CENTRE)
@@ -188,7 +188,7 @@ def _per_pass(log: PlantLog) -> tuple[float, ...]:
 
 
 def _running(log: PlantLog, rig: Rig) -> Array:
-    """Root mean square over the last half second, all joints."""
+    """Running root mean square of the tracking error over half a second, all joints."""
     square = np.concatenate([[0.0], np.cumsum(np.mean(log.error**2, axis=1))])
     width = max(1, round(WINDOW / rig.period))
     k = np.arange(1, len(square))
@@ -197,7 +197,7 @@ def _running(log: PlantLog, rig: Rig) -> Array:
 
 
 def _least_eigenvalue(chi: Array) -> float:
-    """Of the pseudo-inertias of parameters (steps, links, 10), scaled to a unit diagonal."""
+    """Smallest eigenvalue of the pseudo-inertias of parameters (steps, links, 10), scaled to a unit diagonal."""
     units = np.array([pseudo_inertia(unit) for unit in np.eye(10).tolist()])  # it is linear
     P = np.einsum("skp,pij->skij", chi, units)
     root = np.sqrt(np.maximum(np.einsum("skii->ski", P), np.finfo(float).tiny))

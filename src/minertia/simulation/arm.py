@@ -1,4 +1,4 @@
-"""What a plant moves: a robot that goes on from its state under efforts, whatever computes its motion."""
+"""Interface of a simulated arm: advances its state under efforts, independent of the simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRIP = (0.1, 0.0, 0.1)  # m, in the last link's frame: off the axis of a joint t
 
 
 class ActingEffect(NamedTuple):
-    """A row of the table of effects at a joint, with its value and constants."""
+    """Row of the effect table at a joint, with its value and constants."""
 
     row: Effect
     value: float
@@ -28,7 +28,7 @@ More = Mapping[int, Sequence[ActingEffect]]  # effects of joints besides those o
 
 
 def acting_effects(robot: Robot, j: int, values: Mapping[str, float], more: More | None = None) -> list[ActingEffect]:
-    """Effects of joint j with these values, and what else acts there."""
+    """Effects of joint j with these values, and additional ones."""
     own = [ActingEffect(BY_SYMBOL[s], v, robot.effect_constants(j, s)) for s, v in values.items() if v]
     return [*own, *(more or {}).get(j, ())]
 
@@ -47,7 +47,7 @@ class SimulatedArm(Protocol):
     def qd(self) -> Array: ...  # noqa: D102
 
     def place(self, q: Array, qd: Array) -> None:
-        """Put the robot into a state."""
+        """Set the state of the robot."""
         ...
 
     def go_on_from(self, other: SimulatedArm) -> None:
@@ -55,7 +55,7 @@ class SimulatedArm(Protocol):
         ...
 
     def step(self, tau: Array, outside: Array | None) -> None:
-        """Apply efforts (n,) for one step; outside: those of a touch, as the Jacobian of `grip` counts coordinates."""
+        """Apply efforts (n,) for one step; outside: external efforts, in the coordinates of the `grip` Jacobian."""
         ...
 
     def grip(self) -> tuple[Array, Array, Array]:
@@ -63,5 +63,5 @@ class SimulatedArm(Protocol):
         ...
 
     def on_coordinates(self, jacobian: Array) -> Array:
-        """A Jacobian of `grip` by the robot's coordinates (3, n)."""
+        """Jacobian of `grip` with respect to the robot's coordinates (3, n)."""
         ...

@@ -1,9 +1,9 @@
-"""Whether a load has changed, from innovations: a test with a stated rate of false alarms that outliers cannot trip.
+"""Detection of a payload change from innovations: a test with a given false-alarm rate, robust to outliers.
 
-A load that changes is felt from then on; an effort that jumps (a joint that sticks, the controller's friction term at a
-turn of the reference) spoils the accelerations of one window of samples and is over.  So innovations are clipped and
-summed over several windows, and the sum is compared with what it would be by chance, given how much successive
-innovations are alike.
+A payload change has a lasting effect; a jump of the effort (a joint that sticks, the controller's friction term at a
+reversal of the reference) disturbs the accelerations of one window of samples only.  So innovations are clipped and
+summed over several windows, and the sum is compared with its distribution under no change, given the autocorrelation
+of the innovations.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ MOST_ALIKE = 0.9
 
 
 def clipped_weights(e: Array) -> Array:
-    """Factors on rows by their innovations over deviations e: Huber's, so that outliers pull no harder."""
+    """Row factors by normalised innovations e, which limit outliers: square roots of Huber weights."""
     return np.asarray(np.sqrt(CLIP / np.maximum(np.abs(e), CLIP)))
 
 
 class ChangeDetector:
-    """Takes the innovations of n joints, over their deviations, update by update.
+    """Change detector on the normalised innovations of n joints, update by update.
 
-    window: updates that one jump can spoil.  period [s]: from one update to the next.
+    window: number of updates that one jump can disturb.  period [s]: from one update to the next.
     """
 
     def __init__(self, n: int, window: int, period: float) -> None:
@@ -45,12 +45,12 @@ class ChangeDetector:
         self.square, self.product = np.ones(n), np.zeros(n)  # of old innovations, and of neighbours among them
 
     def forget(self) -> None:
-        """Begin anew after a change; how alike neighbours are stays known."""
+        """Restart after a change; the estimated autocorrelation is kept."""
         for recent in self.recent:
             recent.clear()
 
     def is_change(self, e: Array, is_valid: NDArray[np.bool_]) -> bool:
-        """Whether the last innovations of some joint are too far to one side; joints not valid do not count."""
+        """Whether the last innovations of some joint are significantly one-sided; invalid joints do not count."""
         found = False
         for j in np.flatnonzero(is_valid).tolist():
             recent = self.recent[j]
@@ -61,12 +61,12 @@ class ChangeDetector:
         return found
 
     def _learn(self, j: int, oldest: float, after: float) -> None:
-        """What leaves the sum tells how alike neighbours are; what is in it may already be a change."""
+        """Update the autocorrelation with the value that leaves the sum; newer values may already contain a change."""
         self.square[j] = FORGETTING * self.square[j] + (1 - FORGETTING) * oldest * oldest
         self.product[j] = FORGETTING * self.product[j] + (1 - FORGETTING) * oldest * after
 
     def _most(self, j: int) -> float:
-        """What the sum may be by chance, where neighbours may be alike, or by a spoiled window and less of chance."""
+        """Threshold of the sum: by chance with autocorrelated innovations, or by one disturbed window."""
         alike = min(max(self.product[j] / max(self.square[j], 1e-12), 0.0), MOST_ALIKE)
         deviation = float(np.sqrt(self.span * max(self.square[j], 1.0) * (1 + alike) / (1 - alike)))
         return max(self.threshold * deviation, self.by_jumps)

@@ -1,7 +1,7 @@
-"""A robot with closed loops that stay closed exactly: simulated by the package's own forward dynamics.
+"""Robot with closed kinematic chains that stay closed exactly, simulated by the package's own forward dynamics.
 
-MuJoCo closes loops by soft constraints, whose give is far larger than what identification looks for.  Here the state is
-that of the coordinates, so no loop can open (theory, eq. 39); dry friction holds still what stands still.
+MuJoCo closes loops by soft constraints, whose compliance is far larger than the effects that identification resolves.
+Here the state is that of the coordinates, so no loop can open (theory, eq. 39); dry friction holds joints at rest.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SETTLED = 1e-12  # part of a joint's largest friction
 
 
 class ClosedArm:
-    """One robot with closed loops; h: step [s].
+    """One robot with closed kinematic chains; h: step [s].
 
     Efforts are held over a step; the integrator is the implicit midpoint rule, of second order.  Dry friction of the
-    table of effects holds still what stands still.
+    effect table holds joints at rest.
     """
 
     def __init__(self, robot: Robot, h: float, more: More, temperature: Array | None) -> None:
@@ -50,7 +50,7 @@ class ClosedArm:
     # ------------------------------------------------------------------ state
 
     def place(self, q: Array, qd: Array) -> None:
-        """Put the robot into a state."""
+        """Set the state of the robot."""
         self.position, self.velocity = np.array(q, float), np.array(qd, float)
 
     def go_on_from(self, other: SimulatedArm) -> None:
@@ -73,7 +73,7 @@ class ClosedArm:
         return np.asarray(np.linalg.solve(D, np.asarray(tau, float) - bias))
 
     def step(self, tau: Array, outside: Array | None) -> None:
-        """Apply efforts for one step; outside: those of a touch."""
+        """Apply efforts for one step; outside: external efforts."""
         if np.abs(self.velocity).max(initial=0.0) > RUNAWAY:
             return  # out of control already
         begun = now = self.velocity
@@ -96,11 +96,11 @@ class ClosedArm:
         return np.asarray(p + arm), np.asarray(jacobian @ self.velocity), jacobian
 
     def on_coordinates(self, jacobian: Array) -> Array:
-        """A Jacobian of `grip`, which is by the coordinates already."""
+        """Jacobian of `grip`, which is with respect to the coordinates already."""
         return jacobian
 
     def _pushed(self, q: Array, qd: Array, tau: Array) -> Array:
-        """Velocities after a step whose middle has this position and velocity."""
+        """Velocities after a step with this midpoint position and velocity."""
         D, bias, J, up, down = self._dynamics(q, qd)
         if not np.all(np.isfinite(D)):
             return np.full(self.robot.n, np.nan)
@@ -110,13 +110,13 @@ class ClosedArm:
         return np.asarray(free + inverse @ J.T @ _held(J @ free, J @ inverse @ J.T, bounds))
 
     def _dynamics(self, q: Array, qd: Array) -> tuple[Array, ...]:
-        """Mass matrix, efforts without acceleration, rates of the joints that rub by those of coordinates, bounds."""
+        """Mass matrix, bias efforts, Jacobian of the joints with dry friction by the coordinates, friction bounds."""
         found = self.function(q if self.passive is None else self.passive(q), qd)
         return found if len(found) == 5 else (*found, np.zeros((0, self.robot.n)), np.zeros(0), np.zeros(0))
 
 
 def _require_simulable(robot: Robot, j: int, effects: Sequence[ActingEffect]) -> None:
-    """Refuse effects that this integrator has no inputs for, or that are too steep for it."""
+    """Raise an error for effects that this integrator does not support, or that are too stiff for it."""
     for row, *_ in effects:
         is_steep = row.is_bounded and not row.is_dry and "qd" in row.inputs
         if is_steep or {"load", "temperature"} & {*row.inputs}:
@@ -127,9 +127,9 @@ def _require_simulable(robot: Robot, j: int, effects: Sequence[ActingEffect]) ->
 
 
 def _held(rates: Array, A: Array, bounds: tuple[Array, Array]) -> Array:
-    """Impulses of dry friction that bring rates + A impulses as near to rest as they can.
+    """Impulses of dry friction that bring rates + A impulses as close to zero as possible.
 
-    bounds: how large they can be against motion forwards and backwards.
+    bounds: largest impulses against motion forwards and backwards.
     """
     up, down = bounds
     impulses = np.where(rates > 0, -up, np.where(rates < 0, down, 0.0))
@@ -146,10 +146,10 @@ def _held(rates: Array, A: Array, bounds: tuple[Array, Array]) -> Array:
 
 
 def _program(robot: Robot, passive: int, dry: Mapping[int, Sequence[ActingEffect]]) -> Program:
-    """(q, qd) to the mass matrix with rotors, the efforts without acceleration and dry friction, and how joints rub.
+    """Program from (q, qd) to mass matrix with rotors, bias efforts without dry friction, and dry friction data.
 
-    passive: how many joints of loops without a closed form stand behind the coordinates in q.  dry: friction of the
-    joints that rub.
+    passive: number of passive joints without a closed form that follow the coordinates in q.  dry: friction of the
+    joints with dry friction.
     """
     graph, n = Graph(), robot.n
     q, qd = graph.variables("q", n + passive), graph.variables("qd", n)
@@ -169,7 +169,7 @@ def _program(robot: Robot, passive: int, dry: Mapping[int, Sequence[ActingEffect
 def _rubbing(
     robot: Robot, q: list[Expr], qd: list[Expr], dry: Mapping[int, Sequence[ActingEffect]]
 ) -> tuple[list[list[Any]], list[Any], list[Any]]:
-    """Velocity of every joint that rubs by those of the coordinates, and bounds of friction forwards and backwards."""
+    """Jacobian of the joints with dry friction by the coordinates, and friction bounds forwards and backwards."""
     if not dry:
         return [], [], []
     units = [[int(i == k) for i in range(robot.n)] for k in range(robot.n)]

@@ -1,4 +1,4 @@
-"""Logs of commands repeated in MuJoCo at its own step, with the actuators that an identified model is written with."""
+"""Logs of commands simulated in MuJoCo at its own step, with the actuators written for an identified model."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def validate_in_mujoco(
     step: float = STEP,
     tell: Tell = silent,
 ) -> tuple[Residuals, ...]:
-    """Residuals of logs whose commands MuJoCo follows with the model's `<position>` actuators; step: MuJoCo's [s].
+    """Residuals of logs whose commands MuJoCo tracks with the model's `<position>` actuators; step: MuJoCo's [s].
 
-    The commands are held and delayed as the model's loop says, in whole steps of MuJoCo.  What of the model MuJoCo does
-    not simulate is said in the remarks.
+    The commands are held and delayed as in the servo model, in whole steps of MuJoCo.  Effects of the model that MuJoCo
+    does not simulate are listed in the remarks.
     """
     if not STEPS[0] <= step <= STEPS[1]:
         raise InputError(f"MuJoCo's step is between {STEPS[0]:g} and {STEPS[1]:g} s, not {step:g} s")
@@ -69,7 +69,7 @@ def _layout(model: IdentifiedModel, log: LoopLog) -> SprungLayout:
 
 
 def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
-    """Positions at the rows of a log (N, outputs), from its start under its commands."""
+    """Simulated positions at the rows of a log (N, outputs), from its initial state under its commands."""
     mujoco: Any = mujoco_package()
     loop, layout = loop_of(model), _layout(model, log)
     try:
@@ -103,7 +103,7 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
 
 
 def _shifts(loop: dict[str, Any], layout: SprungLayout) -> Array:
-    """Positions of the file less those of the log, of all coordinates: zeros, and what two encoders differ by."""
+    """Positions of the file minus those of the log, of all coordinates: zero offsets, and encoder differences."""
     zeros = np.array(loop["zeros"], float)
     rest = np.array(loop.get("elastic", {}).get("rest", ()), float)
     return np.concatenate([zeros, zeros[list(layout.elastic)] - rest])

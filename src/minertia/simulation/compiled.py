@@ -1,4 +1,4 @@
-"""Generated C compiled and called: the functions a controller has, from the code that would run on it."""
+"""Compilation and execution of generated C code: controller functions from the code that would run on it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ PATIENCE = 120.0  # s for one call of the compiler
 
 @dataclass(frozen=True)
 class CompiledCode:
-    """A loaded library of generated code for a robot of n coordinates and `joints` joints.
+    """Loaded library of generated code for a robot of n coordinates and `joints` joints.
 
-    friction_inputs: what `friction` reads.  passive: joints of loops without a closed form, whose positions the
-    programs `iterated` take and give.
+    friction_inputs: inputs of `friction`.  passive: passive joints without a closed form, whose positions the programs
+    `iterated` take and return.
     """
 
     n: int
@@ -48,7 +48,7 @@ class CompiledCode:
     iterated: tuple[str, ...] = ()
 
     def function(self, name: str, given: Sequence[int], made: Sequence[int]) -> Callable[..., tuple[Array, ...]]:
-        """A program as a function of arrays; given, made: sizes of its inputs and outputs, in order."""
+        """Program as a function of arrays; given, made: sizes of its inputs and outputs, in order."""
         call = getattr(self.library, f"{self.prefix}_{name}")
         call.restype = None
         call.argtypes = [ctypes.c_void_p] * (len(given) + len(made))
@@ -64,7 +64,7 @@ class CompiledCode:
         return run
 
     def of_state(self, name: str, arguments: int, size: int) -> Callable[..., Array]:
-        """A program of that many arrays of n numbers with one output."""
+        """Program of this many arrays of n values with one output."""
         if self.passive is not None and name in self.iterated:
             k = self.passive.count
             run = self.function(name, ((self.n,) * arguments) + (k,), (size, k, 1, self.passive.sets))
@@ -74,7 +74,7 @@ class CompiledCode:
 
     @property
     def model(self) -> ControlModel:
-        """What a controller knows, by the programs of `PROGRAMS`."""
+        """Model for a controller, from the programs of `PROGRAMS`."""
         n = self.n
         whole, matrix = self.of_state("inverse_dynamics", 3, n), self.of_state("mass_matrix", 1, n * n)
         effects = self.of_state("friction", len(self.friction_inputs), n)
@@ -94,7 +94,7 @@ class CompiledCode:
 
 
 class _Chained:
-    """A program that takes the passive positions of its last call; from a posture far from that, those there."""
+    """Program warm-started with the passive positions of its last call; solved anew for a distant posture."""
 
     def __init__(self, run: Callable[..., tuple[Array, ...]], passive: PassiveJoints) -> None:
         self.run, self.passive = run, passive
@@ -110,17 +110,17 @@ class _Chained:
 
 
 def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> ControlModel:
-    """What a controller knows of a robot with its own parameters, by `compiled_code`."""
+    """Model for a controller of a robot with its own parameters, by `compiled_code`."""
     return compiled_code(robot, folder, force=force).model
 
 
 def compiled_code(
     robot: Robot, folder: str | Path, programs: Sequence[str] = PROGRAMS, *, force: bool = False
 ) -> CompiledCode:
-    """Code for a robot with its own parameters, written into a folder, compiled, tested by its self-test, and loaded.
+    """Write code for a robot with its own parameters into a folder, compile it, run its self-test, and load it.
 
-    It is compiled and loaded in a folder of this process, where nobody else can exchange it.  `CompilerMissing` where
-    there is no compiler: the code is written all the same.  What is compiled is not kept.
+    It is compiled and loaded in a private folder of this process, which nobody else can change.  `CompilerMissing`
+    where there is no compiler: the code is written in any case.  Compiled files are not kept.
     """
     known = CodeModel(rotors=True, friction=True, temperature=False)
     made = generate(robot, Path(folder), programs=programs, model=known, force=force)
@@ -136,7 +136,7 @@ def compiled_code(
 
 
 def tested_code(files: Sequence[Path]) -> Path:
-    """Copy the files of the target "c", compile them and run their self-test; the folder, which is not kept."""
+    """Copy the files of the target "c", compile them and run their self-test; returns the temporary folder."""
     compiler = needed_compiler()
     place = _private_copy(files)
     test = place / "selftest"
@@ -146,7 +146,7 @@ def tested_code(files: Sequence[Path]) -> Path:
 
 
 def _private_copy(files: Sequence[Path]) -> Path:
-    """The files in a folder that only this process can change."""
+    """Copy the files to a folder that only this process can change."""
     try:
         place = Path(tempfile.mkdtemp(dir=own_folder()))
         for file in files:
@@ -159,7 +159,7 @@ def _private_copy(files: Sequence[Path]) -> Path:
 
 
 def load_model(n: int, library: str | Path, prefix: str, friction_inputs: Sequence[str] = ("qd",)) -> ControlModel:
-    """The functions of a compiled library as a controller calls them; friction_inputs: what `friction` reads."""
+    """Functions of a compiled library with the interface of a controller; friction_inputs: inputs of `friction`."""
     try:
         loaded = ctypes.CDLL(str(Path(library).resolve()))
     except OSError as err:

@@ -1,4 +1,4 @@
-"""Collisions felt by the generated momentum observer: how soon, at which force, and how often for nothing."""
+"""Collision detection by the generated momentum observer: delay, force, and false-alarm rate."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ LEARNING, WATCHED = 1000, 2000  # added to the number of a run, so that motions 
 
 @dataclass(frozen=True)
 class Detection:
-    """Collisions of the hand and false alarms, with thresholds for `per_hour` of these.
+    """Collisions of the end-effector and false alarms, with thresholds for `per_hour` of these.
 
-    force [N]: of the collisions, each against the motion of the hand, from one sample to the next.  delays (k,) [s]
-    until the alarm, infinite where there was none.  seconds: of free motion that was watched; alarms in it.  sliding,
-    standing: thresholds of each joint [N m or N] where it slides and where it may stick.  t (N,), largest (N,): the
-    largest output of any joint over its threshold, in the run with the first collisions, which begin at `begun`.
+    force [N]: of the collisions, each against the motion of the end-effector, as a step.  delays (k,) [s] until the
+    alarm, infinite where there was none.  seconds: duration of the monitored free motion; alarms in it.  sliding,
+    standing: thresholds of each joint [N m or N] in motion and where it may stick.  t (N,), largest (N,): the largest
+    output of any joint over its threshold, in the run with the first collisions, which begin at `begun`.
     """
 
     force: float
@@ -60,16 +60,16 @@ class Detection:
 
     @property
     def soon(self) -> int:
-        """How many collisions were felt within 10 ms."""
+        """Number of collisions detected within 10 ms."""
         return sum(delay <= SOON + 1e-9 for delay in self.delays)
 
     @property
     def latest(self) -> float:
-        """The longest delay [s]."""
+        """Largest detection delay [s]."""
         return max(self.delays, default=float("inf"))
 
     def sentence(self) -> str:
-        """What came of it."""
+        """Result as a message."""
         return (
             f"{self.soon} of {plural(len(self.delays), 'collision')} of {self.force:.3g} N felt within "
             f"{1e3 * SOON:.0f} ms; {plural(self.alarms, 'false alarm')} in {self.seconds:.0f} s of motion, at most "
@@ -77,7 +77,7 @@ class Detection:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "force": self.force,
             "per_hour": self.per_hour,
@@ -91,7 +91,7 @@ class Detection:
 
 
 class _Watch:
-    """The generated observer beside a controller: its outputs, and which joints slide."""
+    """Generated observer beside a controller: its outputs, and which joints are in motion."""
 
     def __init__(self, rig: Rig) -> None:
         n = rig.robot.n
@@ -105,7 +105,7 @@ class _Watch:
         self.velocities.append(sample.qd)
 
     def result(self) -> tuple[Array, Flags]:
-        """Outputs (N, n), and whether each joint has been sliding for as long as the observer remembers."""
+        """Outputs (N, n), and whether each joint has been in motion for the memory of the observer."""
         slow = (np.abs(np.array(self.velocities)) < SLIDES).astype(float)
         memory = _memory(self.period)
         held = np.cumsum(np.concatenate([np.ones((memory, slow.shape[1])), slow]), axis=0)
@@ -114,19 +114,19 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Alarm:
-    """The rule: an output beyond the threshold of its joint, which is higher where the joint may stick."""
+    """Alarm rule: an output beyond the threshold of its joint, which is higher where the joint may stick."""
 
     sliding: AlarmThresholds
     standing: AlarmThresholds
 
     def levels(self, outputs: Array, slides: Flags) -> Array:
-        """The largest output of any joint over its threshold (N,)."""
+        """Largest ratio of any joint's output to its threshold (N,)."""
         threshold = np.where(slides, np.array(self.sliding.values), np.array(self.standing.values))
         return np.asarray((np.abs(outputs) / threshold).max(axis=1))
 
 
 def show_collisions(rig: Rig, seconds: float = 60.0, *, learned: float = LEARNED, collisions: int = 20) -> Detection:
-    """Make thresholds from free motion of some length, watch other motion, and hit the hand while it moves."""
+    """Set thresholds from free motion, monitor other motion, and simulate collisions of the moving end-effector."""
     alarm = _alarm(rig, [_watched(rig, LEARNING + k, x)[1:] for k, x in enumerate(_pieces(learned))])
     alarms, watched = 0, 0.0
     for k, length in enumerate(_pieces(seconds)):
@@ -152,24 +152,24 @@ def show_collisions(rig: Rig, seconds: float = 60.0, *, learned: float = LEARNED
 
 
 def _pieces(seconds: float) -> list[float]:
-    """Lengths of the runs that make up so long a motion."""
+    """Durations of the runs that make up a motion of this length."""
     count = max(1, math.ceil(seconds / PIECE))
     return [seconds / count] * count
 
 
 def _stated(force: float) -> float:
-    """A force of two digits, at least as large."""
+    """Force rounded up to two digits."""
     unit = 10.0 ** (math.floor(math.log10(force)) - 1)
     return math.ceil(force / unit) * unit
 
 
 def _memory(period: float) -> int:
-    """Samples until the observer has forgotten."""
+    """Memory of the observer in samples."""
     return max(1, round(APART / GAIN / period))
 
 
 def _watched(rig: Rig, number: int, length: float, touch: Touch | None = None) -> tuple[PlantLog, Array, Flags]:
-    """A run of random moves under computed torque, with the observer beside it."""
+    """Run of random moves under computed torque, with the observer beside it."""
     trajectory = random_moves(rig.limits, length, rig.period, (rig.seed << 16) + number)
     watch = _Watch(rig)
     controller = computed_torque(rig.code.model, Gains())
@@ -183,7 +183,7 @@ def _watched(rig: Rig, number: int, length: float, touch: Touch | None = None) -
 
 
 def _alarm(rig: Rig, learned: Sequence[tuple[Array, Flags]]) -> _Alarm:
-    """Half of the stated false alarms for joints that slide, half for all motion, which has those that stick, too."""
+    """Thresholds with half of the false alarms for joints in motion, half for all motion, sticking joints included."""
     outputs, slides = (np.concatenate(parts) for parts in zip(*learned, strict=True))
     rate = 1.0 / rig.period
     sliding = output_thresholds(outputs, rate, GAIN, 0.5 * PER_HOUR, among=slides)
@@ -191,7 +191,7 @@ def _alarm(rig: Rig, learned: Sequence[tuple[Array, Flags]]) -> _Alarm:
 
 
 def _separate(above: Flags, apart: int) -> int:
-    """Alarms that are further apart than the observer remembers."""
+    """Number of alarms that are further apart than the memory of the observer."""
     where = np.flatnonzero(above)
     return int(len(where) > 0) + int(np.sum(np.diff(where) > apart))
 
@@ -200,8 +200,9 @@ def _separate(above: Flags, apart: int) -> int:
 
 
 class _Hand(NamedTuple):
-    """The hand at a sample of a run: its direction of motion (3,), efforts (n,) at the joints of a unit force in that
-    direction, and which joints slide.
+    """End-effector at a sample of a run: direction of motion (3,), efforts (n,), and which joints are in motion.
+
+    efforts: at the joints, of a unit force in that direction.
     """
 
     sample: int
@@ -211,7 +212,7 @@ class _Hand(NamedTuple):
 
 
 def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
-    """Samples at which the hand moves, some time apart."""
+    """Samples at which the end-effector moves, some time apart."""
     plant = rig.plant()
     apart = round(APART_HITS / rig.period)
     samples = range(apart, len(log.t) - apart, max(1, apart // 20))
@@ -232,14 +233,14 @@ def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
 
 
 def _needed(alarm: _Alarm, hand: _Hand) -> float:
-    """Force [N] against the motion of the hand with which some joint reaches its threshold within 10 ms."""
+    """Force [N] against the motion of the end-effector with which some joint reaches its threshold within 10 ms."""
     threshold = np.where(hand.slides, np.array(alarm.sliding.values), np.array(alarm.standing.values))
     reached = 1 - np.exp(-GAIN * SOON)
     return float(np.min(threshold / np.maximum(np.abs(hand.efforts) * reached, 1e-12)))
 
 
 def _hits(rig: Rig, hands: Sequence[_Hand], force: float) -> Touch:
-    """A force against the motion of the hand at each of these samples and for a short while after."""
+    """Force against the motion of the end-effector, for a short time from each of these samples."""
     length = round(HIT / rig.period)
     acting = {hand.sample + i: -force * hand.direction for hand in hands for i in range(length)}
     nothing = np.zeros(3)
@@ -247,6 +248,6 @@ def _hits(rig: Rig, hands: Sequence[_Hand], force: float) -> Touch:
 
 
 def _delay(levels: Array, k: int, period: float) -> float:
-    """Time from a collision to the alarm [s]; infinite where it comes only when the collision is over."""
+    """Detection delay of a collision [s]; infinite where the alarm comes only after the collision."""
     felt = np.flatnonzero(levels[k + 1 : k + 1 + round(HIT / period)] > 1)
     return float((felt[0] + 1) * period) if len(felt) else float("inf")

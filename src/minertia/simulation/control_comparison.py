@@ -1,4 +1,4 @@
-"""The experiments that end an identification: open loop, closed loop, and a model that is updated now and then."""
+"""Control experiments after an identification: open loop, feedback control, and low model update rates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SHARE = 0.45  # of a joint's range that a move takes at most
 def control_tests(
     robot: Robot, model: ControlModel, limits: MotionLimits, trajectory: Trajectory
 ) -> tuple[TrackingTable, ...]:
-    """All tables: moves in open loop fast and slow (no loops to close), feedback laws and update rates on a trajectory.
+    """All tables: open-loop moves, fast and slow (without closed chains), feedback laws and model update rates.
 
-    robot: the true one, in MuJoCo without imperfections.  model: what the controller knows.
+    robot: the true one, in MuJoCo without imperfections.  model: the controller's model.
     """
     plant = Plant(robot, period=PERIOD, substeps=SUBSTEPS)
     moves = () if robot.open_cuts else _open_loop(robot, model, limits)
@@ -35,7 +35,7 @@ def control_tests(
 
 
 def _open_loop(robot: Robot, model: ControlModel, limits: MotionLimits) -> list[TrackingTable]:
-    """Moves without feedback; where loops have to close nothing would keep them from postures in which they open."""
+    """Moves without feedback; not for closed chains, which could reach postures in which they open."""
     loose = Plant(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
     posture, angle, groups = open_loop_setting(limits)
     given = (loose, model, posture, groups)
@@ -43,7 +43,7 @@ def _open_loop(robot: Robot, model: ControlModel, limits: MotionLimits) -> list[
 
 
 def open_loop_setting(limits: MotionLimits) -> tuple[Array, float, list[list[int]]]:
-    """A posture from which the first joints can turn by 90 degrees (or what their ranges allow), and which to turn."""
+    """Start posture from which the first joints can turn by 90 degrees (or less by their ranges), angle, and groups."""
     moved = list(range(min(3, len(limits.names))))
     angle = float(min(QUARTER, (2 * SHARE * limits.half[moved]).min()))
     posture = limits.middle.copy()

@@ -1,4 +1,4 @@
-"""What a controller knows of the robot, as plain functions, so that generated C can stand in for any of them."""
+"""Controller's model of the robot, as plain functions, each of which generated C can replace."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Array = NDArray[np.float64]
 class ControlModel:
     """Efforts [N m or N] as functions of one state; each takes and returns arrays of shape (n,).
 
-    rigid(q, qd, qdd): links and rotors.  friction(q, qd, qdd): all other effects (springs and offsets, too), at the
-    reference temperature.  gravity(q): of the links.  mass_matrix(q): (n, n), rotors included.  velocity(q, qd):
+    rigid(q, qd, qdd): links and rotors.  friction(q, qd, qdd): all other effects (including springs and offsets), at
+    the reference temperature.  gravity(q): of the links.  mass_matrix(q): (n, n), rotors included.  velocity(q, qd):
     centrifugal and Coriolis.
     """
 
@@ -42,7 +42,7 @@ class ControlModel:
 
 
 def control_model(robot: Robot) -> ControlModel:
-    """The functions of a robot with its own parameters, by its expression graphs."""
+    """Functions of a robot with its own parameters, from its expression graphs."""
     robot = robot.numeric
     n, chi = robot.n, robot.parameters()
     still = [{s: v for s, v in x.items() if s in (*LINK_SYMBOLS, *ROTOR_SYMBOLS)} for x in chi]
@@ -77,9 +77,9 @@ def control_model(robot: Robot) -> ControlModel:
 
 
 class ScalarFunction:
-    """A function of arrays of n numbers, written out as a function of Python that computes on floats.
+    """Function of arrays of n values, generated as a Python function on floats.
 
-    passive: joints whose positions the function takes behind those of the coordinates, its first argument.
+    passive: joints whose positions the function takes after those of the coordinates, its first argument.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class ScalarFunction:
         self.run: Callable[..., list[float]] = made["run"]
 
     def __call__(self, *values: Array) -> Array:
-        """The values of the outputs."""
+        """Evaluate the outputs."""
         if self.constant is not None:
             return self.constant.copy()
         values = values if self.passive is None else (self.passive(values[0]), *values[1:])
@@ -110,7 +110,7 @@ class ScalarFunction:
 
 
 def _text(graph: Graph, inputs: Sequence[Expr], outputs: Sequence[Expr]) -> str:
-    """A function `run` of numbers; no name in it comes from the robot."""
+    """Source of a function `run` of numbers; no name in it comes from the robot."""
     names = {x.id: f"v{x.id}" for x in inputs}
     lines = [f"def run({', '.join(names.values())}):"]
     for node in graph.needed(outputs):

@@ -1,8 +1,7 @@
-"""Robots as models of other programs: MuJoCo (extra `sim`) and Pinocchio (extra `pinocchio`).
+"""Export of robots to models of other programs: MuJoCo (extra `sim`) and Pinocchio (extra `pinocchio`).
 
 A description file loses what its format has no element for; these models are built in memory, with rotor inertias,
-friction and offsets where the program has a place for them.  What it has none for is said in an
-`UnsupportedPartWarning`.
+friction and offsets where the program supports them.  Unsupported parts are reported in an `UnsupportedPartWarning`.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ IN_PINOCCHIO = ("IA", "FV", "FC")
 
 
 class UnsupportedPartWarning(UserWarning):
-    """A part of a robot for which another program has no place."""
+    """Part of a robot that another program does not support."""
 
 
 def mujoco_package() -> Any:
-    """MuJoCo, which moves robots here and nowhere else."""
+    """Import MuJoCo; all simulations load it here."""
     return load("mujoco", "sim")
 
 
@@ -43,11 +42,12 @@ def pinocchio_package() -> Any:
 
 
 def to_mujoco(robot: RobotLike) -> Any:
-    """MuJoCo's `MjModel` of a robot or an identified model (extra `sim`): joints and links by their names, no geometry.
+    """MuJoCo's `MjModel` of a robot or an identified model (extra `sim`): joints and links by name, no geometry.
 
     Rotor inertia is `dof_armature`, friction `dof_damping` and `dof_frictionloss`, offsets and springs are passive
-    efforts, so that `mj_inverse` and `mj_step` have them all; motors that turn with several joints are tendons.
-    MuJoCo's dry friction is soft: it turns with qd + qacc / 1000 at best, and less quickly with long time steps.
+    efforts, so that `mj_inverse` and `mj_step` include them all; motors coupled to several joints are tendons.
+    MuJoCo's dry friction is regularised: it reverses with qd + qacc / 1000 at best, and less quickly with long time
+    steps.
     """
     robot, mujoco = _robot(robot), mujoco_package()
     _check_possible(robot)
@@ -65,14 +65,14 @@ def to_mujoco(robot: RobotLike) -> Any:
 def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
     """MuJoCo's model for a plant: masses, armature, damping, Coulomb friction; joint j is called j0, j1 ...
 
-    Limits of position and effort are left out: the controller and the trajectory answer for them.  Constant efforts and
-    what MuJoCo has no element for are applied by the plant.
+    Limits of position and effort are omitted: the controller and the trajectory observe them.  Constant efforts and
+    effects without a MuJoCo element are applied by the plant.
     """
     return compiled_spec(plant_spec(mujoco, robot, timestep), robot)
 
 
 def plant_spec(mujoco: Any, robot: Robot, timestep: float) -> Any:
-    """The same as a specification, to which more can be added."""
+    """The plant model as a MuJoCo specification, to which more can be added."""
     _check_possible(robot)
     joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
     applied = [name for name in robot.effect_values if split_name(name)[0] in ("OFF", "OFFM")]
@@ -90,7 +90,7 @@ def plant_spec(mujoco: Any, robot: Robot, timestep: float) -> Any:
 
 
 def _check_possible(robot: Robot) -> None:
-    """Refuse links that no program moves."""
+    """Raise an error for links that no program can simulate."""
     robot.parameters()  # says so where there are none
     for joint, ten in zip(robot.joints, robot.links, strict=True):
         reason = None if ten is None else impossible(ten)
@@ -101,7 +101,7 @@ def _check_possible(robot: Robot) -> None:
 
 
 def compiled_spec(spec: Any, robot: Robot) -> Any:
-    """The model of a specification; a sentence where MuJoCo refuses it."""
+    """Compile a specification; MuJoCo's errors are reported as one sentence."""
     try:
         return spec.compile()
     except ValueError as err:
@@ -114,8 +114,8 @@ def compiled_spec(spec: Any, robot: Robot) -> Any:
 def to_pinocchio(robot: RobotLike) -> Any:
     """Pinocchio's `Model` of a robot or an identified model (extra `pinocchio`), coordinates in the robot's order.
 
-    Rotor inertia is `armature`, which rnea, aba and crba count; friction is in `damping` and `friction`, which they
-    leave out: efforts are rnea(...) + damping * v + friction * sign(v).  Offsets and other effects have no place.
+    Rotor inertia is `armature`, which rnea, aba and crba include; friction is in `damping` and `friction`, which they
+    ignore: efforts are rnea(...) + damping * v + friction * sign(v).  Offsets and other effects are not supported.
     """
     robot, pin = _robot(robot), pinocchio_package()
     robot.parameters()  # says so where there are none
@@ -138,7 +138,7 @@ def to_pinocchio(robot: RobotLike) -> Any:
 
 
 def _pinocchio_base(pin: Any, model: Any, robot: Robot) -> int:
-    """Number of the joint that carries the base: 0 for the ground."""
+    """Index of the joint that carries the base: 0 for the ground."""
     if not robot.is_floating:
         return 0
     root = int(model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint"))
@@ -158,7 +158,7 @@ def _placement(pin: Any, R: Any, p: Any) -> Any:
 
 
 def _add_frames(pin: Any, model: Any, robot: Robot, carriers: Sequence[int]) -> None:
-    """Other frames of the robot's own file."""
+    """Add the other frames of the robot's own file."""
     for name, frame in robot.frames.items():
         if not model.existFrame(name):
             carrier = carriers[0 if frame.joint is None else frame.joint + 1]
@@ -167,7 +167,7 @@ def _add_frames(pin: Any, model: Any, robot: Robot, carriers: Sequence[int]) -> 
 
 
 def _fill(model: Any, robot: Robot, dofs: Sequence[int], places: Sequence[int]) -> None:
-    """Rotor inertia, friction and limits of every joint."""
+    """Set rotor inertia, friction and limits of every joint."""
     for j, (joint, v, q) in enumerate(zip(robot.joints, dofs, places, strict=True)):
         effects, limits = robot.effects[j], joint.limits
         model.armature[v] = effects.get("IA", 0.0)
@@ -196,7 +196,7 @@ def _not_pinocchio(robot: Robot) -> list[Note]:
 
 
 def _is_depth_first(robot: Robot) -> bool:
-    """Whether each joint hangs on the one before it or on one of those that this one hangs on."""
+    """Whether each joint's parent is the joint before it or one of that joint's ancestors."""
     way: list[int | None] = [None]
     for j, joint in enumerate(robot.joints):
         while way and way[-1] != joint.parent:
@@ -218,7 +218,7 @@ def _robot(given: RobotLike) -> Robot:
 
 
 def _say(program: str, notes: Iterable[Note]) -> None:
-    """One warning that names everything, at the line of the caller's caller."""
+    """Issue one warning with all notes, at the line of the caller's caller."""
     told = "; ".join(f"{note.where}: {note.text}" for note in notes)
     if told:
         warnings.warn(f"{program}: {told}", UnsupportedPartWarning, stacklevel=3)

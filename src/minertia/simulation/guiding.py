@@ -1,4 +1,4 @@
-"""Hand guiding shown at work: gravity is compensated by generated code, a hand pulls the arm along and lets go."""
+"""Demonstration of hand guiding: generated code compensates gravity while a hand pulls and releases the arm."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DAMPING = 0.5  # 1/s: that the controller adds, so that a model that is a little
 
 @dataclass(frozen=True)
 class Guiding:
-    """An arm pulled along by a hand and let go at `released` [s].
+    """Arm guided by a human hand and released at `released` [s].
 
-    force [N]: the largest of the hand.  travelled, missed [m]: way of the gripped point while guided, and how far from
-    the hand's goal it was when let go.  drift [m]: how far the point came in the `free` [s] after; creep [m/s]: its
-    mean speed in the last second.  drifts: of each joint [rad or m].  fallen [m]: the drift where nothing compensates
-    gravity once the hand is away.  t (N,); way (N,) [m]: from the first position; pulled (N,) [N]: the hand's force;
-    q (N, n): postures.
+    force [N]: largest guiding force.  travelled, missed [m]: path length of the gripped point while guided, and its
+    distance from the hand's goal at release.  drift [m]: displacement of the point in the `free` [s] after; creep
+    [m/s]: its mean speed in the last second.  drifts: of each joint [rad or m].  fallen [m]: the drift without gravity
+    compensation after release.  t (N,); way (N,) [m]: distance from the first position; pulled (N,) [N]: the guiding
+    force; q (N, n): postures.
     """
 
     force: float
@@ -49,20 +49,20 @@ class Guiding:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def sentence(self) -> str:
-        """What came of it."""
+        """Result as a message."""
         return (
             f"a hand of at most {self.force:.3g} N moved the arm by {1e3 * self.travelled:.3g} mm; let go, it drifted "
             f"{1e3 * self.drift:.2g} mm in {self.free:g} s ({1e3 * self.fallen:.0f} mm without compensation)"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         names = ("force", "travelled", "missed", "released", "free", "drift", "creep", "fallen")
         return {**{name: getattr(self, name) for name in names}, "drifts": list(self.drifts)}
 
 
 class _GuidingHand:
-    """A spring with a damper between the gripped point and a place that moves from its first position to a goal."""
+    """Human hand: a spring and damper between the gripped point and a target that moves to a goal."""
 
     def __init__(self, start: Array, goal: Array, mass: float) -> None:
         self.start, self.goal = start, goal
@@ -81,7 +81,7 @@ class _GuidingHand:
 
 
 def show_guiding(rig: Rig) -> Guiding:
-    """Pull the arm from the middle of its ranges towards another posture, let go, and look where it stays."""
+    """Guide the arm from the middle of its ranges towards another posture, release it, and measure its drift."""
     log, hand = _guided(rig, is_compensated=True)
     _, loose = _guided(rig, is_compensated=False)
     points = np.array(hand.points)
@@ -106,7 +106,7 @@ def show_guiding(rig: Rig) -> Guiding:
 
 
 def _guided(rig: Rig, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
-    """One run; without compensation the hand moves the arm all the same, and the arm falls when it is let go."""
+    """One run; without compensation the arm is guided all the same, and falls when released."""
     plant, middle = rig.plant(2), rig.limits.middle
     goal = middle + WAY * rig.limits.half * np.where(np.arange(len(middle)) % 2, -1.0, 1.0)
     plant.place(goal)
@@ -129,7 +129,7 @@ def _guided(rig: Rig, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
 
 
 def _felt_mass(plant: Plant, rig: Rig, jacobian: Array, towards: Array) -> float:
-    """Mass [kg] that a hand feels that pulls the gripped point in a direction."""
+    """Effective mass [kg] of the gripped point in a direction."""
     J = plant.on_coordinates(jacobian)
     u = towards / max(float(np.linalg.norm(towards)), 1e-9)
     D = rig.code.model.mass_matrix(rig.limits.middle)

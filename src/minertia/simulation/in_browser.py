@@ -1,4 +1,4 @@
-"""Generated C compiled to WebAssembly: the same code that runs on a controller, running in a page."""
+"""Generated C compiled to WebAssembly: the code of a controller, executed in a web page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATES = 12  # at which the page compares with the numbers of Python
 
 @cache
 def _compiler() -> str:
-    """clang, where it can link for the web; `CompilerMissing` says what to install else."""
+    """clang with a WebAssembly linker; `CompilerMissing` says what to install else."""
     clang, linker = shutil.which("clang"), shutil.which("wasm-ld")
     if clang is None or linker is None:
         missing = " and ".join(name for name, found in (("clang", clang), ("wasm-ld (lld)", linker)) if found is None)
@@ -36,10 +36,10 @@ def _compiler() -> str:
 
 
 def web_code(robot: Robot, folder: Path) -> bytes:
-    """WebAssembly of the inverse dynamics in a folder of generated C (double precision), for positions, velocities and
-    accelerations alone.
+    """WebAssembly of the inverse dynamics in a folder of generated C (double precision).
 
-    The module exports its memory and the functions of `EXPORTED`: where 3 n inputs and n efforts are, and the call.
+    Inputs are positions, velocities and accelerations alone.  The module exports its memory and the functions of
+    `EXPORTED`: addresses of the 3 n inputs and n efforts, and the call.
     """
     name = identifier(robot.name)
     if not _takes_motion_alone(folder / f"{name}.h", name):
@@ -62,7 +62,7 @@ def _takes_motion_alone(header: Path, name: str) -> bool:
 
 
 def reference_states(robot: Robot, seed: int = 0) -> Mapping[str, Any]:
-    """Random states (N, n) and the efforts of Python there, for the page to compare with."""
+    """Random states (N, n) and the efforts computed by Python, for verification in the page."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = (rng.uniform(-size, size, (STATES, robot.n)) for size in (3.0, 3.0, 10.0))
     tau = np.asarray(inverse_dynamics(robot, q, qd, qdd), float)

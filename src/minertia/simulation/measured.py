@@ -1,4 +1,4 @@
-"""From a run of the plant to what an identification is given, as a careful person would prepare a log."""
+"""Conversion of a simulated run to the recording of an identification."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ GUARD = 0.02  # s around each standstill
 
 
 def recording_of(log: PlantLog, joints: tuple[str, ...] = (), source: str = "") -> Recording:
-    """Measured positions and efforts, stamped in the middle of the period during which an effort was held.
+    """Measured positions and efforts, with time stamps in the middle of the period for which an effort was held.
 
     Positions there are such that efforts are those of their motion, to fourth order in the period.  Under held efforts
-    second differences of positions are means of two accelerations, so the cubic through the four samples around, moved
-    by a 24th of its acceleration times the period's square, is the smooth motion that the efforts stand for.
+    second differences of positions are means of two accelerations, so the cubic through the four samples around,
+    shifted by a 24th of its acceleration times the period's square, is the smooth motion that the efforts represent.
     """
     if log.ran_away is not None:
         raise MinertiaError(
@@ -39,7 +39,7 @@ def recording_of(log: PlantLog, joints: tuple[str, ...] = (), source: str = "") 
 
 @dataclass(frozen=True)
 class Moving:
-    """The samples of a prepared recording at which every joint moves."""
+    """Samples of a prepared recording at which every joint moves."""
 
     t: Array
     q: Array
@@ -54,9 +54,9 @@ class Moving:
 
 
 def moving(recording: Recording, cutoff_hz: float) -> Moving:
-    """Filtered and differentiated at the full rate, without the samples at which a joint turns back.
+    """Filter and differentiate at the full rate, without the samples at which a joint reverses.
 
-    Efforts are not filtered, so their noise stays independent from sample to sample and deviations can be believed.
+    Efforts are not filtered, so that their noise stays white and standard deviations are valid.
     """
     motion = prepared(recording, Filter(cutoff_hz=cutoff_hz, derivative="central5", rate_hz=recording.rate_hz))
     still = (np.abs(motion.qd) < STANDSTILL).any(axis=1)
@@ -69,9 +69,9 @@ def moving(recording: Recording, cutoff_hz: float) -> Moving:
 
 
 def stirred_up(log: PlantLog, rate_hz: float, cutoff_hz: float) -> Array:
-    """Root mean square (n,) of the efforts commanded beyond the cut-off of the filter on positions.
+    """Root mean square (n,) of the commanded efforts above the cut-off of the position filter.
 
-    Motions that the filter leaves cannot explain them.  Around turns, where friction jumps, they are not counted.
+    Filtered motion cannot explain them.  Samples near reversals, where friction jumps, are excluded.
     """
     low = sosfiltfilt(butter(4, cutoff_hz, fs=rate_hz, output="sos"), log.applied, axis=0)
     around = np.ones(2 * round((GUARD + 1 / cutoff_hz) * rate_hz) + 1)
@@ -82,7 +82,7 @@ def stirred_up(log: PlantLog, rate_hz: float, cutoff_hz: float) -> Array:
 
 
 def recording_csv(recording: Recording) -> str:
-    """A log with the columns t, q1.., tau1.., as `read_recording` takes it."""
+    """Log as CSV with the columns t, q1.., tau1.., for `read_recording`."""
     names = ["t", *(f"{s}{j + 1}" for s in ("q", "tau") for j in range(recording.n))]
     rows = np.column_stack([recording.t, recording.q, recording.efforts()]).tolist()
     return "\n".join([",".join(names), *(",".join(f"{v:.9g}" for v in row) for row in rows)]) + "\n"

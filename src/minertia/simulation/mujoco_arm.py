@@ -1,8 +1,8 @@
-"""A tree in MuJoCo (extra `sim`): its integrator and its dynamics; nothing of `minertia.dynamics` takes part.
+"""A tree robot in MuJoCo (extra `sim`): its integrator and its dynamics, independent of `minertia.dynamics`.
 
-What MuJoCo has no element for (Stribeck, load-dependent friction, gas springs ...) is computed before every step from
-the table of effects: friction as the bound of MuJoCo's own dry friction, which holds still joints and never pushes,
-the rest as applied efforts.
+Effects without a MuJoCo element (Stribeck, load-dependent friction, gas springs ...) are computed before every step
+from the effect table: friction as the bound of MuJoCo's own dry friction, which holds joints at rest and is never
+active, the others as applied efforts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minertia.simulation.engines import NATIVE, build_model, mujoco_package
 
 
 class MujocoArm:
-    """One robot without closed loops; h: step [s]."""
+    """One robot without closed kinematic chains; h: step [s]."""
 
     def __init__(self, robot: Robot, h: float, more: More, temperature: Array | None) -> None:
         robot.require_tree("a plant")
@@ -42,7 +42,7 @@ class MujocoArm:
         self.effects = _PlantEffects(self, more, temperature) if self.robot.other_effects or more else None
 
     def place(self, q: Array, qd: Array) -> None:
-        """Put the robot into a state at time 0."""
+        """Set the state of the robot at time 0."""
         self.mujoco.mj_resetData(self.model, self.data)
         for j in range(self.robot.n_joints):
             self.data.qpos[self.where[j]] = self.robot.joint_position(j, q.tolist())
@@ -65,7 +65,7 @@ class MujocoArm:
         return np.array(self.state[1][self.rates])
 
     def step(self, tau: Array, outside: Array | None) -> None:
-        """Apply efforts for one step; outside: those of a touch, as MuJoCo counts coordinates."""
+        """Apply efforts for one step; outside: external efforts, in MuJoCo's coordinates."""
         efforts = self.efforts
         efforts[self.joint_rates] = -self.offset
         efforts[self.rates] += tau
@@ -87,7 +87,7 @@ class MujocoArm:
         return point, np.asarray(jacobian @ data.qvel), jacobian
 
     def on_coordinates(self, jacobian: Array) -> Array:
-        """A Jacobian of `grip` by the robot's coordinates (3, n), joints that follow others counted with those."""
+        """Jacobian of `grip` with respect to the robot's coordinates (3, n), dependent joints included."""
         found = np.zeros((len(jacobian), self.robot.n))
         for j, column in enumerate(jacobian[:, self.dof].T):
             for c, ratio in self.robot.shares(j):
@@ -96,13 +96,13 @@ class MujocoArm:
 
 
 def _run_of(places: NDArray[Any]) -> slice | NDArray[Any]:
-    """Places as a slice where they follow one another, which is read and written in a fraction of the time."""
+    """Indices as a slice where they are consecutive, for faster access."""
     first, count = int(places[0]) if len(places) else 0, len(places)
     return slice(first, first + count) if np.array_equal(places, np.arange(first, first + count)) else places
 
 
 class _Side(NamedTuple):
-    """A joint with effects of its own, its place in MuJoCo's vectors, its coordinate."""
+    """Joint with effects of its own, its index in MuJoCo's vectors, its coordinate."""
 
     joint: int
     effects: Sequence[ActingEffect]
@@ -111,7 +111,7 @@ class _Side(NamedTuple):
 
 
 class _PlantEffects:
-    """Effects that MuJoCo has no element for; the load of a joint is that of MuJoCo's last step."""
+    """Effects without a MuJoCo element; the load of a joint is that of MuJoCo's last step."""
 
     def __init__(self, arm: MujocoArm, more: More, temperature: Array | None) -> None:
         self.mujoco, self.model, self.data, robot = arm.mujoco, arm.model, arm.data, arm.robot
@@ -129,7 +129,7 @@ class _PlantEffects:
         self.moving = np.zeros(self.model.nv)
 
     def _motors(self) -> list[tuple[list[ActingEffect], int]]:
-        """(effects, tendon) of the motors that turn with several joints."""
+        """(effects, tendon) of the motors coupled to several joints."""
         found = []
         for j, row in self.robot.coupled_motors.items():
             own = {s: v for s, v in self.robot.motor_effects[row].items() if s not in NATIVE}
@@ -138,7 +138,7 @@ class _PlantEffects:
         return found
 
     def apply(self) -> None:
-        """Add to the efforts already applied, and set the bounds of dry friction, for the next step."""
+        """Add the effects to the applied efforts, and set the bounds of dry friction, for the next step."""
         load = self._load() if self.needs_load else self.moving
         for side in self.sides:
             d = side.dof
@@ -154,20 +154,20 @@ class _PlantEffects:
             self.model.tendon_frictionloss[tendon] = max(self.dry_motors[tendon] + friction, 0.0)
 
     def _velocity(self, d: int) -> float:
-        """Velocity, or next to nothing in the last direction of motion where a joint stands still."""
+        """Velocity, or a tiny value in the last direction of motion at standstill."""
         v = float(self.data.qvel[d])
         if v != 0:
             self.last[d] = math.copysign(1.0, v)
         return v if v != 0 else 1e-9 * float(self.last[d])
 
     def _load(self) -> Array:
-        """What moved links and rotors in the last step."""
+        """Rigid-body and rotor efforts in the last step."""
         self.mujoco.mj_mulM(self.model, self.data, self.moving, self.data.qacc)
         return np.asarray(self.moving + self.data.qfrc_bias)
 
 
 def _parted(effects: Sequence[ActingEffect], state: JointState) -> tuple[float, float]:
-    """(friction against the motion, other efforts) of some effects of a joint."""
+    """(dry friction, other efforts) of some effects of a joint."""
     friction = rest = 0.0
     for row, value, constants in effects:
         effort = value * float(row.shape(state, constants))

@@ -1,4 +1,4 @@
-"""A load estimated while the robot moves: the recursive estimator next to a controller that knows nothing of it."""
+"""On-line payload estimation: the recursive estimator beside a controller without knowledge of the payload."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ DOUBT = 0.1  # 1 / kg, 1 / (kg m) ...: trust in "no load" at the start and after
 
 @dataclass(frozen=True)
 class OnlinePayload:
-    """Estimates over time of the load on the last link, in its frame: t (N,); values, deviations (N, 10).
+    """Estimates over time of the payload on the last link, in its frame: t (N,); values, deviations (N, 10).
 
-    names: of the ten, as XX ... MX, MY, MZ, M.  Estimates are those of the samples up to t, half a window late.
-    changes: times at which the samples before were dropped, as they no longer agreed with the new ones.
+    names: of the ten, as XX ... MX, MY, MZ, M.  Estimates are those of the samples up to t, delayed by half a window.
+    changes: times at which earlier samples were dropped because they contradicted the new ones.
     """
 
     names: tuple[str, ...]
@@ -57,11 +57,11 @@ class OnlinePayload:
 
     @property
     def mass_deviation(self) -> Array:
-        """Its deviation [kg]."""
+        """Standard deviation of the mass [kg]."""
         return np.asarray(self.deviations[:, -1])
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Values and deviations of the last estimate up to a time."""
+        """Values and standard deviations of the last estimate up to a time."""
         k = int(np.searchsorted(self.t, t, side="right")) - 1
         if k < 0:
             raise Infeasible(f"there is no estimate before {float(self.t[0]):.3g} s")
@@ -69,13 +69,13 @@ class OnlinePayload:
 
 
 class PayloadListener:
-    """Takes samples of a run one by one; every `every`-th one updates the estimate.
+    """Recursive estimator on the samples of a run; every `every`-th one updates the estimate.
 
-    model: efforts of the robot without a load.  noise: deviation of the measured efforts.  memory [s]: how long a
-    sample counts.  Velocities and accelerations come from a polynomial over a short window of measured positions, so an
-    estimate is half a window late; joints that turn back are left out, as their friction is not known then.  When
-    samples contradict the estimate for longer than a window (`change.py`), everything before is dropped: an average of
-    two loads is the load of neither, and its stated deviation would be wrong.
+    model: efforts of the robot without a payload.  noise: standard deviation of the measured efforts.  memory [s]: time
+    constant of forgetting.  Velocities and accelerations come from a polynomial over a short window of measured
+    positions, so an estimate is delayed by half a window; joints that reverse are excluded, as their friction is not
+    known then.  When samples contradict the estimate for longer than a window (`change.py`), all earlier ones are
+    dropped: an average of two payloads is neither, and its stated standard deviation would be wrong.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PayloadListener:
         self.detector.forget()
 
     def __call__(self, sample: ControlSample, tau: Array) -> None:
-        """One period of the controller."""
+        """Process one period of the controller."""
         self.q.append(sample.q)
         self.tau.append(tau)
         self.asked.append(np.sign(sample.qd_ref))
@@ -134,9 +134,10 @@ class PayloadListener:
         self.deviations.append(np.sqrt(np.diag(self.state.covariance)))
 
     def _slides(self, qd: Array) -> Array:
-        """1 for joints that move the same way all over the window, 0 for those that turn back in it.
+        """1 for joints that keep their direction over the window, 0 for those that reverse in it.
 
-        Nor may they be asked to turn back: the controller's friction term jumps then, and the acceleration with it.
+        Their reference must not reverse either: the controller's friction term jumps then, and the acceleration with
+        it.
         """
         k = self.half
         asked = np.array(self.asked)
@@ -147,12 +148,12 @@ class PayloadListener:
         return np.asarray(steady & same_way, np.float64)
 
     def _innovations(self, Y: Array, rest: Array) -> Array:
-        """How far efforts are from what the estimate expects, over the deviation of that."""
+        """Innovations: differences of efforts from their prediction over the standard deviation of that."""
         spread = self.sigma**2 + np.einsum("ij,jk,ik->i", Y, self.state.covariance, Y)
         return np.asarray((rest - Y @ self.state.beta) / np.sqrt(spread))
 
     def result(self) -> OnlinePayload:
-        """All estimates so far."""
+        """Return all estimates so far."""
         if not self.times:
             raise Infeasible("the run was too short for an estimate")
         values, deviations = np.array(self.values), np.array(self.deviations)
@@ -160,7 +161,7 @@ class PayloadListener:
 
 
 def load_columns(robot: Robot) -> Callable[[Array, Array, Array], Array]:
-    """Efforts (n, 10) per unit of each parameter of a load on the last link."""
+    """Regressor function (n, 10) of a payload on the last link."""
     robot = robot.numeric
     empty = [dict.fromkeys(x, 0.0) for x in robot.parameters()]
 
@@ -186,7 +187,7 @@ def watch_payload(
     gains: Gains | None = None,
     memory: float = 0.5,
 ) -> OnlinePayload:
-    """Follow a trajectory while the load changes at the given times; the controller keeps the model without it."""
+    """Track a trajectory while the payload changes at the given times; the controller keeps the model without it."""
     known = model or control_model(robot)
     noise = np.broadcast_to(np.asarray(plant.flaws.torque_noise, float), (robot.n,))
     smallest = 1e-3 * float(np.abs(known.gravity(trajectory.q[0])).max()) + 1e-6
@@ -199,7 +200,7 @@ def watch_payload(
 def _polynomial(half: int, period: float) -> Array:
     """Weights (3, samples) of positions for value, velocity and acceleration, half a period after the middle sample.
 
-    There an effort that is held for a period belongs.
+    This is the time to which an effort held for a period belongs.
     """
     t = np.arange(-half, half + 1) - 0.5
     size = float(half)

@@ -30,11 +30,11 @@ class RehearsalOptions(Declared):
     """What is rehearsed."""
 
     noise: float = option(
-        0.01, "Deviation of the measured efforts, a part of each joint's rms effort.", above=0, command="noise"
+        0.01, "Standard deviation of the effort noise, relative to each joint's rms effort.", above=0, command="noise"
     )
     rate: float = option(1000.0, "Rate of the controller and the log.", unit="Hz", above=0, command="rate")
-    duration: float = like(MotionShape, "duration", help="Length of each motion.")
-    harmonics: int = like(MotionShape, "harmonics", help="Harmonics of the motions.")
+    duration: float = like(MotionShape, "duration", help="Duration of each trajectory.")
+    harmonics: int = like(MotionShape, "harmonics", help="Harmonics of the trajectories.")
     starts: int = like(MotionSearch, "starts", 1, command="")
     resolution: float | None = option(
         None,
@@ -45,25 +45,29 @@ class RehearsalOptions(Declared):
         otherwise=f"{TURN_STEP:g} rad, and {SLIDE_STEP:g} m where a joint slides",
     )
     cutoff: float = option(20.0, "Cut-off of the low-pass on positions.", unit="Hz", above=0, command="cutoff")
-    seed: int = like(MotionSearch, "seed", help="Seed of the motions and the noise.")
+    seed: int = like(MotionSearch, "seed", help="Random seed of the trajectories and the noise.")
     delay: float = option(0.0, "Delay from a command to its effort.", unit="s", range=(0, 10), command="delay")
     stribeck: float = option(
         0.0,
-        "Friction at standstill beyond Coulomb friction, a part of it (Stribeck effect).",
+        "Static friction beyond Coulomb friction, relative to it (Stribeck effect).",
         range=(0, 100),
         command="stribeck",
     )
     load: float | None = option(
         None,
-        "Payload that is picked up while its mass is estimated.",
+        "Payload that is attached while its mass is estimated.",
         unit="kg",
         above=0,
         command="payload",
         otherwise=f"{100 * LOAD:g} % of the moving mass",
     )
-    show: tuple[str, ...] = option((), "Generated controllers to try, or all.", choices=_shows, command="show")
+    show: tuple[str, ...] = option((), "Generated controllers to test, or all.", choices=_shows, command="show")
     watch: float = option(
-        60.0, "Free motion in which false alarms of collisions are counted.", unit="s", above=0, command="watch"
+        60.0,
+        "Duration of contact-free motion in which false collision alarms are counted.",
+        unit="s",
+        above=0,
+        command="watch",
     )
 
     def __post_init__(self) -> None:
@@ -78,7 +82,7 @@ class RehearsalOptions(Declared):
             )
 
     def resolutions(self, robot: Robot) -> tuple[float, ...]:
-        """Steps of the encoders of every joint."""
+        """Encoder resolution of every joint."""
         kinds = [robot.joints[j].kind for j in robot.independent]
         usual = [SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds]
         return tuple(usual if self.resolution is None else [self.resolution] * len(kinds))

@@ -1,4 +1,4 @@
-"""Passive joints of loops without a closed form, followed from posture to posture of a simulated robot."""
+"""Passive joints of closed chains without a closed form, tracked from posture to posture of a simulated robot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEXT = 0.05  # rad, or part of the loop's size: what is farther is reached from 
 
 
 class PassiveJoints:
-    """Where the passive joints are that Newton's method finds; of a robot without letters that has such."""
+    """Passive joint positions by Newton's method, for a robot without symbols."""
 
     def __init__(self, robot: Robot) -> None:
         self.closing = closing_of(robot)
@@ -29,7 +29,7 @@ class PassiveJoints:
         self.passive: Array = self.closing.seed[self.closing.iterated]
 
     def __call__(self, q: Array) -> Array:
-        """Positions of the coordinates with those of these passive joints behind, no numbers where loops are open."""
+        """Positions of the coordinates followed by those of these passive joints, NaN where loops do not close."""
         if not np.array_equal(q, self.q):
             found = self._carried_on(q) if self.is_near(q, self.q) else self._reached(q)
             if not np.all(np.isfinite(found)):
@@ -38,7 +38,7 @@ class PassiveJoints:
         return np.concatenate([self.q, self.passive])
 
     def is_near(self, q: Array, other: Array) -> bool:
-        """Whether Newton's steps stay on the branch on their way from one posture to another."""
+        """Whether Newton's method stays on the same branch from one posture to another."""
         return bool(np.abs((q - other) / self.closing.sizes[self.closing.active]).max() < NEXT)
 
     def _carried_on(self, q: Array) -> Array:
@@ -51,12 +51,12 @@ class PassiveJoints:
 
 
 def passive_joints(robot: Robot) -> PassiveJoints | None:
-    """The passive joints of a robot without letters that are to be followed, None where it has none."""
+    """Passive joints without a closed form of a robot without symbols, None where it has none."""
     return PassiveJoints(robot) if robot.open_cuts and closing_of(robot).iterated else None
 
 
 def _program(closing: Closing) -> Program:
-    """(q, passive) to passive positions some steps of Newton's method later, what is left, and which branch it is."""
+    """Program from (q, passive) to passive positions after some Newton steps, closure error, and branch."""
     graph, n, k = Graph(), len(closing.active), len(closing.iterated)
     loops = LoopsOnScalars(closing, graph.variables("q", n), NewtonStart(graph.variables("passive", k), STEPS))
     outputs = (*(loops.q[c] for c in closing.iterated), loops.residual, *loops.branch)

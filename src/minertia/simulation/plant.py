@@ -1,6 +1,6 @@
-"""A simulated robot with the imperfections of a real one, under a controller.
+"""Simulated robot with sensor and drive imperfections, under a controller.
 
-What moves is a `SimulatedArm`: a tree in MuJoCo, or, with closed loops, one in which they stay closed exactly.
+It moves a `SimulatedArm`: a tree in MuJoCo, or, with closed chains, one in which they stay closed exactly.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Imperfections:
-    """What a real arm adds; numbers for all joints or one per joint.
+    """Imperfections of a real arm; values for all joints or one per joint.
 
-    resolution: of the encoders [rad or m].  torque_noise: deviation of the measured effort [N m or N].  delay: from the
-    command to the effort at the joint [s].  stribeck: how much friction at standstill exceeds Coulomb friction [N m or
-    N], fading over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated encoders [Hz].
-    is_dithered: the rounding of the encoders is drawn, evenly over one step, instead of computed.  A controller that
-    sees computed rounding steers by the last bits of the simulation, so each processor has a run of its own.
+    resolution: of the encoders [rad or m].  torque_noise: standard deviation of the measured effort [N m or N].  delay:
+    from the command to the effort at the joint [s].  stribeck: excess of static over Coulomb friction [N m or N],
+    decaying over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated encoders [Hz].
+    is_dithered: the rounding of the encoders is random, uniform over one step, instead of computed.  With computed
+    rounding a controller amplifies the last bits of the simulation, so that runs differ between processors.
     """
 
     resolution: ArrayLike = 0.0
@@ -46,11 +46,11 @@ class Imperfections:
 
 @dataclass(frozen=True)
 class PlantLog:
-    """A run as a robot would record it: t (N,), q and tau (N, n) measured; and what only a simulation knows.
+    """Log of a run: t (N,), q and tau (N, n) measured; and true signals of the simulation.
 
     tau, measured at the joints, moved the robot from its row to the next: it belongs half a period after q
     (`recording_of`).  true_q, true_qd: without quantisation; applied: efforts at the joints without noise; reference:
-    positions asked for.  ran_away: when the arm went out of control [s]; what follows repeats the sample before it.
+    commanded positions.  ran_away: time at which the arm became unstable [s]; later rows repeat the sample before it.
     """
 
     t: Array
@@ -68,12 +68,12 @@ class PlantLog:
 
     @property
     def error(self) -> Array:
-        """reference - true position (N, n)."""
+        """Tracking error: reference - true position (N, n)."""
         return np.asarray(self.reference - self.true_q)
 
 
 class ControlSample(NamedTuple):
-    """What a controller sees at one period: time, measured position and velocity, and the reference."""
+    """Inputs of a controller in one period: time, measured position and velocity, and the reference."""
 
     t: float
     q: Array
@@ -92,7 +92,7 @@ Touch = Callable[[float, Array, Array], Array]
 class Plant:
     """One simulated robot; period [s] of the controller, substeps of the integrator in each.
 
-    temperature [degC] of the joints, one or n numbers; None for the reference temperature of every effect.
+    temperature [degC] of the joints, one or n values; None for the reference temperature of every effect.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Plant:
         return make(robot, self.period / self.substeps, self._flawed_friction(robot), self.temperature)
 
     def _flawed_friction(self, robot: Robot) -> dict[int, list[ActingEffect]]:
-        """Stribeck friction that the robot does not know of, by joint."""
+        """Unmodelled Stribeck friction, by joint."""
         row, values = BY_SYMBOL["FS"], np.broadcast_to(np.asarray(self.flaws.stribeck, float), (robot.n,))
         slow = {"velocity": self.flaws.stribeck_velocity}
         return {j: [ActingEffect(row, float(v), slow)] for j, v in zip(robot.independent, values, strict=True) if v}
@@ -129,11 +129,11 @@ class Plant:
 
     @property
     def robot(self) -> Robot:
-        """The robot that moves now, without letters."""
+        """Robot that is simulated now, without symbols."""
         return self.arm.robot
 
     def place(self, q: ArrayLike, qd: ArrayLike | None = None) -> None:
-        """Put the robot into a state at time 0."""
+        """Set the state of the robot at time 0."""
         position = np.asarray(q, float)
         if position.shape != (self.robot.n,):
             raise ShapeError(f"a posture of '{self.robot.name}' has {self.robot.n} numbers, not shape {position.shape}")
@@ -160,11 +160,11 @@ class Plant:
         return self.arm.grip()
 
     def on_coordinates(self, jacobian: Array) -> Array:
-        """A Jacobian of `grip` by the robot's coordinates (3, n)."""
+        """Jacobian of `grip` with respect to the robot's coordinates (3, n)."""
         return self.arm.on_coordinates(jacobian)
 
     def touched(self, touch: Touch, t: float) -> None:
-        """Let a force act on the last link for the next period."""
+        """Apply an external force to the last link for the next period."""
         point, velocity, jacobian = self.grip()
         self.outside = np.asarray(jacobian.T @ touch(t, point, velocity))
 
@@ -180,10 +180,10 @@ class Plant:
         listener: Listener | None = None,
         touch: Touch | None = None,
     ) -> PlantLog:
-        """Follow a trajectory from its first posture; `settle` [s]: how long its last one is held afterwards.
+        """Track a trajectory from its first posture; `settle` [s]: time for which its last one is held afterwards.
 
-        events: (time, robot) at which the arm becomes another one, such as the same with a payload.  touch: a force on
-        the last link, asked once a period.
+        events: (time, robot) at which the arm becomes another one, such as the same with a payload.  touch: function
+        for an external force on the last link, called once a period.
         """
         if trajectory.n != self.robot.n:
             raise ShapeError(f"the trajectory has {trajectory.n} joints and '{self.robot.name}' has {self.robot.n}")
@@ -209,13 +209,13 @@ class Plant:
         return recorder.log()
 
     def _become(self, arm: SimulatedArm) -> None:
-        """Go on as another robot, from the state that was reached."""
+        """Continue as another robot, from the current state."""
         arm.go_on_from(self.arm)
         self.arm = arm
 
 
 class Sensors:
-    """Encoders and measured efforts of n joints: what a robot tells of where it is and of what moved it."""
+    """Encoders and effort measurements of n joints."""
 
     def __init__(self, flaws: Imperfections, n: int, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -227,7 +227,7 @@ class Sensors:
         self.noise = np.broadcast_to(np.asarray(flaws.torque_noise, float), (n,))
 
     def position(self, q: Array) -> Array:
-        """What the encoders tell of positions (n,)."""
+        """Encoder readings of positions (n,)."""
         if not self.is_quantised:
             return q
         if self.is_dithered:
@@ -235,12 +235,12 @@ class Sensors:
         return np.asarray(np.where(self.has_lines, np.round(q / self.line) * self.line, q))
 
     def effort(self, tau: Array) -> Array:
-        """What is measured of efforts (n,) at the joints."""
+        """Measurements of joint efforts (n,)."""
         return np.asarray(tau + self.noise * self.rng.standard_normal(len(tau)))
 
 
 class _Recorder:
-    """The electronics of one run: sensors, velocity filter, delay, and the log."""
+    """Signal chain of one run: sensors, velocity filter, delay, and the log."""
 
     def __init__(self, plant: Plant, trajectory: Trajectory, count: int) -> None:
         n, flaws = plant.robot.n, plant.flaws
@@ -257,7 +257,7 @@ class _Recorder:
         self.asked = trajectory.at(trajectory.t[0] + self.times)  # at once: sample by sample takes as long as the rest
 
     def period(self, k: int, controller: Controller, listener: Listener | None) -> None:
-        """Measure, ask the controller, apply what it said `delay` periods ago, record."""
+        """One period: measure, call the controller, apply its effort of `delay` periods ago, record."""
         plant = self.plant
         q_true, qd_true = plant.q, plant.qd
         q = self.sensors.position(q_true)
@@ -277,7 +277,7 @@ class _Recorder:
         plant.step(applied)
 
     def _velocity(self, q: Array, true: Array) -> Array:
-        """Differences of the encoder through a first-order filter; perfect encoders give the velocity itself."""
+        """Velocity from filtered encoder differences (first order); the true velocity for perfect encoders."""
         if not self.sensors.is_quantised:
             return true
         if self.last is not None:
@@ -286,7 +286,7 @@ class _Recorder:
         return self.velocity
 
     def stop(self, k: int) -> None:
-        """The arm is out of control after period k: nothing that follows means anything."""
+        """End the log after period k, at which the arm became unstable."""
         self.table[:, k + 1 :] = self.table[:, k : k + 1]
         self.ran_away = float(self.times[k])
 

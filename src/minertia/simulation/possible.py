@@ -1,4 +1,4 @@
-"""Robots as they can be simulated: inertias changed to the nearest that a body can have, no temperature."""
+"""Robots made simulable: inertias changed to the nearest physically consistent ones, no temperature."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from minertia.robot.robot import Robot
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
-    """The robot with inertias that bodies can have, since MuJoCo moves no others, and what was changed.
+    """Robot with physically consistent inertias, which MuJoCo requires, and the changes.
 
-    Published files often have inertias that break the triangle inequality; a rehearsal only needs some truth.
+    Published files often have inertias that violate the triangle inequality; a rehearsal only needs a plausible robot.
     """
     changed: dict[str, float] = {}
     links = []
@@ -27,7 +27,7 @@ def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
 
 
 def simulable_robot(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
-    """The robot that stands for this one in a simulation, and what was changed, in sentences."""
+    """Simulable version of a robot, and messages on the changes."""
     robot.parameters()  # says what is missing
     found, notes = _possible(robot)
     if not found.has_input("temperature"):

@@ -1,4 +1,4 @@
-"""`rehearse`: the whole campaign on a plant whose parameters are known, before the real robot moves."""
+"""`rehearse`: the whole campaign on a simulated robot with known parameters, before the real robot moves."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def rehearse(
     with_control: bool = True,
     progress: Callable[[RehearsalStep], None] | None = None,
 ) -> Rehearsal:
-    """Plant a robot's own parameters in a simulated one and run the campaign on it, up to control with what came back.
+    """Simulate a robot with known parameters and run the campaign on it, up to control with the identified model.
 
-    motions: for training and to be predicted, found before.  out: folder for the motions, the logs, the model, the
-    generated code and what was found (`RECORD`), which appear together at the end; without one no code is written and
-    the controller uses the expression graphs.  force: replace files there that minertia did not write, or that were
-    edited since.
+    motions: trajectories for training and validation, computed before.  out: folder for the trajectories, the logs, the
+    model, the generated code and the results (`RECORD`), which appear together at the end; without one no code is
+    written and the controller uses the expression graphs.  force: replace files there that minertia did not write, or
+    that were edited since.
     """
     robot = as_robot(robot)
     chosen = options or RehearsalOptions()
@@ -97,7 +97,7 @@ def rehearse(
 
 
 def file_names(robot: Robot, options: RehearsalOptions | None = None) -> tuple[str, ...]:
-    """Names in its folder of the files that a rehearsal of a robot writes."""
+    """Names of the files that a rehearsal of a robot writes into its folder."""
     folders = (CODE, CONTROLLERS) if options is not None and options.show else (CODE,)
     code = [name.format(identifier(robot.name)) for name in TARGETS["c"].names]
     return (*(f"{name}-{what}.csv" for name in LOGS for what in ("motion", "log")), MODEL, RECORD,
@@ -105,7 +105,7 @@ def file_names(robot: Robot, options: RehearsalOptions | None = None) -> tuple[s
 
 
 class _RehearsalRun:
-    """One rehearsal: each step adds to the result and says what came of it."""
+    """One rehearsal: each step adds to the result and reports its outcome."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _RehearsalRun:
             self.progress(step)
 
     def write(self, name: str, text: str) -> None:
-        """A file of the result, where there is a folder for it."""
+        """Write a file of the result, where there is a folder for it."""
         if self.folder is not None:
             write_file(self.folder / name, text)
             self.result.files.append(self.folder / name)
@@ -178,7 +178,7 @@ class _RehearsalRun:
         return found(s.seed, 1.0), found(s.seed + UNSEEN, 0.3)
 
     def _look_again(self, motion: Trajectory) -> None:
-        """Closed loops in MuJoCo, which the plant of such robots does without."""
+        """Compare closed chains with MuJoCo, which the plant of such robots does not use."""
         with self._step("loops in MuJoCo") as say:
             try:
                 self.result.soft = soft_loops(self.robot, motion)
@@ -215,7 +215,7 @@ class _RehearsalRun:
         )
 
     def _noise(self, trajectory: Trajectory) -> Array:
-        """Deviation of the noise of each joint; a joint without effort has that of the smallest other one."""
+        """Noise standard deviation of each joint; a joint without effort has that of the smallest other one."""
         tau = np.asarray(inverse_dynamics(self.robot, trajectory.q, trajectory.qd, trajectory.qdd), float)
         size = np.sqrt(np.mean(tau**2, axis=0))
         smallest = float(size[size > 0].min()) if np.any(size > 0) else 1.0
@@ -254,7 +254,7 @@ class _RehearsalRun:
             say("a robot with these parameters can exist" if result.model.is_physical else "no real robot has these")
 
     def _springs(self) -> None:
-        """Elastic joints under position loops with two encoders; the steps before it take them as rigid."""
+        """Rehearse elastic joints under position servos with two encoders; the other steps take them as rigid."""
         result, s = self.result, self.options
         assert result.training is not None and result.unseen is not None
         rate = min(s.rate, SPRING_RATE)
@@ -268,7 +268,7 @@ class _RehearsalRun:
             result.skipped.append(f"elastic joints: {err}")
 
     def _generate(self, robot: Robot) -> ControlModel | None:
-        """Code for the robot; its functions where there is a compiler."""
+        """Generate code for the robot; returns its functions where there is a compiler."""
         if self.folder is None:
             return None
         code, model = self.folder / CODE, None
@@ -298,12 +298,12 @@ class _RehearsalRun:
 
     @property
     def _load(self) -> float:
-        """What the hand takes up [kg]."""
+        """Payload mass [kg]."""
         usual = LOAD * sum(ten[9] for ten in self.robot.links if ten is not None)
         return usual if self.options.load is None else self.options.load
 
     def _weigh(self, model: ControlModel) -> None:
-        """A load is picked up and put down; the estimator knows the identified model and the log's noise."""
+        """Estimate on-line a payload that is picked up and put down, with the identified model and the log's noise."""
         result = self.result
         assert result.unseen is not None
         with self._step("payload") as say:
@@ -318,7 +318,7 @@ class _RehearsalRun:
             say(f"{values[-1]:.3f} kg with a deviation of {deviations[-1]:.2g} kg found of {result.load:.3f} kg")
 
     def _show(self, identified: Robot) -> None:
-        """The generated controllers at work; what cannot be shown is said."""
+        """Demonstrate the generated controllers; reports those that cannot run."""
         result, s = self.result, self.options
         assert result.unseen is not None
         try:
@@ -351,7 +351,7 @@ class _RehearsalRun:
 
 
 def _compared(feedback: TrackingTable) -> str:
-    """Computed torque beside PD + gravity, where both keep the arm under control."""
+    """Comparison of computed torque with PD + gravity, where both are stable."""
     best, other = (feedback.row(name) for name in ("computed torque", "PD + gravity"))
     lost = " and ".join(row.name for row in (best, other) if row.ran_away is not None)
     if lost:
@@ -360,7 +360,7 @@ def _compared(feedback: TrackingTable) -> str:
 
 
 def _beginning(excitation: Excitation, length: float = 3.0) -> Trajectory:
-    """The first seconds of a motion that is not the one the model was fitted on."""
+    """First seconds of the validation trajectory."""
     duration = min(length, excitation.motion.duration)
     t = np.linspace(0.0, duration, round(duration / 2e-3) + 1)
     return Trajectory(t, *excitation.motion.at(t))

@@ -31,7 +31,7 @@ RECORD = "rehearsal.json"  # the file of all that was found
 
 @dataclass(frozen=True, slots=True)
 class RehearsalStep:
-    """One part of the campaign: how long it took and what came of it, in a sentence."""
+    """One step of the campaign: its duration and its outcome, in a sentence."""
 
     name: str
     seconds: float
@@ -40,7 +40,7 @@ class RehearsalStep:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """One base parameter: planted, estimated, stated deviation, and how many deviations lie between."""
+    """One base parameter: true value, estimate, stated standard deviation, and normalised error."""
 
     name: str
     true: float
@@ -49,18 +49,18 @@ class Returned:
 
     @property
     def off(self) -> float:
-        """Error over deviation."""
+        """Error over standard deviation."""
         return (self.value - self.true) / self.deviation if self.deviation > 0 else 0.0
 
 
 @dataclass
 class Rehearsal:
-    """What a rehearsal found; parts whose tool is missing are None and named in `skipped`.
+    """Results of a rehearsal; steps whose tool is missing are None and listed in `skipped`.
 
-    held_out: rms residual per joint on the motion that was not used [N m or N]; floor: of the noise alone; stirred:
-    of efforts faster than the filter, which the controller makes of the steps of the encoders.  load: mass
-    [kg] that was picked up and put down again while it was weighed.  soft: closed loops in MuJoCo.  springs: of elastic
-    joints.  shown: what came of the controllers of `RehearsalOptions.show`.
+    held_out: rms residual per joint on the validation trajectory [N m or N]; floor: of the noise alone; stirred:
+    of efforts above the filter's cut-off, which the controller generates from encoder quantisation.  load: payload mass
+    [kg] of the on-line estimation.  soft: closed chains in MuJoCo.  springs: of elastic joints.  shown: results of the
+    controllers of `RehearsalOptions.show`.
     """
 
     robot: Robot
@@ -88,21 +88,21 @@ class Rehearsal:
 
     @property
     def within(self) -> float:
-        """Part of the parameters that came back within three stated deviations."""
+        """Part of the parameters recovered within three stated standard deviations."""
         return float(np.mean([abs(r.off) <= DEVIATIONS for r in self.returned])) if self.returned else float("nan")
 
     @property
     def over_floor(self) -> float:
-        """Held-out residual over the noise floor, all joints in units of their noise."""
+        """Validation residual over the noise floor, all joints relative to their noise."""
         return float(np.sqrt(np.mean((self.held_out / self.floor) ** 2))) if len(self.held_out) else float("nan")
 
     @property
     def seconds(self) -> float:
-        """Time of all steps."""
+        """Total time of all steps [s]."""
         return sum(step.seconds for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         s = self.options
         return {
             "format": FORMAT,
@@ -142,7 +142,7 @@ class Rehearsal:
         return {"load": self.load, "changes": list(w.changes), **{k: v[::10].tolist() for k, v in shown.items()}}
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class Rehearsal:
 
 
 def summary(rehearsals: Sequence[Rehearsal]) -> dict[str, float]:
-    """Over several seeds: part of (parameter, seed) pairs within three deviations, and the worst held-out ratio."""
+    """Over several seeds: part of (parameter, seed) pairs within three deviations, and the worst residual ratio."""
     pairs = [abs(r.off) <= DEVIATIONS for one in rehearsals for r in one.returned]
     return {
         "pairs": len(pairs),

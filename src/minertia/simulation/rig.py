@@ -1,4 +1,4 @@
-"""What a demonstration of the generated controllers is given: a plant, and compiled code of the identified model."""
+"""Set-up of controller demonstrations: a plant, and compiled code of the identified model."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SHOWN_PROGRAMS = (*PROGRAMS, "adaptive_start", "adaptive_law", "momentum_observe
 
 @dataclass(frozen=True)
 class Rig:
-    """A simulated arm and what its controllers know.
+    """Simulated arm and its controllers' model.
 
-    robot: the true one.  known: the identified one, whose programs `SHOWN_PROGRAMS` are in `code`.  motion: one that
-    begins and ends at rest.  period [s] of the controllers.  load [kg] that the hand takes up.
+    robot: the true one.  known: the identified one, whose programs `SHOWN_PROGRAMS` are in `code`.  motion: a
+    trajectory from rest to rest.  period [s] of the controllers.  load [kg]: payload that is picked up.
     """
 
     robot: Robot
@@ -36,9 +36,9 @@ class Rig:
     seed: int = 0
 
     def plant(self, seed: int = 0) -> Plant:
-        """The arm; seed: of its noise, besides that of the rig."""
+        """Simulated arm; seed: of its noise, combined with that of the rig."""
         return Plant(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
 
     def damping(self, posture: Array, rate: float) -> Array:
-        """Damping [N m s/rad or N s/m] of each joint that slows it down at this rate [1/s], alone, at a posture."""
+        """Damping [N m s/rad or N s/m] that slows down each joint alone at this rate [1/s], at a posture."""
         return np.asarray(rate * np.diag(self.code.model.mass_matrix(posture)))

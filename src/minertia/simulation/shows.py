@@ -1,4 +1,4 @@
-"""The generated controllers at work: a table of what is done with a rig."""
+"""Demonstrations of the generated controllers: a table of functions of a rig."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWS: Mapping[str, Callable[[Rig, float], Shown]] = MappingProxyType(
 
 
 def shown_robot(robot: Robot) -> Robot:
-    """The identified robot as the controllers have it: smooth friction, and links that adaptation can begin with."""
+    """Identified robot for the controllers: smooth friction, and links that are valid initial values of adaptation."""
     for joint, ten in zip(robot.joints, robot.links, strict=True):
         why = "it has no mass" if ten is None or ten[9] <= 0 else impossible(ten)
         if why is not None:
@@ -41,7 +41,7 @@ def shown_robot(robot: Robot) -> Robot:
 
 
 def shown_code(robot: Robot, folder: Path) -> CompiledCode:
-    """The programs of all shows, written into a folder and compiled."""
+    """Write the programs of all demonstrations into a folder and compile them."""
     if robot.open_cuts and (names := closing_of(robot.numeric).iterated_names):
         raise Infeasible(f"they are shown on loops with a closed form, which those of {', '.join(names)} have not")
     return compiled_code(robot, folder, SHOWN_PROGRAMS)

@@ -1,7 +1,7 @@
-"""A second look at closed loops: MuJoCo, which closes them by soft constraints, at two stated impedances.
+"""Cross-check of closed kinematic chains with MuJoCo, which closes them by soft constraints, at two impedances.
 
-It knows nothing of our closing, parallelograms included.  Its accelerations are off in proportion to 1 - impedance, so
-those at two impedances say what they would be where loops are rigid.
+It is independent of our loop closure, parallelograms included.  Its accelerations are off in proportion to
+1 - impedance, so those at two impedances extrapolate to rigid loops.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ STATES = 40  # along the motion
 
 @dataclass(frozen=True, slots=True)
 class SoftLoops:
-    """MuJoCo's accelerations less ours: root mean square of the worst joint over the largest of ours.
+    """Difference of MuJoCo's accelerations from ours: RMS of the worst joint over the largest of ours.
 
-    errors: at each impedance.  rigid: of what both say of rigid loops.
+    errors: at each impedance.  rigid: of the extrapolation to rigid loops.
     """
 
     impedances: tuple[float, float]
@@ -37,19 +37,19 @@ class SoftLoops:
     rigid: float
 
     def sentence(self) -> str:
-        """What came of it."""
+        """Result as a message."""
         pairs = zip(self.errors, self.impedances, strict=True)
         found = " and ".join(f"{100 * error:.2g} % at impedance {d:g}" for error, d in pairs)
         rigid = f"{100 * self.rigid:.1g} %"
         return f"accelerations of MuJoCo, whose loops are soft, are off by {found}: {rigid} where they are rigid"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {"impedances": list(self.impedances), "errors": list(self.errors), "rigid": self.rigid}
 
 
 def soft_loops(robot: Robot, motion: Trajectory) -> SoftLoops:
-    """Compare accelerations along a motion of a robot with loops, friction and springs left out."""
+    """Compare accelerations along a trajectory of a robot with closed chains, without friction and springs."""
     smooth = robot.numeric.without_effects(["friction"])
     rows = np.linspace(0, len(motion.q) - 1, STATES).astype(int)
     q, qd, qdd = motion.q[rows], motion.qd[rows], motion.qdd[rows]
@@ -65,7 +65,7 @@ def soft_loops(robot: Robot, motion: Trajectory) -> SoftLoops:
 
 
 def _size(accelerations: Array) -> float:
-    """Largest root mean square of a joint."""
+    """Largest root mean square over the joints."""
     return float(np.sqrt(np.mean(accelerations**2, axis=0)).max())
 
 

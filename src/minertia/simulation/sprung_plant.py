@@ -1,8 +1,8 @@
-"""A robot with elastic joints in MuJoCo (extra `sim`) under position loops, and what a campaign finds of its springs.
+"""Robot with elastic joints in MuJoCo (extra `sim`) under position servos, and identification of its springs.
 
-The motor of an elastic joint is a body of its own with a joint that turns (or slides) like it, rotor inertia as its
-armature; a tendon with MuJoCo's own stiffness and damping ties it to the link.  Nothing of `codegen.rollout`, which the
-fit simulates with, takes part in the motion.
+The motor of an elastic joint is a body of its own with a joint of the same kind, rotor inertia as its
+armature; a tendon with MuJoCo's own stiffness and damping connects it to the link.  The simulation is independent of
+`codegen.rollout`, which the fit uses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TINY = 1e-9  # kg, kg m2 of the bodies that stand for rotors, whose inertia is t
 
 
 class SprungPlant:
-    """A robot whose elastic joints have motors of their own, under position loops at the motors.
+    """Robot whose elastic joints have motors of their own, under motor-side position servos.
 
     kp, kd: gains (n,) on the joint side.  period [s] of the log.
     """
@@ -67,7 +67,7 @@ class SprungPlant:
         return f"m{j}" if j in self.elastic else f"j{j}"
 
     def _longest(self) -> float:
-        """The step that resolves the fastest vibration [s]."""
+        """Largest step that resolves the fastest vibration [s]."""
         inertia = link_inertia(self.robot)
         fastest = 1.0
         for j, spring in self.elastic.items():
@@ -105,7 +105,7 @@ class SprungPlant:
         return compiled_spec(spec, robot)
 
     def run(self, commands: Array) -> tuple[Array, Array]:
-        """Positions of links and of motors (N, n) at the rows of commands, each held until the next, from rest."""
+        """Positions of links and of motors (N, n) at the rows of zero-order-held commands, from rest."""
         data, offsets = self.data, np.array([own.get("OFF", 0.0) for own in self.robot.effects])
         self.mujoco.mj_resetData(self.model, data)
         data.qpos[self.links], data.qpos[self.motors] = commands[0], commands[0]
@@ -122,7 +122,7 @@ class SprungPlant:
 
 
 def planted(robot: Robot) -> Robot:
-    """The robot with numbers for springs and rotors that its file leaves open: there must be some truth."""
+    """Robot with default values for springs and rotors that its file leaves open."""
     inertia, joints, effects = link_inertia(robot), list(robot.joints), [dict(own) for own in robot.effects]
     for j, spring in robot.elastic.items():
         rotor = effects[j].get("IA", 0.0) or ROTOR * float(inertia[j])
@@ -134,13 +134,13 @@ def planted(robot: Robot) -> Robot:
 
 
 def link_inertia(robot: Robot) -> Array:
-    """Inertia that each joint moves at the robot's zero, rotors left out [kg m2, kg]."""
+    """Inertia moved by each joint at the robot's zero position, without rotors [kg m2, kg]."""
     found = np.diag(np.asarray(mass_matrix(robot, np.zeros(robot.n), rotors=False)))
     return np.asarray(np.maximum(found, 1e-3 * found.max(initial=1e-6)))
 
 
 def loop_gains(robot: Robot) -> tuple[Array, Array]:
-    """Gains (n,) of position loops for a rehearsal [N m/rad, N m s/rad; N/m, N s/m]."""
+    """Gains (n,) of position servos for a rehearsal [N m/rad, N m s/rad; N/m, N s/m]."""
     rotors = np.array([own.get("IA", 0.0) for own in robot.effects])
     inertia = link_inertia(robot) + rotors
     kp = inertia * (2 * np.pi * LOOP) ** 2
@@ -149,7 +149,7 @@ def loop_gains(robot: Robot) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class SpringReturned:
-    """One elastic joint: stiffness planted and found with its deviation, and damping alike, on the link side."""
+    """One elastic joint: true and estimated stiffness with standard deviation, and damping alike, on the link side."""
 
     joint: str
     stiffness: float
@@ -167,20 +167,20 @@ class SpringReturned:
 
 @dataclass(frozen=True, slots=True)
 class SpringsRehearsed:
-    """What a campaign of commands found of planted springs, and what a rigid fit of the same log said."""
+    """Estimates of known springs from a campaign of commands, compared with a rigid fit of the same log."""
 
     springs: tuple[SpringReturned, ...]
     is_good: bool
     rigid: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         keys = ("joint", "stiffness", "found", "deviation", "damping", "found_damping", "damping_deviation")
         springs = [{key: getattr(s, key) for key in keys} | {"error": s.error} for s in self.springs]
         return {"springs": springs, "good": self.is_good, "rigid": list(self.rigid)}
 
     def sentence(self) -> str:
-        """What came of it."""
+        """Result as a message."""
         told = [f"stiffness of {s.joint} {s.found:.4g}, {100 * s.error:+.2g} % off" for s in self.springs]
         rigid = (
             "says that they are elastic"
@@ -193,9 +193,9 @@ class SpringsRehearsed:
 def rehearse_springs(
     robot: Robot, commands: Sequence[Array], period: float, resolution: Array, seed: int = 0
 ) -> SpringsRehearsed:
-    """Follow two motions in MuJoCo, the second to be predicted, log both encoders, and fit elastic and rigid joints.
+    """Track two trajectories in MuJoCo, the second for validation, log both encoders, fit elastic and rigid joints.
 
-    resolution: steps of the encoders (n,), whose rounding is drawn.
+    resolution: of the encoders (n,), with dithered rounding.
     """
     truth = planted(robot.numeric)
     kp, kd = loop_gains(truth)

@@ -1,4 +1,4 @@
-"""Control with a model, and how well the plant follows: open loop, closed loop, and a model updated now and then.
+"""Model-based control and its tracking error: open loop, feedback control, and low model update rates.
 
 Open loop and the two tasks after Izaguirre, Hashimoto, Paul and Hayward 1992; computed torque after Khosla 1987.
 """
@@ -23,13 +23,13 @@ MOVES, FEEDBACK, UPDATES = "moves", "feedback", "updates"  # kinds of experiment
 
 @dataclass(frozen=True)
 class Gains:
-    """Closed-loop behaviour asked of every joint: natural frequency [rad/s] and damping ratio."""
+    """Desired closed-loop behaviour of every joint: natural frequency [rad/s] and damping ratio."""
 
     frequency: float = 20.0
     damping: float = 1.0
 
     def correction(self, s: ControlSample) -> Array:
-        """Acceleration that drives the error to zero."""
+        """Corrective acceleration of the feedback law."""
         w = self.frequency
         return np.asarray(w**2 * (s.q_ref - s.q) + 2 * self.damping * w * (s.qd_ref - s.qd))
 
@@ -38,7 +38,7 @@ class Gains:
 
 
 def open_loop(model: ControlModel, *, gravity_online: bool = False) -> Controller:
-    """Efforts of the reference motion, no feedback; gravity_online: gravity at the measured posture instead."""
+    """Feedforward efforts of the reference, no feedback; gravity_online: gravity at the measured posture instead."""
 
     def control(s: ControlSample) -> Array:
         tau = model.rigid(s.q_ref, s.qd_ref, s.qdd_ref) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
@@ -48,7 +48,7 @@ def open_loop(model: ControlModel, *, gravity_online: bool = False) -> Controlle
 
 
 def computed_torque(model: ControlModel, gains: Gains) -> Controller:
-    """tau = D (qdd_ref + correction) + h + g at the measured state; friction at the reference velocity."""
+    """Computed torque: tau = D (qdd_ref + correction) + h + g at the measured state; friction at the reference."""
 
     def control(s: ControlSample) -> Array:
         return model.rigid(s.q, s.qd, s.qdd_ref + gains.correction(s)) + model.friction(s.q_ref, s.qd_ref, s.qdd_ref)
@@ -57,13 +57,13 @@ def computed_torque(model: ControlModel, gains: Gains) -> Controller:
 
 
 def pd_gravity(model: ControlModel, gains: Gains, posture: ArrayLike) -> Controller:
-    """Independent joints: the same closed-loop behaviour with the inertias at one posture, plus gravity."""
+    """PD control plus gravity: independent joints, inertias at one posture, the same closed-loop behaviour."""
     inertia = np.diag(model.mass_matrix(np.asarray(posture, float))).copy()
     return lambda s: inertia * gains.correction(s) + model.gravity(s.q)
 
 
 def pd_alone(model: ControlModel, gains: Gains, posture: ArrayLike) -> Controller:
-    """Independent joints without any knowledge of gravity."""
+    """PD control of independent joints without gravity compensation."""
     inertia = np.diag(model.mass_matrix(np.asarray(posture, float))).copy()
     return lambda s: inertia * gains.correction(s)
 
@@ -91,7 +91,7 @@ def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
 
 @dataclass(frozen=True)
 class TrackingError:
-    """How far a run was from its reference, per joint [rad or m]."""
+    """Tracking error of a run, per joint [rad or m]."""
 
     name: str
     rms: tuple[float, ...]
@@ -104,7 +104,7 @@ class TrackingError:
 
     @staticmethod
     def of(name: str, log: PlantLog) -> TrackingError:
-        """The errors of a run."""
+        """Tracking errors of a run."""
         e = log.error
         return TrackingError(
             name=name,
@@ -119,12 +119,12 @@ class TrackingError:
 
     @property
     def title(self) -> str:
-        """The name, and that the arm went out of control if it did."""
+        """Name, with a mark if the arm became unstable."""
         return self.name if self.ran_away is None else f"{self.name} (out of control at {self.ran_away:.2g} s)"
 
     @property
     def relative(self) -> tuple[float, ...]:
-        """Largest error over the distance travelled; 0 for joints that stand still."""
+        """Largest error over the distance travelled; 0 for joints at rest."""
         return tuple(e / s if s > 0 else 0.0 for e, s in zip(self.largest, self.span, strict=True))
 
 
@@ -137,11 +137,11 @@ class TrackingTable:
     kind: str = ""
 
     def row(self, name: str) -> TrackingError:
-        """The run of this name."""
+        """Run with this name."""
         return next(row for row in self.rows if row.name == name)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "title": self.title,
             "rows": [
@@ -167,7 +167,7 @@ class TrackingTable:
 def follow(
     plant: Plant, trajectory: Trajectory, controllers: Mapping[str, Callable[[], Controller]], title: str, kind: str
 ) -> TrackingTable:
-    """Run a motion under several controllers, each made anew for its run."""
+    """Run a trajectory under several controllers, each created anew for its run."""
     rows = [TrackingError.of(name, plant.run(make(), trajectory)) for name, make in controllers.items()]
     return TrackingTable(title, tuple(rows), kind)
 

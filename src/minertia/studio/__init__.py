@@ -1,1 +1,1 @@
-"""The studio: a local web application on a folder of plain files, with jobs in processes of their own."""
+"""The studio: a local web application on a folder of plain files, with jobs in separate processes."""

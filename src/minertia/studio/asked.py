@@ -1,4 +1,4 @@
-"""What requests may ask: every name, number and list is checked here, at the border.
+"""Request models: every name, number and list is validated here.
 
 Files are named by keys of the project and runs by names of jobs; nothing here is a path.
 """
@@ -33,7 +33,7 @@ USES = ("train", "validate")
 
 
 class Asked(BaseModel):
-    """A request: nothing that is not named here."""
+    """Base class of requests; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -41,7 +41,7 @@ class Asked(BaseModel):
 class CampaignAsked(Asked):
     """Changes of a campaign: logs by key, and values of its tables with the file's own names.
 
-    None takes a value away; what is not named stays as it is.
+    None removes a value; values that are not named are unchanged.
     """
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=False, populate_by_name=True)
@@ -54,7 +54,7 @@ class CampaignAsked(Asked):
 
     @model_validator(mode="after")
     def _declared(self) -> CampaignAsked:
-        """Refuse what no option of a campaign file is, or can be."""
+        """Reject names and values that are no options of a campaign file."""
         for name, table in (self.__pydantic_extra__ or {}).items():
             if name not in CHANGED:
                 raise ValueError(f"there is no table '{name}' here; known: {', '.join(CHANGED)}")
@@ -69,7 +69,7 @@ class CampaignAsked(Asked):
 
 
 def _can_be(one: Option, value: Any) -> bool:
-    """Whether a request may give an option a value: none, one that is not known yet, or one that it can have."""
+    """Whether a request may give an option a value: none, "?", or a valid one."""
     if value is None or UNKNOWN in (value if isinstance(value, list) else [value]):
         return True
     if one.name == "prior":  # else the name of a file
@@ -80,14 +80,14 @@ def _can_be(one: Option, value: Any) -> bool:
 
 
 class CampaignOf(Asked):
-    """A job whose campaign is taken: proposed from headers, or that of an earlier identification."""
+    """Job whose campaign is adopted: proposed from headers, or that of an earlier identification."""
 
     job: JobName
     revision: Revision | None = None
 
 
 class RobotAsked(Asked):
-    """A bundled robot by name, or a file of the project by key."""
+    """Robot to choose: a bundled robot by name, or a file of the project by key."""
 
     revision: Revision | None = None
     bundled: Word | None = None

@@ -1,4 +1,4 @@
-"""What a result was made of: robot, campaign and files, and why it is not one of the project as it stands now."""
+"""Inputs of a result: robot, campaign and files, and why it is not current for the project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_NAMED = 3  # files in a sentence
 
 
 class ProjectNow:
-    """A project as it stands at one moment: asked for once, however many results are held against it."""
+    """Snapshot of a project, against which any number of results are compared."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -34,7 +34,7 @@ class ProjectNow:
 
     @cached_property
     def campaign(self) -> str:
-        """Digest of what the campaign says."""
+        """Digest of the campaign's content."""
         return self.project.campaign_digest()
 
     @cached_property
@@ -48,12 +48,12 @@ class ProjectNow:
         return {file.path: file for file in self.project.files() if file.kind == "model"}
 
     def made_of(self, kind: str) -> dict[str, Any]:
-        """Robot and campaign that a job of a kind takes."""
+        """Robot and campaign that a job of a kind uses."""
         robot = {"robot": self.robot} if kind not in OF_NO_ROBOT and self.robot is not None else {}
         return {**robot, **({"campaign": self.campaign} if kind in OF_CAMPAIGN else {})}
 
     def is_changed(self, file: Mapping[str, str]) -> bool | None:
-        """Whether a file is another than it was; None where it is gone."""
+        """Whether a file has changed; None where it is gone."""
         key = (file["name"], file["stamp"], file["sha256"])
         if key not in self._changed:
             path = self.project.folder / file["name"]
@@ -65,9 +65,9 @@ class ProjectNow:
 
 
 def files_read(names: Iterable[str], folder: Path, out: Path) -> list[dict[str, str]]:
-    """Files that a job read, named from the project's folder on where they are in it, but for its own and the campaign.
+    """Files that a job read, relative to the project's folder, without its own files and the campaign.
 
-    The campaign is known by what it says, so that its comments are free.
+    The campaign is identified by its content, so that comments do not matter.
     """
     own = (folder / CAMPAIGN, folder / STATE)
     found = []
@@ -82,22 +82,22 @@ def files_read(names: Iterable[str], folder: Path, out: Path) -> list[dict[str, 
 
 
 def refuse_changed(project: Project, made_of: Mapping[str, Any]) -> None:
-    """Refuse to begin on another campaign than a job was asked for; its robot a job knows by name."""
+    """Raise an error where the campaign has changed since a job was requested; its robot is given by name."""
     if "campaign" in made_of and made_of["campaign"] != project.campaign_digest():
         raise InputError("the campaign was changed before this began; start it again for what is there now")
 
 
 def bound(files: Sequence[Mapping[str, str]], started: float) -> dict[str, Any]:
-    """What a result is bound to besides: the files that were read, and whether one changed while it was made."""
+    """Additional inputs of a result: the files that were read, and whether one changed during the computation."""
     return {"files": list(files), "changed": any(_changed_at(file["stamp"]) > started for file in files)}
 
 
 def reasons(
     now: ProjectNow, kind: str, made_of: Mapping[str, Any], of_run: Callable[[str], Sequence[str]]
 ) -> list[str]:
-    """Why a result is not one of the project as it stands, a few words each; none where it is.
+    """Reasons why a result is not current for the project, a few words each; none where it is.
 
-    of_run: the same of another run, whose model was used.
+    of_run: function for the reasons of another run, whose model was used.
     """
     files = made_of.get("files")
     if files is None:
@@ -134,7 +134,7 @@ def _of_files(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _of_models(now: ProjectNow, files: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """(Title, why) of models outside of runs that are not those of the files they were made of."""
+    """(Title, reason) of models outside of runs that are not current."""
     titles = {path: (file.title, file.stale) for path, file in now.models.items()}
     found = [titles.get(now.project.folder / file["name"], ("", ())) for file in files]
     return [(title, stale[0]) for title, stale in found if stale]
@@ -156,5 +156,5 @@ def _from(folder: Path, path: Path) -> str:
 
 
 def _changed_at(stamp_of: str) -> float:
-    """Latest change of a file [s] as its stamp has it."""
+    """Latest modification time of a file [s] from its stamp."""
     return max(int(part.split()[1]) for part in stamp_of.split(";")) / 1e9

@@ -1,4 +1,4 @@
-"""The process of one job: limits on memory and time, one function, and what is told to the server meanwhile."""
+"""Process of one job: limits on memory and time, one function, and progress messages to the server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFTEN = 0.1  # s between two messages of the same step
 
 @dataclass(frozen=True)
 class JobLimits:
-    """What one job may take: memory [bytes] beyond that of its libraries, and processor time [s]."""
+    """Resource limits of one job: memory [bytes] beyond that of its libraries, and processor time [s]."""
 
     memory: int = 6 * 1024**3
     seconds: int = 3600
@@ -30,7 +30,7 @@ class JobLimits:
 
 @dataclass(frozen=True)
 class JobTask:
-    """What a job is to do: its kind, the project's folder, its own, what was asked, and of which robot and campaign."""
+    """Task of a job: its kind, the project's folder, its own, its settings, and its robot and campaign."""
 
     kind: str
     folder: str
@@ -77,7 +77,7 @@ def _done(task: JobTask, pipe: Connection) -> tuple[str, str, list[dict[str, str
 
 
 class _Teller:
-    """Sends what is being done, but not more often than anybody can read."""
+    """Sends progress messages at a limited rate."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe, self.step, self.told = pipe, "", 0.0
@@ -92,7 +92,7 @@ class _Teller:
 
 
 def _without_folder(text: str, folder: str) -> str:
-    """A sentence in which files are named from the project on."""
+    """Message with file names relative to the project."""
     return text.replace(f"{folder}{os.sep}", "")
 
 
@@ -101,7 +101,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """A job whose server is gone has nobody to work for."""
+    """End the job when its server is gone."""
     parent = parent_process()
     if parent is not None:
         parent.join()
@@ -109,9 +109,9 @@ def _end_with_parent() -> None:
 
 
 def _warm() -> None:
-    """Let both linear algebras take their buffers while they can: without room for them they try again for ever.
+    """Let both BLAS libraries allocate their buffers before the memory limit: without room they retry for ever.
 
-    Products of small matrices take none, so these are not small.
+    Products of small matrices need none, so these are not small.
     """
     import numpy as np
     from scipy.linalg import blas, lapack
@@ -135,7 +135,7 @@ def _restrict(limits: JobLimits) -> None:
 
 
 def _taken(page: int) -> int:
-    """Bytes of addresses that the process has already, libraries above all; 0 where the system does not say."""
+    """Address space that the process already uses [bytes], mostly libraries; 0 where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * page
     except (OSError, ValueError, IndexError):  # pragma: no cover  (not Linux)

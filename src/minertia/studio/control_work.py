@@ -1,4 +1,4 @@
-"""Control of a simulated arm by a model: how well it follows, played; adaptation and hand guiding by generated code."""
+"""Model-based control of a simulated arm: tracking, animated; adaptation and hand guiding by generated code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS = {"adaptive": "adaptive control", "guiding": "hand guiding"}
 
 
 def control(work: JobWork, asked: ControlJob) -> tuple[dict[str, Any], str]:
-    """Let a simulated arm follow a motion under several controllers, each with what the model knows."""
+    """Simulate an arm that tracks a trajectory under several controllers, each with the given model."""
     arm, known = work.robot(asked.arm).numeric, work.robot(asked.known).numeric
     arm.parameters(), known.parameters()  # says what is missing
     limits = motion_limits(arm)
@@ -88,7 +88,7 @@ def _sentence(error: TrackingError) -> str:
 
 
 def _played(t: Array, q: Array, reference: Array | None = None) -> dict[str, Any]:
-    """Postures of a run, and those asked for, as many as can be seen."""
+    """Postures of a run, and the reference, decimated for display."""
     keep = np.unique(np.linspace(0, len(t) - 1, min(FRAMES, len(t))).astype(int))
     asked = {} if reference is None else {"reference": np.round(reference[keep], 4).tolist()}
     return {"t": rounded(t[keep], 4), "q": np.round(q[keep], 4).tolist(), **asked}
@@ -106,7 +106,7 @@ def _curves(t: Array, rows: Array, title: str, unit: str, labels: Sequence[str])
 def _shows(
     work: JobWork, wanted: Sequence[str], arm: Robot, known: Robot, limits: MotionLimits
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """What the generated controllers do, and a sentence for each that cannot be shown."""
+    """Results of the generated controllers, and a message for each that cannot be shown."""
     asked = [name for name in WORDS if name in wanted]
     if not asked:
         return [], []

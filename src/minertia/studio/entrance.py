@@ -1,8 +1,8 @@
-"""The token of a studio in a folder that only its user can read: for tools, for restarts, and for opening a browser.
+"""Token of a studio, in a folder that only its user can read: for tools, for restarts, and for opening a browser.
 
 `.studio/address.json` has the address and the token of the studio that runs, or ran last, on the folder; the next one
-there takes the same token, so that tabs that are open go on.  Where the file system keeps no permissions, or somebody
-else made the folder, nothing is written and the token is new each time.
+there reuses the token, so that open tabs keep working.  Where the file system has no permissions, or somebody
+else created the folder, nothing is written and the token is new each time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
 
 
 def kept_token(folder: str | Path) -> str | None:
-    """The token of the last studio on a folder, where it is certain that nobody but this user has it."""
+    """Token of the last studio on a folder, where only this user can have read it."""
     place = Path(folder) / FOLDER
     try:
         if not _is_private(place):
@@ -38,7 +38,7 @@ def kept_token(folder: str | Path) -> str | None:
 
 @contextmanager
 def announced(folder: str | Path, address: str, token: str | None) -> Iterator[Path | None]:
-    """Write address and token for this user alone; within, a page to open in a browser, None where there is none."""
+    """Write address and token for this user alone; yields a page to open in a browser, None where there is none."""
     page = None
     if token is not None:
         with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ def _announce(place: Path, address: str, token: str) -> Path | None:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Anew, not over what is there: an older file may be open in another process, or be a link."""
+    """Create a new file instead of overwriting: an older one may be open in another process, or be a link."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -81,7 +81,7 @@ def _private_text(path: Path) -> str:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether this is a folder, not a link to one, that only this user can enter."""
+    """Whether this is a folder, not a link to one, that only this user can access."""
     found = os.lstat(folder)
     return stat.S_ISDIR(found.st_mode) and _is_ours(found)
 

@@ -1,4 +1,4 @@
-"""A fleet judged: who needs a look and why, every robot and day at a glance, and one robot over its days."""
+"""Evaluation of a fleet: robots to inspect and why, every robot and day at a glance, and one robot over its days."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_POINTS = 400_000  # of all streams in one view; robots with alarms come fir
 
 
 def fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
-    """Judge the records of a store, and write the page that the command writes."""
+    """Evaluate the records of a store, and write the same page as the command."""
     store = work.project.store(asked.store)
     own = Fleet.open(store.path)
     work.tell("judging every robot and day", 0.1)
@@ -42,7 +42,7 @@ def fleet(work: JobWork, asked: FleetJob) -> tuple[dict[str, Any], str]:
 
 
 def fleet_view(drift: FleetDrift) -> dict[str, Any]:
-    """A judged fleet as plain data."""
+    """Evaluated fleet as plain data."""
     names, _ = ranked_robots(drift)
     streams: dict[str, list[dict[str, Any]]] = {}
     points = 0
@@ -68,7 +68,7 @@ def _alarm(a: FleetAlarm) -> dict[str, Any]:
 
 
 def _stream(drift: FleetDrift, judged: JudgedStream) -> dict[str, Any]:
-    """Levels of a robot's joint, or of its load, by day, with bands of 95 %, in per cent of the learnt ones."""
+    """Levels of a robot's joint, or of its payload, by day, with bands of 95 %, in per cent of the learned ones."""
     stream = judged.stream
     effects = drift.calibration[judged.type].get(stream.joint or LOAD)
     omega = np.zeros(stream.y.shape[1]) if effects is None else np.asarray(effects.omega, float)

@@ -1,4 +1,4 @@
-"""What a job is given to work with."""
+"""Context of a job."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Progress = Callable[..., None]  # called with a step, a part of the whole from 0
 
 @dataclass(frozen=True)
 class JobWork:
-    """One job: the project, the folder for what it writes, what was asked, and whom to tell.
+    """One job: the project, its output folder, its settings, and the progress callback.
 
-    made_of: robot and campaign that it was asked for, whatever is chosen meanwhile.
+    made_of: robot and campaign at the time of the request, whatever is chosen meanwhile.
     """
 
     project: Project
@@ -29,7 +29,7 @@ class JobWork:
 
     @property
     def robot_name(self) -> str:
-        """How the robot of the job is read: a bundled name, or a path."""
+        """Bundled name or path of the job's robot."""
         name = self.made_of.get("robot", {}).get("name")
         return self.project.robot_name() if name is None else self.project.robot_place(name)
 
@@ -39,10 +39,10 @@ class JobWork:
         return {file.path.name: file.title for file in self.project.files() if file.kind == "log"}
 
     def robot(self, model: object = None) -> Robot:
-        """The robot of an identified model by its key, else the one that was chosen, in numbers."""
+        """Robot of an identified model by its key, else the chosen one, numeric."""
         path = self.project.file(str(model), "model").path if model else self.robot_name
         return read_robot(path, letters=False)
 
     def robot_title(self, model: object = None) -> str:
-        """What people call it."""
+        """Display name of the robot."""
         return self.project.file(str(model), "model").title if model else "the robot's file"

@@ -1,8 +1,8 @@
-"""Jobs: each in a process of its own, followed by any number of readers, recorded in the project's folder.
+"""Jobs: each in a separate process, followed by any number of clients, recorded in the project's folder.
 
 A record (`job.json`) is written when a job begins and when it ends; one that says "running" when a server starts was
-interrupted, and a process that still works for it is ended.  Results appear at once, so that no folder holds half of
-them.  With a result is recorded what it was made of (`bindings`).
+interrupted, and a process that still works for it is ended.  Results appear atomically, so that no folder holds
+incomplete ones.  The inputs of a result are recorded with it (`bindings`).
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ GRACE = 5.0  # s between asking a process to end and ending it
 
 
 class Busy(MinertiaError):
-    """Too many jobs run already."""
+    """Error: too many jobs are running."""
 
 
 @dataclass
 class Job:
-    """One job.  version counts what changed, for readers who wait for news.
+    """One job.  version counts changes, for clients that wait for news.
 
-    made_of: robot, campaign and files of its result.  process: number and start of the one that works for it.
-    grade: of its result: "good", "usable", "not good"; "" where nothing is judged.
+    made_of: robot, campaign and files of its result.  process: number and start of its process.
+    grade: of its result: "good", "usable", "not good"; "" where there is no verdict.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Job:
     version: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for the page and the record."""
+        """Return as a dict of plain data, for the page and the record."""
         return {
             "format": FORMAT,
             "name": self.name,
@@ -113,19 +113,19 @@ class Jobs:
     # ------------------------------------------------------------------ asking
 
     def all(self) -> list[Job]:
-        """Newest first."""
+        """All jobs, newest first."""
         with self.news:
             return sorted(self._jobs.values(), key=lambda job: job.name, reverse=True)
 
     def get(self, name: str) -> Job:
-        """The job of a name."""
+        """Job with this name."""
         with self.news:
             if name not in self._jobs:
                 raise InputError("there is no such job in this folder")
             return self._jobs[name]
 
     def folder(self, name: str) -> Path:
-        """Where a job's files are; only for names of jobs."""
+        """Folder of a job's files; only for names of jobs."""
         return self.project.folder / RUNS / self.get(name).name
 
     # ------------------------------------------------------------------ doing
@@ -133,7 +133,7 @@ class Jobs:
     def start(
         self, kind: str, settings: Mapping[str, Any], digest: str = "", made_of: Mapping[str, Any] | None = None
     ) -> Job:
-        """Start a job; where the same one runs already, that one.  made_of: robot and campaign of its result."""
+        """Start a job, or return the same one if it is running already.  made_of: robot and campaign of its result."""
         asked = dict(settings)
         with self.news:
             running = [job for job in self._jobs.values() if job.state == RUNNING]
@@ -148,7 +148,7 @@ class Jobs:
         return job
 
     def _begun(self, job: Job) -> Job:
-        """A job with its folder and record, or neither."""
+        """Create a job's folder and record, or neither."""
         folder = make_folder(self.project.folder / RUNS / job.name)
         try:
             self._record(job)
@@ -159,7 +159,7 @@ class Jobs:
         return job
 
     def cancel(self, name: str) -> Job:
-        """End a job; nothing of it is kept but its record."""
+        """Cancel a job; only its record is kept."""
         job = self.get(name)
         with self.news:
             if job.state == RUNNING:
@@ -168,7 +168,7 @@ class Jobs:
         return job
 
     def close(self) -> None:
-        """End all jobs, as the server ends."""
+        """Cancel all jobs at the end of the server."""
         for job in self.all():
             if job.state == RUNNING:
                 with self.news:
@@ -198,7 +198,7 @@ class Jobs:
         thread.start()
 
     def _watch(self, job: Job, process: Any, pipe: Connection) -> None:
-        """Take what the process tells until it ends."""
+        """Receive the messages of the process until it ends."""
         end = time.monotonic() + self.limits.seconds
         try:
             while job.state == RUNNING:
@@ -266,7 +266,7 @@ class Jobs:
 
 
 def _taken(folder: Path) -> Callable[[], None]:
-    """The folder for one studio alone; another would take the jobs that run here for interrupted ones."""
+    """Lock the folder for one studio; another would take the jobs that run here for interrupted ones."""
     try:
         return claimed(folder / RUNS)
     except BlockingIOError:
@@ -275,7 +275,7 @@ def _taken(folder: Path) -> Callable[[], None]:
 
 
 def began(pid: int) -> str:
-    """When a process began, by which another one of the same number is told apart; "" where the system does not say."""
+    """Start time of a process, which distinguishes it from another with the same number; "" where not available."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -283,7 +283,7 @@ def began(pid: int) -> str:
 
 
 def end_orphan(process: Mapping[str, Any]) -> None:
-    """End the process of a job whose server was killed, if it is still there and that very one."""
+    """Kill the process of a job whose server was killed, if it is still the same one."""
     pid, since = process.get("pid"), process.get("began")
     if isinstance(pid, int) and since and began(pid) == since:
         with contextlib.suppress(OSError):
@@ -291,14 +291,14 @@ def end_orphan(process: Mapping[str, Any]) -> None:
 
 
 def begin_loading() -> None:
-    """Start the process that jobs are forked from, so that it has loaded everything when the first one comes."""
+    """Start the process from which jobs are forked, so that all imports are done when the first one comes."""
     if "forkserver" in multiprocessing.get_all_start_methods():
         _processes()
         forkserver.ensure_running()
 
 
 def _processes() -> Any:
-    """How processes of jobs begin: forked from one that has loaded everything, or from nothing where there is no fork.
+    """Start method of job processes: fork from a process with all imports done, or spawn where there is no fork.
 
     Never forked from the server itself, whose threads may hold locks.
     """
@@ -310,7 +310,7 @@ def _processes() -> Any:
 
 
 def _recorded(path: Path) -> Job | None:
-    """The job of a record; None for what is none."""
+    """Job of a record; None where it is not valid."""
     try:
         found = json_document(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not _NAME.fullmatch(path.parent.name):

@@ -1,4 +1,4 @@
-"""Curves of long logs: kept beside the check that read them, and served part by part as the page zooms in."""
+"""Curves of long logs: stored beside the check that read them, and served in parts as the page zooms in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGEST = 200_000_000  # bytes of one log that are kept; of a longer one the pag
 
 
 def filtered_signals(recording: Recording, plan: Filter) -> tuple[float | None, dict[str, Array]]:
-    """Cut-off [Hz] of the low-pass, stated or chosen, and positions and efforts through it; none where it fails."""
+    """Cut-off [Hz] of the low-pass, given or chosen, with filtered positions and efforts; none where it fails."""
     try:
         cutoff, rate = resolved(plan, recording).cutoff_hz, recording.rate_hz
         if cutoff is None or not 0 < cutoff < 0.5 * rate:
@@ -38,14 +38,14 @@ def filtered_signals(recording: Recording, plan: Filter) -> tuple[float | None, 
 
 
 def filtered_view(recording: Recording, cutoff: float | None, filtered: Mapping[str, Array]) -> dict[str, Any]:
-    """What the page shows of the filter: curves at the samples of the log's view."""
+    """Filtered curves for the page, at the samples of the log's view."""
     keep = thinned(recording.t, recording.q if recording.tau is None else recording.tau)
     signals = {key: [rounded(values[keep, j]) for j in range(values.shape[1])] for key, values in filtered.items()}
     return {"cutoff_hz": None if cutoff is None else finite(cutoff), "filtered": signals}
 
 
 def keep_curves(folder: Path, number: int, recording: Recording, filtered: Mapping[str, Array]) -> bool:
-    """Keep the curves of a log that is longer than its view; whether they were."""
+    """Store the curves of a log that is longer than its view; returns whether they were stored."""
     command = recording.channels.get("command") if recording.tau is None else None
     own = {"q": recording.q, "qd": recording.qd, "effort": recording.tau, "command": command, **filtered}
     rows = {key: np.asarray(values, np.float32) for key, values in own.items() if values is not None}
@@ -58,7 +58,7 @@ def keep_curves(folder: Path, number: int, recording: Recording, filtered: Mappi
 
 
 def drop_curves(runs: Path, but: Path) -> None:
-    """Those of earlier checks go: they are large, and their logs are still there."""
+    """Delete the curves of earlier checks: they are large, and their logs still exist."""
     for path in runs.glob("*-check/curves-*.npy"):
         if path.parent != but:
             with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def drop_curves(runs: Path, but: Path) -> None:
 
 
 def part_of(folder: Path, number: int, signals: Sequence[str], span: tuple[float, float]) -> dict[str, Any] | None:
-    """Signals between two times [s], with as many points as a view has; None where one was not kept.
+    """Signals between two times [s], with as many points as a view has; None where one was not stored.
 
     values: of each joint, signal after signal, all at the same times.
     """

@@ -53,7 +53,7 @@ class ValidateJob(Declared):
     """Predict logs with a model."""
 
     model: str = option(help="Model, by key.", pattern=KEY)
-    logs: tuple[str, ...] = option(help="Logs to predict, by key.", pattern=KEY, most=MOST_FILES)
+    logs: tuple[str, ...] = option(help="Validation logs, by key.", pattern=KEY, most=MOST_FILES)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +68,7 @@ class ExciteJob(Declared):
 
 @dataclass(frozen=True, repr=False)
 class GenerateJob(Declared):
-    """Write code."""
+    """Generate code."""
 
     model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the file")
     code: CodeFiles = option(CodeFiles(), table="")
@@ -84,18 +84,18 @@ class RehearseJob(Declared):
 
 @dataclass(frozen=True, repr=False)
 class ControlJob(Declared):
-    """Let a simulated arm follow a motion."""
+    """Simulate an arm that tracks a trajectory."""
 
     arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the file")
-    known: str | None = option(None, "Model that its controller has.", pattern=KEY, otherwise="the robot of the file")
-    seconds: float = option(4.0, "Length of the motion.", unit="s", range=(0.5, 30))
-    seed: int = like(MotionSearch, "seed", help="Seed of the motion.")
-    shows: tuple[str, ...] = option((), "Generated controllers to try.", choices=tuple(SHOWN), titles=SHOWN)
+    known: str | None = option(None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the file")
+    seconds: float = option(4.0, "Duration of the trajectory.", unit="s", range=(0.5, 30))
+    seed: int = like(MotionSearch, "seed", help="Random seed of the trajectory.")
+    shows: tuple[str, ...] = option((), "Generated controllers to test.", choices=tuple(SHOWN), titles=SHOWN)
 
 
 @dataclass(frozen=True, repr=False)
 class FleetJob(Declared):
-    """Judge a fleet."""
+    """Evaluate a fleet."""
 
     store: str = option(help="Store of the folder, by key.", pattern=KEY)
     drift: DriftOptions = option(DriftOptions(), table="")

@@ -1,6 +1,7 @@
-"""A project: a folder of plain files that the command line reads and writes, too.
+"""Project: a folder of plain files that the command line reads and writes as well.
 
-Robots, logs and models are found by their endings and known to requests by short keys; a request never names a path.
+Robots, logs and models are found by their file extensions and identified in requests by short keys; a request never
+names a path.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ NEAR = 400  # characters from the start of a TOML file that say what it is
 
 
 class Outdated(InputError):
-    """A change of what was changed elsewhere meanwhile.  revision: of the project as it is now."""
+    """Conflict error: the project was changed elsewhere meanwhile.  revision: the current one of the project."""
 
     def __init__(self, revision: str) -> None:
         self.revision = revision
@@ -65,9 +66,9 @@ class Outdated(InputError):
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A file of the project.  key: what requests call it.  kind: "robot", "log" or "model".  title: for people.
+    """File of the project.  key: its name in requests.  kind: "robot", "log" or "model".  title: for display.
 
-    robot: name of the robot of a model.  stale: why a model is not one of the files that it was made of.
+    robot: name of the robot of a model.  stale: reasons why a model is not current for its input files.
     """
 
     key: str
@@ -79,7 +80,7 @@ class ProjectFile:
     stale: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for the page; the title of a model says why it is not current."""
+        """Return as a dict of plain data, for the page; the title of a model says why it is not current."""
         named = {} if self.robot is None else {"robot": self.robot, "stale": list(self.stale)}
         title = f"{self.title} ({self.stale[0]})" if self.stale else self.title
         return {"key": self.key, "kind": self.kind, "title": title, "size": self.size, **named}
@@ -101,7 +102,7 @@ class Project:
     # ------------------------------------------------------------------ files
 
     def files(self) -> list[ProjectFile]:
-        """Robots, logs and models in the folder and a few levels below, and logs of the campaign wherever; by title."""
+        """Robots, logs and models in the folder and a few levels below, and logs of the campaign anywhere; by title."""
         titles = self._state().get("titles", {})
         found: dict[str, ProjectFile] = {}
         for path in _walk(self.folder):
@@ -119,14 +120,14 @@ class Project:
         return [name for use in USES for name in _names(logs.get(use))] if isinstance(logs, dict) else []
 
     def file(self, key: str, *kinds: str) -> ProjectFile:
-        """The file that a request means; kinds: what it may be."""
+        """File by its key in a request; kinds: allowed kinds."""
         for file in self.files():
             if file.key == key and file.kind in kinds:
                 return file
         raise InputError(f"there is no {' or '.join(kinds)} of this key in the folder any more; load the page again")
 
     def stores(self) -> list[ProjectFile]:
-        """Stores of fleets in the folder, as folders with a key; size: 0."""
+        """Fleet stores in the folder, as folders with a key; size: 0."""
         found = []
         for place, folders, names in os.walk(self.folder, followlinks=False):
             here = Path(place)
@@ -139,16 +140,16 @@ class Project:
         return found
 
     def store(self, key: str) -> ProjectFile:
-        """The store that a request means."""
+        """Fleet store by its key in a request."""
         for found in self.stores():
             if found.key == key:
                 return found
         raise InputError("there is no store of a fleet of this key in the folder any more; load the page again")
 
     def upload(self, kind: str, title: str, meshes: Sequence[str] = ()) -> Upload:
-        """A place for an uploaded file of a kind of `ENDINGS`, under a random name with the ending it claims.
+        """Target of an uploaded file of a kind of `ENDINGS`, under a random name with its given extension.
 
-        meshes: keys of those that were uploaded for a robot, which its file then names as they are called here.
+        meshes: keys of those that were uploaded for a robot, whose file then refers to them by their new names.
         """
         endings = ENDINGS[kind]
         ending = next((e for e in endings if title.lower().endswith(e)), None)
@@ -165,7 +166,7 @@ class Project:
         return Upload(self, kind, place, _shown(title), {name: file.path.name for name, file in named.items()})
 
     def add(self, upload: Upload) -> ProjectFile:
-        """An uploaded file that is complete, with its title."""
+        """Register a completed upload with its title."""
         name = upload.path.relative_to(self.folder).as_posix()
         self._remember(lambda state: {**state, "titles": {**state.get("titles", {}), name: upload.title}})
         return self.file(_key(name), upload.kind, *(("model",) if upload.kind == "robot" else ()))
@@ -174,10 +175,10 @@ class Project:
 
     @property
     def robot(self) -> dict[str, str] | None:
-        """The robot of the campaign; the one that was chosen where there is no campaign yet.
+        """Robot of the campaign; the chosen one where there is no campaign yet.
 
-        {"bundled": name} or {"file": key}, with a title for people, and a version that changes with the content; name:
-        as a campaign has it.
+        {"bundled": name} or {"file": key}, with a title for display, and a version that changes with the content; name:
+        as in a campaign.
         """
         name = self._robot_entry()
         if name is None:
@@ -192,7 +193,7 @@ class Project:
         return {"file": found.key, "name": name, "title": found.title, "version": file_digest(found.path)}
 
     def _robot_entry(self) -> str | None:
-        """The robot as a campaign names it: a bundled name, or a file from the folder on."""
+        """Robot entry of a campaign: a bundled name, or a path relative to the folder."""
         name = self._document_or_none().get("robot")
         if isinstance(name, str) and (name in bundled_robots() or self._is_robot(name)):
             return name
@@ -207,9 +208,9 @@ class Project:
     def choose_robot(
         self, *, bundled: str | None = None, file: str | None = None, revision: str | None = None
     ) -> dict[str, str]:
-        """Take a bundled robot or a file of the project; a campaign that is there names it from then on.
+        """Choose a bundled robot or a file of the project; an existing campaign is updated.
 
-        revision: of the project as the caller knows it; None does not ask.
+        revision: of the project as the caller knows it; None skips the check.
         """
         if bundled is not None:
             if bundled not in bundled_robots():
@@ -227,20 +228,20 @@ class Project:
         return found
 
     def robot_name(self) -> str:
-        """How the robot is read: a bundled name, or a path."""
+        """Bundled name or path of the robot."""
         if (chosen := self.robot) is None:
             raise InputError("no robot is chosen yet; choose one in the step Robot")
         return self.robot_place(chosen["name"])
 
     def robot_place(self, name: str) -> str:
-        """How a robot is read that a campaign names so."""
+        """Bundled name or path of a robot from its campaign entry."""
         return name if name in bundled_robots() else str(self.folder / name)
 
     # ------------------------------------------------------------------ the campaign
 
     @property
     def revision(self) -> str:
-        """Of the campaign's text and the robot that was chosen: a writer who knows an older one is refused."""
+        """Revision of the campaign's text and the chosen robot: writes based on an older one are rejected."""
         path = self.folder / CAMPAIGN
         text = path.read_bytes() if path.is_file() else b""
         return hashlib.sha256(repr((text, self._state().get("robot"))).encode()).hexdigest()[:16]
@@ -257,9 +258,9 @@ class Project:
         return dict(_shown_data(found))
 
     def write_campaign(self, asked: Mapping[str, Any], revision: str | None = None) -> None:
-        """Change the campaign: logs by key, and values of its tables; None takes one away, what is not named stays.
+        """Change the campaign: logs by key, and values of its tables; None removes one, other values are unchanged.
 
-        revision: of the project as the caller knows it; None does not ask.
+        revision: of the project as the caller knows it; None skips the check.
         """
         with self._changing(revision):
             before = self._before()
@@ -269,9 +270,9 @@ class Project:
             self._edit({**self._start(before), **({"logs": logs} if logs else {}), **changes})
 
     def take_campaign(self, text: str, revision: str | None = None, *, is_proposal: bool = False) -> None:
-        """Take a campaign of an earlier run as it was, or a proposal for what the campaign does not say yet.
+        """Adopt the campaign of an earlier run unchanged, or a proposal for missing entries.
 
-        A proposal gives logs, columns and the sides of the drives; everything else that is stated stays.
+        A proposal gives logs, columns and the sides of the drives; all other given entries are unchanged.
         """
         with self._changing(revision):
             before = self._before()
@@ -283,7 +284,7 @@ class Project:
                 self._put(edited(text, {**self._relative_names(_parsed(text)), **self._start({})}))
 
     def _relative_names(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """A proposal whose logs are named from the folder on."""
+        """Proposal with log names relative to the folder."""
         logs = document.get("logs") or {}
         found = {use: [self._from_folder(name) for name in _names(logs.get(use))] for use in USES}
         return {**document, "logs": {use: names for use, names in found.items() if names}}
@@ -293,14 +294,14 @@ class Project:
         return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else name
 
     def _start(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """What a campaign begins with, and one that says another robot than is there."""
+        """Initial entries of a campaign, or the update of one that names another robot."""
         name = self._robot_entry()
         if name is None or self.robot is None:
             raise InputError("no robot is chosen yet; choose one in the step Robot")
         return {**({} if "format" in before else {"format": FORMAT}), "robot": name}
 
     def _entries(self, before: Mapping[str, Any], use: str, keys: Sequence[str]) -> list[Any]:
-        """Logs as the campaign lists them, with parts and loads, which the page does not show; new ones by name."""
+        """Log entries of the campaign, with parts and payloads, which the page does not show; new ones by name."""
         logs = before.get("logs")
         now = logs.get(use) if isinstance(logs, dict) else None
         listed = {**_entries(logs, *USES), **_entries(logs, use)}  # of two parts of a log one may have another use
@@ -313,7 +314,7 @@ class Project:
         return _document(path) if path.is_file() else {}
 
     def _document_or_none(self) -> dict[str, Any]:
-        """The campaign, empty where there is none or it cannot be read."""
+        """Campaign document, empty where there is none or it cannot be read."""
         try:
             return self._before()
         except MinertiaError:
@@ -325,7 +326,7 @@ class Project:
         self._put(edited(text, changes))
 
     def _put(self, text: str) -> None:
-        """Write the campaign; one that somebody wrote by hand stays theirs, and is kept as it was before."""
+        """Write the campaign; a hand-written one is edited in place, after a backup."""
         path = self.folder / CAMPAIGN
         if not path.is_file() or is_ours(path):
             write_file(path, text, force=True)
@@ -337,7 +338,7 @@ class Project:
         self._remember_now(lambda state: {**state, "wrote": hashlib.sha256(path.read_bytes()).hexdigest()})
 
     def _named(self, key: str, *kinds: str) -> str:
-        """A file as a campaign names it."""
+        """Name of a file in a campaign."""
         path = self.file(key, *kinds).path
         return (
             path.relative_to(self.folder).as_posix()
@@ -346,7 +347,7 @@ class Project:
         )
 
     def digest(self) -> str:
-        """Of the campaign, its robot and its logs, as they stand: a job of the same is the same job."""
+        """Digest of the campaign, its robot and its logs: jobs with the same digest are the same."""
         known = hashlib.sha256(self.campaign_digest().encode())
         known.update(str((self.robot or {}).get("version")).encode())
         for file in self.files():
@@ -355,7 +356,7 @@ class Project:
         return known.hexdigest()
 
     def campaign_digest(self) -> str:
-        """Of what the campaign says; comments and spaces are free."""
+        """Digest of the campaign's content, without comments and spaces."""
         path = self.folder / CAMPAIGN
         try:
             content = tomli_w.dumps(_sorted(self._before()))
@@ -364,7 +365,7 @@ class Project:
         return hashlib.sha256(content.encode()).hexdigest()
 
     def pulse(self) -> str:
-        """Changes with everything that a page shows of the folder, but for jobs."""
+        """Digest of everything that a page shows of the folder, without jobs."""
         known = hashlib.sha256(self.revision.encode())
         for file in self.files():
             known.update(f"{file.key}\0{file.title}\0{stamp(file.path)}\0".encode())
@@ -382,7 +383,7 @@ class Project:
 
     @contextmanager
     def _changing(self, revision: str | None = None) -> Iterator[None]:
-        """Jobs in their processes and other servers of the folder wait their turn; refuse who knows an older one."""
+        """Lock against jobs and other servers of the folder; raises `Outdated` for an older revision."""
         with self._lock, one_at_a_time(self.folder):
             if revision is not None and revision != self.revision:
                 raise Outdated(self.revision)
@@ -399,7 +400,7 @@ class Project:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that is being uploaded: it appears whole, under a name that nobody chose."""
+    """File during its upload, created atomically under a random name."""
 
     project: Project
     kind: str
@@ -408,11 +409,11 @@ class Upload:
     meshes: Mapping[str, str] = field(default_factory=dict)  # titles in small letters -> names in the folder
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """The file to write into."""
+        """Open the file for writing."""
         return new_file(self.path)
 
     def close(self) -> ProjectFile:
-        """Take the file into the project, or refuse it and leave nothing."""
+        """Register the file in the project, or reject it and remove it."""
         try:
             if self.kind == "robot":
                 if self.meshes:
@@ -433,9 +434,9 @@ _OUTSIDE = re.compile(r"^\s*(/|\\|[A-Za-z]:|~|file:)|(^|[/\\])\.\.([/\\]|$)|%2e%
 
 
 def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
-    """A description in which meshes that came with it are called by the names that they have here.
+    """Description in which uploaded meshes are referred to by their new names.
 
-    What is dropped has no folder: two files of one name in different folders cannot be told apart, and are refused.
+    Uploads have no folders: two files of one name in different folders cannot be distinguished, and are an error.
     """
 
     def last(path: str) -> str:
@@ -456,7 +457,7 @@ def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
 
 
 def refuse_references(path: Path) -> None:
-    """Refuse an uploaded description that other files belong to, wherever on this machine they may lie."""
+    """Raise an error for an uploaded description that refers to other files on this machine."""
     text = path.read_bytes()[:30_000_000].decode("utf-8", errors="replace")
     if path.suffix in (".toml", ".par"):
         return
@@ -472,7 +473,7 @@ def refuse_references(path: Path) -> None:
 
 
 def _named_files(text: str) -> list[str]:
-    """Files that a description names, as its reader understands them: &#47; is a slash."""
+    """Files that a description refers to, as its reader decodes them: &#47; is a slash."""
     try:
         elements = list(parse_xml(text, None).walk())
     except DescriptionError:  # which its reader refuses, too
@@ -481,7 +482,7 @@ def _named_files(text: str) -> list[str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Plain files below a folder, hidden ones and links aside; the folder of runs counts for its models."""
+    """Plain files below a folder, without hidden ones and links; the folder of runs counts for its models."""
     seen = 0
     for place, folders, names in os.walk(folder, followlinks=False):
         here = Path(place)
@@ -542,7 +543,7 @@ def _project_file(name: str, kind: str, path: Path, title: str) -> ProjectFile:
 
 
 def model_reasons(path: Path) -> list[str]:
-    """Why a model is not one of the files that it was made of, a few words each; none where it is, or says none."""
+    """Reasons why a model is not current for its input files, a few words each; none where it is, or lists none."""
     stat = path.stat()
     _, files = _facts_of(str(path), stat.st_size, stat.st_mtime_ns)
     changed = {name: is_changed(path, file) for name, file in ((visible(Path(f["name"]).name), f) for f in files)}
@@ -554,7 +555,7 @@ def model_reasons(path: Path) -> list[str]:
 
 @lru_cache(maxsize=512)
 def _facts_of(path: str, size: int, changed: int) -> tuple[str | None, tuple[MadeOf, ...]]:
-    """Name of the robot of a model's file as it stands, and the files that it was made of."""
+    """Name of the robot of a model's file, and its input files."""
     try:
         document = toml_document(Path(path).read_text(encoding="utf-8"))
     except (DocumentError, OSError, UnicodeDecodeError):
@@ -573,7 +574,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """The text of a campaign with its own ends of lines, which stay when it is edited."""
+    """Text of a campaign with its own line endings, which are kept when it is edited."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as err:
@@ -589,7 +590,7 @@ def _parsed(text: str, name: str = CAMPAIGN) -> dict[str, Any]:
 
 
 def _proposed(before: Mapping[str, Any], proposal: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes that a proposal makes to a campaign: logs and columns anew, else what is not stated yet."""
+    """Changes of a proposal to a campaign: logs and columns replaced, otherwise only missing entries."""
     columns, drive = before.get("columns") or {}, before.get("drive") or {}
     new, sides = proposal.get("columns") or {}, proposal.get("drive") or {}
     found = {**dict.fromkeys(MAPPED), **{key: _answered(columns.get(key), value) for key, value in new.items()}}
@@ -611,17 +612,17 @@ def _proposed(before: Mapping[str, Any], proposal: Mapping[str, Any]) -> dict[st
 
 
 def _answered(old: Any, value: Any) -> Any:
-    """What a proposal says, or what the campaign says already where the proposal asks."""
+    """Value of a proposal, or that of the campaign where the proposal has "?"."""
     return old if old is not None and "?" in str(value) else value
 
 
 def _names(logs: Any) -> list[str]:
-    """Names of the files of logs that a campaign lists, each once."""
+    """Unique names of the log files in a campaign."""
     return list(dict.fromkeys(name for name, _ in _listed(logs)))
 
 
 def _entries(logs: Any, *uses: str) -> dict[str, list[Any]]:
-    """Logs of a campaign as they are listed there, by key: several parts of one file have one key."""
+    """Log entries of a campaign, by key: several parts of one file have one key."""
     found: dict[str, list[Any]] = {}
     for use in uses if isinstance(logs, Mapping) else ():
         for name, item in _listed(logs.get(use)):
@@ -636,14 +637,14 @@ def _listed(logs: Any) -> list[tuple[str, Any]]:
 
 
 def _sorted(value: Any) -> Any:
-    """Keys in their order, without tables that are empty and say nothing."""
+    """Data with sorted keys, without empty tables."""
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value) if value[key] != {}}
     return [_sorted(one) for one in value] if isinstance(value, list) else value
 
 
 def _shown_data(value: Any) -> Any:
-    """Data that JSON can hold: dates and what is no number as text."""
+    """Data that JSON can represent: dates and non-finite numbers as text."""
     if isinstance(value, Mapping):
         return {str(key): _shown_data(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -654,5 +655,5 @@ def _shown_data(value: Any) -> Any:
 
 
 def _shown(title: str) -> str:
-    """A title without a path in it."""
+    """Title without a path."""
     return visible(re.split(r"[/\\]", title)[-1])[-LONGEST_TITLE:]

@@ -1,4 +1,4 @@
-"""What jobs need, loaded once: the process that jobs are forked from imports this module before the first of them."""
+"""Imports that jobs need: the process from which jobs are forked imports this module before the first of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may talk to the studio, and what its answers allow the browser to do.
+"""Access control of the studio, and security headers of its responses.
 
-Everything stands before the application: whose name the server is called by (Host), from which page a request comes
-(Origin), the token that only whoever started it has, how much may be sent, and the headers of answers.
+All checks precede the application: the host name (Host), the origin of a request (Origin), the token of the user who
+started it, the size limit of requests, and the headers of responses.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ NO_TOKEN = "open the address that the studio printed, with its token"
 
 @dataclass(frozen=True)
 class Door:
-    """Who may come in.
+    """Access rules.
 
-    hosts: names with port that the server goes by (none: any).  token: what everybody must bring who asks; on this
-    machine, too, which others may use (None: a test of the application alone).  largest: of uploads [bytes].
+    hosts: names with port of the server (none: any).  token: required of every request, also on this machine, which
+    others may use (None: for tests of the application alone).  largest: of uploads [bytes].
     """
 
     hosts: tuple[str, ...] = ()
@@ -52,17 +52,17 @@ class Door:
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """Random secret token."""
     return secrets.token_urlsafe(24)
 
 
 def loopback_hosts(port: int) -> tuple[str, ...]:
-    """The names of a server on this machine alone."""
+    """Host names of a server on this machine alone."""
     return tuple(f"{host}:{port}" for host in LOOPBACK)
 
 
 class TooLarge(Exception):
-    """More was sent than may be."""
+    """Error: a request exceeds the size limit."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -72,18 +72,18 @@ class TooLarge(Exception):
 
 
 def too_large(err: TooLarge) -> Response:
-    """The answer to who sends too much."""
+    """Response to a request that exceeds the size limit."""
     return _refused(413, str(err))
 
 
 class Doorkeeper:
-    """The application behind a door."""
+    """ASGI middleware that enforces the access rules."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self.app, self.door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on with a bounded body and strict headers."""
+        """Reject a request, or pass it on with a bounded body and strict headers."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -102,11 +102,11 @@ class Doorkeeper:
         await self.app(scope, _bounded(receive, self.most(scope)), guarded)
 
     def most(self, scope: Scope) -> int:
-        """Bytes that a request may send."""
+        """Size limit of a request [bytes]."""
         return self.door.largest if scope["path"] == "/api/uploads" else SMALL
 
     def refusal(self, scope: Scope) -> Response | None:
-        """The answer to who may not come in."""
+        """Response to a request that is not permitted, None where it is."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self.door.hosts and host not in self.door.hosts:
@@ -140,10 +140,10 @@ class Doorkeeper:
 
 
 def _onward(headers: Headers, path: str) -> Response:
-    """To the address without the token.
+    """Redirect to the address without the token.
 
-    From a link elsewhere (a file, a mail) it takes a page of ours in between: a browser sends a strict cookie along
-    only where the page before was ours.
+    From an external link (a file, a mail) an intermediate page of ours is needed: a browser sends a strict cookie
+    only where the previous page was ours.
     """
     path = "/" + path.lstrip("/")  # two slashes would lead to another server
     if headers.get("sec-fetch-site") in (None, "same-origin", "none"):
@@ -161,7 +161,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _cookie_name(headers: Headers) -> str:
-    """Cookies know no ports: each studio on this machine has one of its own name."""
+    """Cookie name of this port: cookies do not distinguish ports, so each studio on this machine has its own."""
     port = headers.get("host", "").rpartition(":")[2]
     return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE
 
@@ -187,7 +187,7 @@ def _is_own(headers: Headers, host: str, method: str) -> bool:
 
 
 def _bounded(receive: Receive, most: int) -> Receive:
-    """Bodies without a length, or with a wrong one, end here, too."""
+    """Limit the body size, also without a declared length, or with a wrong one."""
     seen = 0
 
     async def counted() -> Message:

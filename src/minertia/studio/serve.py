@@ -25,7 +25,7 @@ NOT_BUILT = (
 
 @dataclass(frozen=True)
 class Listening:
-    """Where the studio listens.  address: of the server, without the token."""
+    """Listening socket of the studio.  address: of the server, without the token."""
 
     listener: socket.socket
     door: Door
@@ -33,12 +33,12 @@ class Listening:
 
     @property
     def entrance(self) -> str:
-        """The address that opens the studio in a browser."""
+        """Address, with the token, that opens the studio in a browser."""
         return self.address if self.door.token is None else f"{self.address}?token={self.door.token}"
 
 
 def require_page() -> None:
-    """Refuse to start without the page, with what to do."""
+    """Raise an error with advice where the page is not built."""
     if not (STATIC / "index.html").is_file():
         raise MinertiaError(NOT_BUILT)
 
@@ -46,9 +46,9 @@ def require_page() -> None:
 def place(
     host: str = "127.0.0.1", port: int | None = None, largest: int | None = None, token: str | None = None
 ) -> Listening:
-    """A port to listen on; one that was not asked for may be another.
+    """Open a port to listen on; without a requested one, another may be used.
 
-    token: one that the user has from before, on this machine alone (`entrance.kept_token`); a new one else.
+    token: an earlier token of the user, on this machine alone (`entrance.kept_token`); by default a new one.
     """
     listener = _listener(host, port)
     own = listener.getsockname()[1]
@@ -60,7 +60,7 @@ def place(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server there."""
+    """Whether only this machine can reach this host."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -70,7 +70,7 @@ def is_loopback(host: str) -> bool:
 def serve(
     folder: str | Path, at: Listening, *, show: bool = False, say: Callable[[str], None] = lambda text: None
 ) -> None:
-    """Serve until interrupted.  show: open a browser.  say: told the address with its token when it listens."""
+    """Serve until interrupted.  show: open a browser.  say: callback with the address and token once it listens."""
     uvicorn = load("uvicorn", "studio")
     load("fastapi", "studio")
     from minertia.studio.server import studio

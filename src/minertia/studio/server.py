@@ -55,13 +55,13 @@ MinertiaFault = {400: {"description": "A sentence that says what is wrong"}, 404
 
 
 def studio(folder: str | Path, *, door: Door | None = None, limits: JobLimits | None = None) -> Doorkeeper:
-    """The application on a folder, behind its door."""
+    """Application on a folder, with access control."""
     own = door or Door()
     return Doorkeeper(application(folder, limits=limits, largest=own.largest), own)
 
 
 def application(folder: str | Path, *, limits: JobLimits | None = None, largest: int = Door.largest) -> FastAPI:
-    """The application on a folder; largest: bytes of an upload, for the page to say so before it sends one."""
+    """Application on a folder; largest: size limit of an upload [bytes], shown in the page."""
     project = Project(folder)
     jobs = Jobs(project, limits)
 
@@ -125,12 +125,12 @@ def _add_errors(app: FastAPI) -> None:
 def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> None:
     @app.get("/api/project")
     def get_project() -> dict[str, Any]:
-        """Everything that is in the folder, and what may be chosen."""
+        """Files of the folder, and available choices."""
         return {**project_view(project, jobs), "largest": largest}
 
     @app.get("/api/pulse")
     def get_pulse() -> dict[str, Any]:
-        """A word that changes with whatever the page shows of the folder, for pages that look whether it did."""
+        """Value that changes with everything the page shows of the folder, for polling."""
         return {"pulse": pulse(project, jobs)}
 
     @app.put("/api/robot")
@@ -151,7 +151,7 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
         title: Annotated[str, Query(min_length=1, max_length=300)],
         mesh: Annotated[list[Key], Query(max_length=200)] = [],  # noqa: B006  (FastAPI copies it)
     ) -> dict[str, Any]:
-        """Take a file, as the body of the request; it appears whole, under a name that nobody chose."""
+        """Receive a file as the body of the request; it is created atomically under a random name."""
         upload = await run_in_threadpool(project.upload, kind, title, mesh)
         with upload.open() as file:
             async for part in request.stream():
@@ -174,14 +174,14 @@ def _add_frames(app: FastAPI, project: Project, jobs: Jobs) -> None:
 def _add_campaign(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.put("/api/campaign")
     def put_campaign(asked: CampaignAsked) -> dict[str, Any]:
-        """Change values of campaign.toml: null takes one away, and what is not named stays as it is."""
+        """Change values of campaign.toml: null removes one, values that are not named are unchanged."""
         changes = asked.model_dump(by_alias=True, exclude_unset=True)
         project.write_campaign(changes, changes.pop("revision", None))
         return written()
 
     @app.post("/api/campaign/of")
     def post_campaign(asked: CampaignOf) -> dict[str, Any]:
-        """Take what a job proposed from headers, or the campaign of an earlier identification as it was."""
+        """Adopt the campaign that a job proposed from headers, or that of an earlier identification."""
         job = _known(jobs, asked.job)
         folder = jobs.folder(job.name)
         if job.kind == "propose":
@@ -224,13 +224,13 @@ def project_view(project: Project, jobs: Jobs) -> dict[str, Any]:
 
 
 def pulse(project: Project, jobs: Jobs) -> str:
-    """Changes with everything that a page shows: files, campaign, robot, and which jobs run or have ended."""
+    """Value that changes with everything that a page shows: files, campaign, robot, and states of jobs."""
     states = "".join(f"{job.name} {job.state} " for job in jobs.all())
     return hashlib.sha256(f"{__version__} {project.pulse()} {states}".encode()).hexdigest()[:16]
 
 
 class Standing:
-    """Which results are current: all jobs held against the project as it stands at one moment."""
+    """Currency of results: all jobs compared with the project at one moment."""
 
     def __init__(self, project: Project, jobs: Jobs) -> None:
         self.jobs, self.now = jobs, ProjectNow(project)
@@ -242,11 +242,11 @@ class Standing:
         return [self.view(job) for job in self.jobs.all()]
 
     def view(self, job: Job) -> dict[str, Any]:
-        """A job as plain data; stale: why its result is not that of the project as it stands."""
+        """Job as plain data; stale: reasons why its result is not current."""
         return {**job.to_dict(), "stale": self.stale(job)}
 
     def stale(self, job: Job) -> list[str]:
-        """Why the result of a job is another robot's, campaign's or file's; none where it is current."""
+        """Reasons why the result of a job is not current: robot, campaign or files changed; none where it is."""
         if job.state != DONE:
             return []
         if job.name not in self._stale:
@@ -258,7 +258,7 @@ class Standing:
         return self.stale(self._known[name]) if name in self._known else []
 
     def passed_check(self) -> str | None:
-        """The job that checked the campaign as it stands now, with nothing wrong; None where there is none."""
+        """Name of the job that checked the current campaign without errors; None where there is none."""
         for job in self.jobs.all():
             if job.kind == "check" and job.state == DONE and not self.stale(job):
                 return job.name if job.grade == "good" else None
@@ -266,7 +266,7 @@ class Standing:
 
 
 def has_read(project: Project, jobs: Jobs) -> bool:
-    """Whether the robot is one of ours, or a job has read its file as that stands now."""
+    """Whether the robot is bundled, or a job has read the current version of its file."""
     chosen = project.robot or {}
     read = [job.settings.get("robot") for job in jobs.all() if job.kind == "robot" and job.state == DONE]
     return "bundled" in chosen or chosen.get("version") in read
@@ -288,7 +288,7 @@ def _read(name: str) -> Robot:
 def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.post("/api/jobs", status_code=202)
     def post_job(asked: JobAsked) -> dict[str, Any]:
-        """Start a job; the same one that runs already is not started twice."""
+        """Start a job; the same one is not started twice."""
         kind, settings = asked.kind, without_nulls(asked.settings)
         if kind in CHECKED and Standing(project, jobs).passed_check() is None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
@@ -302,24 +302,24 @@ def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
     @app.get("/api/jobs/{name}")
     def get_job(name: JobName) -> dict[str, Any]:
-        """Where a job stands."""
+        """State of a job."""
         return Standing(project, jobs).view(_known(jobs, name))
 
     @app.delete("/api/jobs/{name}")
     def delete_job(name: JobName) -> dict[str, Any]:
-        """Cancel a job; its record stays."""
+        """Cancel a job; its record is kept."""
         _known(jobs, name)
         return Standing(project, jobs).view(jobs.cancel(name))
 
     @app.get("/api/jobs/{name}/events", response_class=StreamingResponse)
     async def get_events(name: JobName, request: Request) -> StreamingResponse:
-        """News of a job as server-sent events, until it ends."""
+        """State changes of a job as server-sent events, until it ends."""
         job = _known(jobs, name)
         return StreamingResponse(_events(job, request), media_type="text/event-stream")
 
 
 async def _events(job: Job, request: Request) -> AsyncIterator[str]:
-    """A result that has just come is current until the page asks again."""
+    """Server-sent events of a job; a new result counts as current until the page requests it again."""
     told, quiet = -1, 0.0
     while True:
         if job.version != told:
@@ -349,13 +349,13 @@ def _known(jobs: Jobs, name: str) -> Job:
 def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.get("/api/jobs/{name}/view")
     def get_view(name: JobName) -> Response:
-        """What the page shows of a job that is done."""
+        """Data that the page shows of a finished job."""
         _known(jobs, name)
         return FileResponse(_present(jobs.folder(name) / VIEW), media_type="application/json")
 
     @app.get("/api/jobs/{name}/files")
     def get_files(name: JobName) -> dict[str, Any]:
-        """The files that a job wrote, by number."""
+        """Files of a job, by number."""
         _known(jobs, name)
         folder = jobs.folder(name)
         listed = enumerate(_written(folder))
@@ -363,7 +363,7 @@ def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
     @app.get("/api/jobs/{name}/files/{number}")
     def get_file(name: JobName, number: int) -> Response:
-        """A file of a job; text can be looked at, all of it can be saved."""
+        """File of a job; text can be viewed, all files can be saved."""
         _known(jobs, name)
         names = _written(jobs.folder(name))
         if not 0 <= number < len(names):
@@ -374,7 +374,7 @@ def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
     @app.get("/api/jobs/{name}/pages/{page}")
     def get_page(name: JobName, page: Literal["report", "excitation", "rehearsal", "fleet"]) -> Response:
-        """A page that a job wrote, without the studio's rights."""
+        """Page that a job wrote, in a sandbox without the studio's rights."""
         _known(jobs, name)
         path = _present(jobs.folder(name) / PAGES[page])
         return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": PAGE_POLICY})
@@ -383,8 +383,7 @@ def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
     def get_zip(name: JobName, old: bool = False) -> Response:
         """All files of a job as an archive; of generated code the code alone.
 
-        One of another robot, campaign or file is refused unless it is asked for (old), and then says so in its name
-        and in a file.
+        An outdated one is an error unless requested (old), and is then marked in its name and in a file.
         """
         why = Standing(project, jobs).stale(_known(jobs, name))
         if why and not old:
@@ -416,7 +415,7 @@ def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
         end: Annotated[FiniteFloat, Query()],
         filtered: bool = False,
     ) -> dict[str, Any]:
-        """A signal of a long log between two times, for a page that zooms in; filtered: also through the low-pass."""
+        """Signal of a long log between two times, for zooming; filtered: also through the low-pass."""
         _known(jobs, name)
         wanted = (signal, f"{signal}_filtered") if filtered else (signal,)
         found = part_of(jobs.folder(name), log, wanted, (start, end))
@@ -426,7 +425,7 @@ def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
 
 
 def _written(folder: Path) -> list[str]:
-    """Names of a job's files from its folder, but for what the studio keeps for itself."""
+    """Names of a job's files relative to its folder, without internal files of the studio."""
     found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = sorted(path.relative_to(folder).as_posix() for path in found)
     kept = (RECORD, VIEW, WEB_CODE)
@@ -444,7 +443,7 @@ def _archive(folder: Path, names: list[str], top: str, warning: str = "") -> byt
 
 
 def _proposed(view: Path) -> str:
-    """The campaign that a job proposed."""
+    """Campaign that a job proposed."""
     try:
         return str(json_document(view.read_text(encoding="utf-8"))["text"])
     except (DocumentError, KeyError, TypeError):

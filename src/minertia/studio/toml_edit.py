@@ -1,4 +1,4 @@
-"""Edit values of a TOML text in place: what is not named stays as it is written, comments and order included."""
+"""In-place editing of values in a TOML text: other values, comments and order are unchanged."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from minertia.io.extras import load
 
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:
-    """The text with some values changed.
+    """Text with some values changed.
 
-    changes: tables of new values; None takes a key away, and a key that is not named stays (RFC 7396).  Where the
-    text cannot be edited in place it is written anew: every value stays, comments are lost.
+    changes: tables of new values; None removes a key, and a key that is not named is unchanged (RFC 7396).  Where the
+    text cannot be edited in place it is written anew: every value is kept, comments are lost.
     """
     before = toml_document(text)
     wanted = merged(before, changes)
@@ -36,7 +36,7 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
 
 
 def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A document with changes: tables are merged, None takes a key away, all else is replaced."""
+    """Document with changes: tables are merged, None removes a key, other values are replaced."""
     found = dict(document)
     for key, value in changes.items():
         if value is None:
@@ -50,7 +50,7 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def _kept(old: Any, value: Any) -> Any:
-    """A new value, with every part that equals its old one as that is written."""
+    """New value in which unchanged parts keep their written form."""
     if _is_equal(old, value):
         return old
     if isinstance(old, dict) and isinstance(value, Mapping):
@@ -63,7 +63,7 @@ def _kept(old: Any, value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two documents hold the same, 1 and 1.0 told apart; a NaN is one, and an empty table none."""
+    """Whether two documents are equal, with 1 and 1.0 distinct; NaN equals NaN, and an empty table equals none."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = {key for table in (one, other) for key, value in table.items() if value != {}}
         return all(same(one.get(key, {}), other.get(key, {})) for key in names)
@@ -75,7 +75,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _is_equal(one: Any, other: Any) -> bool:
-    """Whether a value is there already: 8.0 stays where a page says 8."""
+    """Whether a value is unchanged: 8.0 is kept where a page sends 8."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list | tuple):
@@ -110,7 +110,7 @@ def _change_table(table: Any, key: str, value: Mapping[str, Any]) -> None:
 
 
 def _change_list(array: Any, wanted: Any) -> bool:
-    """Change a list item by item, so that comments between its items stay; False where that cannot be."""
+    """Change a list item by item, so that comments between its items are kept; False where that is not possible."""
     own = _unwrapped(array)
     if not isinstance(own, list) or not isinstance(wanted, list | tuple):
         return False

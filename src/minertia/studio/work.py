@@ -1,4 +1,4 @@
-"""What jobs do: the functions of the command line on a project's files, with what the page shows of their results."""
+"""Job functions: those of the command line on a project's files, with the page's data of their results."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode"
 
 
 def run(kind: str, work: JobWork) -> tuple[str, str]:
-    """Do a job; what the page shows is in `VIEW`, written when all else is.
+    """Run a job; the data of the page are in `VIEW`, written last.
 
-    Returns one sentence of what came out, and its grade ("good", "usable", "not good"; "" where nothing is judged).
+    Returns a message on the result, and its grade ("good", "usable", "not good"; "" where there is no verdict).
     """
     view, sentence = KINDS[kind](work, read_job(kind, work.settings))
     text = json.dumps(view, allow_nan=False, separators=(",", ":"))
@@ -67,7 +67,7 @@ def _robot(work: JobWork, asked: RobotJob) -> tuple[dict[str, Any], str]:
 
 
 def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
-    """What the headers of the logs tell: a campaign with "?" where the user must answer, and all columns."""
+    """Campaign proposed from the headers of the logs, with "?" where the user must answer, and all columns."""
     from minertia.identification.campaigns.new import new_campaign
     from minertia.robot.files import read_robot
 
@@ -98,7 +98,7 @@ def _propose(work: JobWork, asked: ProposeJob) -> tuple[dict[str, Any], str]:
 
 
 def _given_columns(work: JobWork) -> ColumnMap | None:
-    """How the campaign says that its files are to be read; None where it says nothing."""
+    """Column map of the campaign; None where it has none."""
     from minertia.identification.logs.columns_file import CampaignTable, parse_columns
 
     try:
@@ -112,7 +112,7 @@ def _given_columns(work: JobWork) -> ColumnMap | None:
 def _headers(
     files: Sequence[ProjectFile], given: ColumnMap | None, robot: Robot
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Columns of the logs by key, and a sentence for each that cannot be read."""
+    """Columns of the logs by key, and a message for each that cannot be read."""
     from minertia.identification.logs.columns_file import columns_beside
     from minertia.identification.logs.readers import open_log
 
@@ -127,7 +127,7 @@ def _headers(
 
 
 def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
-    """Read every log as the campaign says, and audit it."""
+    """Read every log with the settings of the campaign, and audit it."""
     from minertia.identification.audits.audit import audit
     from minertia.identification.audits.findings import checks_off
     from minertia.identification.campaigns.read import read_campaign
@@ -194,7 +194,7 @@ def _identify(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
 
 
 def _significance(result: Identification) -> dict[str, Any] | None:
-    """How few values predict as well; None where the logs do not tell."""
+    """Smallest set of parameters that predicts as well; None where the logs do not determine it."""
     from minertia.identification.significance import significance
     from minertia.report.pages import significance_view
 
@@ -205,7 +205,7 @@ def _significance(result: Identification) -> dict[str, Any] | None:
 
 
 def _validate(work: JobWork, asked: ValidateJob) -> tuple[dict[str, Any], str]:
-    """A model on logs that it never saw."""
+    """Validate a model on logs to which it was not fitted."""
     from minertia.identification.kinds import kind_of_model
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import validate
@@ -286,7 +286,7 @@ def _generate(work: JobWork, asked: GenerateJob) -> tuple[dict[str, Any], str]:
 
 
 def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
-    """The inverse dynamics for the page, with states at which it is held against Python there; or why not."""
+    """Inverse dynamics for the page, with reference states computed by Python for verification; or why not."""
     from minertia.simulation.in_browser import reference_states, web_code
 
     work.tell("compiling for the page", 0.9)
@@ -307,7 +307,7 @@ def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
 
 
 def _rehearse(work: JobWork, asked: RehearseJob) -> tuple[dict[str, Any], str]:
-    """Logs of a simulated robot, for a campaign without one."""
+    """Record logs of a simulated robot, for a campaign without logs."""
     from minertia.report.bundle import write_page
     from minertia.report.rehearsal_page import rehearsal_page
     from minertia.robot.files import read_robot

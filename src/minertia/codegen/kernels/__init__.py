@@ -1,1 +1,1 @@
-"""Programs over many samples: one schedule, compiled, interpreted or on NumPy; least squares inside."""
+"""Batch kernels: programs over many samples, compiled, interpreted or on NumPy, and least squares with them."""

@@ -1,7 +1,7 @@
-"""C for a schedule: over blocks of samples, in vectors as wide as the machine has, and for one sample.
+"""C source of a schedule: over blocks of samples, in vectors of the machine's width, and for one sample.
 
-The text around it (native/vector.h, task.h, blocks.h) is the same for every program and for the interpreter; only the
-straight-line code between the inputs and the entries is written here.  No name of a robot gets into it.
+The surrounding text (native/vector.h, task.h, blocks.h) is the same for every program and for the interpreter; only
+the straight-line code from inputs to outputs is generated here.  It contains no names of the robot.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ NUMBER |= {"exp": "exp", "tanh": "tanh"}
 
 
 def batch_source(schedule: Schedule) -> str:
-    """A C file with `minertia_run(task)`, which runs tasks over blocks of samples."""
+    """C source with `minertia_run(task)`, which runs tasks over blocks of samples."""
     is_large = len(schedule.entries) > MANY_ENTRIES
     is_matrix = len(schedule.ports) == 1 and len(schedule.ports[0].shape) == 2
     store = {e.value: f"W[{k} * STRIDE]" for k, e in enumerate(schedule.entries)}
@@ -110,7 +110,7 @@ __attribute__((visibility("default"))) int minertia_lanes(void)
 
 
 def _expected(schedule: Schedule, with_rows: bool) -> list[str]:
-    """Asks for inputs of vectors of samples to come and, one block ahead, for the memory of rows."""
+    """Prefetch statements for the inputs of the next samples and the output rows of the next block."""
     vectors = AHEAD if with_rows else 1
     inputs = [
         f"EXPECT(in[{p}] + {vectors} * LANES * {port.size}, {at}, LANES * {port.size}, 0);"
@@ -128,7 +128,7 @@ def _expected(schedule: Schedule, with_rows: bool) -> list[str]:
 
 
 def _ahead(schedule: Schedule, with_rows: bool) -> str:
-    """Where rows one block ahead will be written; where none are, memory that is written anyway."""
+    """Address of the rows of the next block; if there are none, memory that is written anyway."""
     if not with_rows:
         return "const double *const *const ahead = 0;"
     places = [
@@ -139,14 +139,14 @@ def _ahead(schedule: Schedule, with_rows: bool) -> str:
 
 
 def among(lines: Sequence[str], others: Sequence[str], share: float = 1.0) -> list[str]:
-    """Lines with others between them at equal distances, within the first share of the lines."""
+    """Insert other lines at equal distances within the first share of the lines."""
     placed = [((k + 1) / max(len(lines), 1), 0, k) for k in range(len(lines))]
     placed += [(share * (k + 0.5) / len(others), 1, k) for k in range(len(others))]
     return [(lines, others)[which][k] for _, which, k in sorted(placed)]
 
 
 def single_source(schedule: Schedule) -> str:
-    """A C file with `minertia_call(state, in, out)` for one sample; sines and cosines are taken together."""
+    """C source with `minertia_call(state, in, out)` for one sample; sines and cosines are evaluated together."""
     store: dict[int, str] = {}
     for entry in schedule.entries:
         store.setdefault(entry.value, f"out[{entry.port}][{entry.position}]")
@@ -180,10 +180,10 @@ def _constant_zeros(schedule: Schedule) -> Iterator[tuple[int, int]]:
 
 
 class _BatchWriter:
-    """The straight-line code of a schedule as one or more C functions.
+    """Straight-line code of a schedule as one or more C functions.
 
-    Sines and cosines of one stage are taken together, in arrays.  Other values that cross from one function to the next
-    go through an array too.
+    Sines and cosines of one stage are evaluated together, in arrays.  Other values passed between functions also use
+    an array.
     """
 
     def __init__(self, schedule: Schedule, real: str, names: Mapping[str, str], store: Mapping[int, str]) -> None:
@@ -202,7 +202,7 @@ class _BatchWriter:
         self.n_crossing = self._place_crossing()
 
     def _padded(self, count: int) -> int:
-        """Numbers are taken in vectors of up to 8; a vector of samples is already one."""
+        """Padded array size: single values use vectors of up to 8; a vector of samples needs no padding."""
         return count if self.real == "vd" else -(-count // 8) * 8
 
     def _place_trig(self) -> int:
@@ -226,14 +226,14 @@ class _BatchWriter:
         return count
 
     def calls(self, arguments: str, indent: str) -> str:
-        """The arrays, and the functions one after the other."""
+        """C text of the arrays and of the function calls in order."""
         sizes = {"sine": self.n_trig, "cosine": self.n_trig, "cross": self.n_crossing}
         lines = [f"_Alignas(64) {self.real} {name}[{max(size, 1)}];" for name, size in sizes.items()]
         lines += [f"part{n}({arguments}, sine, cosine, cross);" for n in range(len(self.parts))]
         return "\n".join(indent + line for line in lines)
 
     def functions(self, arguments: str, expected: Sequence[str] = (), share: float = 0.0) -> Iterator[str]:
-        """The text of the functions; statements that ask for memory stand in the first share of the last one."""
+        """C text of the functions; prefetch statements are in the first share of the last one."""
         start = 0
         kind = "__attribute__((noinline))" if len(self.parts) > FEW_PARTS else "inline __attribute__((always_inline))"
         arrays = ", ".join(f"{self.real} *restrict {name}" for name in ("sine", "cosine", "cross"))
@@ -276,7 +276,7 @@ class _BatchWriter:
     def _load_together(
         self, load: KernelStep, loads: Mapping[tuple[int, ...], int], known: Collection[int]
     ) -> Generator[str, None, list[int]]:
-        """Entries of each sample that stand side by side; the values among them that are loaded here."""
+        """Load adjacent entries of each sample together; return the values loaded here."""
         port, entry = load.operands
         size = self.schedule.inputs[port].size
         first, count = _beside(entry, size)
@@ -319,7 +319,7 @@ class _BatchWriter:
 
 
 def _beside(entry: int, size: int) -> tuple[int, int]:
-    """The first of the entries of a sample that are loaded with one of them, and how many these are."""
+    """First entry and number of entries of a sample that are loaded together with a given one."""
     whole = size // FOUR * FOUR
     if entry < whole:
         return entry // FOUR * FOUR, FOUR
@@ -329,7 +329,7 @@ def _beside(entry: int, size: int) -> tuple[int, int]:
 
 
 def number(value: float) -> str:
-    """A double in C, exactly; negative ones in brackets."""
+    """Exact C literal of a double; negative ones in brackets."""
     if math.isnan(value):
         return '__builtin_nan("")'
     if math.isinf(value):

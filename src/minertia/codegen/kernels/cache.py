@@ -1,13 +1,13 @@
-"""Where compiled libraries are kept: in folders that nobody else can change.
+"""Cache of compiled libraries, in folders that no other user can write to.
 
-A library is code that this process runs, so what another user could have put there is never looked at.  A folder
-counts as ours if it and every folder above it belong to us or to the superuser and can be written by nobody else; a
-sticky folder (/tmp) may stand above, for others cannot rename what is ours in it.  Each step is checked from the root
-down, links where they stand and where they lead, so that what was checked cannot be exchanged afterwards.
+A library is code that this process runs, so files that another user could have written are never used.  A folder is
+trusted if it and every folder above it belong to this user or to the superuser and are writable by nobody else; a
+sticky folder (/tmp) may be above it, as others cannot rename our files in it.  Every path component is checked from
+the root down, including links and their targets, so that it cannot be exchanged afterwards.
 
-A library is named by its own bytes together with the key of what it was made from, and is moved into place in one
-step.  So a file that is cut off or changed is never loaded, two processes that compile the same program at once do not
-disturb one another, and nothing is ever locked.
+The name of a library contains a hash of its bytes and the key of its sources, and it is moved into place atomically.
+So a truncated or changed file is never loaded, two processes that compile the same program at once do not interfere,
+and no locks are needed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MOST_LINKS = 40  # on the way to a folder
 
 
 class NoFolder(MinertiaError):
-    """There is no folder in which a compiled library would be safe from others."""
+    """There is no folder in which a compiled library is safe from other users."""
 
 
 def cache_folder() -> tuple[Path, str]:
-    """Where libraries are kept, and why not in the usual place if so."""
+    """Cache folder, and the reason if it is not the default one."""
     named = os.environ.get(VARIABLE)
     try:
         folder = Path(named) if named else _user_cache() / "minertia" / "kernels"
@@ -47,7 +47,7 @@ def cache_folder() -> tuple[Path, str]:
 
 
 def find(key: str) -> Path | None:
-    """The library of a key, from the cache or made by this process before; None where there is none."""
+    """Library of a key, from the cache or made earlier by this process; None if there is none."""
     folders = [cache_folder()[0]]
     if own_folder.cache_info().currsize:
         folders.append(own_folder())
@@ -55,7 +55,7 @@ def find(key: str) -> Path | None:
 
 
 def put(made: Path, key: str) -> Path:
-    """Move a new library to its place in one step; to a folder of this process if the cache cannot be written."""
+    """Move a new library into the cache atomically, or into a folder of this process if the cache is not writable."""
     content = made.read_bytes()
     for folder in _folders():
         place = folder / key
@@ -75,7 +75,7 @@ def put(made: Path, key: str) -> Path:
 
 @cache
 def own_folder() -> Path:
-    """A folder of this process, removed at its end."""
+    """Temporary folder of this process, removed at exit."""
     folder = Path(tempfile.mkdtemp(prefix="minertia-kernels-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     why = exposed(folder)
@@ -85,7 +85,10 @@ def own_folder() -> Path:
 
 
 def exposed(folder: Path) -> str:
-    """Why others could change what is in a folder, "" if they cannot; what is missing yet will be ours."""
+    """Reason why others could change the contents of a folder, "" if they cannot.
+
+    Missing folders count as safe, as this user will create them.
+    """
     if not hasattr(os, "getuid"):
         return ""  # on Windows the folders of a user are private as they are
     try:
@@ -103,7 +106,7 @@ def exposed(folder: Path) -> str:
 
 
 def _steps(folder: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
-    """Every folder and link on the way to a folder, from the root; whether it is the folder itself."""
+    """Folders and links on the path to a folder, from the root; whether each is the folder itself."""
     left = list(reversed(Path(os.path.abspath(folder)).parts))
     place, links = Path(left[-1]), 0
     while left:
@@ -129,7 +132,7 @@ def _user_cache() -> Path:
 
 
 def _second_folder() -> Path:
-    """A folder of this user among temporary files, else one of this process."""
+    """Fallback cache: a folder of this user among temporary files, else one of this process."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"minertia-kernels-{user}"
     return own_folder() if exposed(folder) else folder
@@ -141,7 +144,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it that are missing, for us alone."""
+    """Create a folder and its missing parents with access for this user only."""
     for place in (*reversed(folder.parents), folder):
         with suppress(FileExistsError):
             if not place.exists():
@@ -151,7 +154,7 @@ def _make(folder: Path) -> None:
 
 
 def _whole(folder: Path, key: str) -> Path | None:
-    """A whole library in a folder of the cache; what is broken is removed."""
+    """Intact library in a folder of the cache; damaged files are removed."""
     if exposed(folder):
         return None
     try:
@@ -170,7 +173,7 @@ def _whole(folder: Path, key: str) -> Path | None:
 
 
 def _our_bytes(path: Path) -> bytes | None:
-    """The bytes of a file, None where it is no plain file or not one that we alone could write."""
+    """Contents of a file; None if it is not a regular file or others could have written it."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         about = os.fstat(file.fileno())

@@ -1,7 +1,7 @@
-"""Programs over many samples, and as a function of one: what identification, excitation and users call.
+"""Programs over many samples, and as a function of one sample.
 
-`BatchKernel` runs any program on arrays with samples first; `compile_function` makes a callable for one sample.  Which
-path they take (compiled, interpreted, NumPy) shows in `path` and in the time they need, nowhere else.
+`BatchKernel` runs any program on arrays with samples first; `compile_function` returns a callable for one sample.  The
+execution path (compiled, interpreted, NumPy) shows only in `path` and in the run time.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ PIECES_PER_THREAD = 4
 
 
 def torque_program(robot: Robot) -> Program:
-    """Efforts of a motion with the robot's nominal parameters as constants."""
+    """Inverse-dynamics program with the robot's nominal parameters as constants."""
     graph, state = _state(robot)
     tau = model.inverse_dynamics(robot, *state)
     return Program("inverse_dynamics", graph, _state_ports(robot), (Port("tau", (len(tau),)),), tuple(tau))
 
 
 def regressor_program(robot: Robot, columns: Sequence[str]) -> Program:
-    """Y of the given columns (full names), shape (n, columns), for tau = Y X."""
+    """Program of the regressor Y of the given columns (full names), shape (n, columns), for tau = Y X."""
     graph, state = _state(robot)
     entries = model.torque_regressor(robot, *state, columns=columns)
     shape = (robot.n_velocity, len(columns))
@@ -50,7 +50,7 @@ def regressor_program(robot: Robot, columns: Sequence[str]) -> Program:
 
 
 def momentum_program(robot: Robot, columns: Sequence[str]) -> Program:
-    """Yp and Yc of the given columns (full names), shape (n, columns) each, with tau = d/dt (Yp X) + Yc X."""
+    """Program of Yp and Yc of the given columns (full names), shape (n, columns), tau = d/dt (Yp X) + Yc X."""
     graph, (q, qd, _) = _state(robot)
     found = model.momentum_regressor(robot, q, qd, columns=columns)
     shape = (robot.n_velocity, len(columns))
@@ -60,7 +60,7 @@ def momentum_program(robot: Robot, columns: Sequence[str]) -> Program:
 
 
 def power_program(robot: Robot, columns: Sequence[str]) -> Program:
-    """E and P of the given columns (full names), shape (columns,) each, with tau . qd = d/dt (E X) + P X."""
+    """Program of E and P of the given columns (full names), shape (columns,), tau . qd = d/dt (E X) + P X."""
     graph, (q, qd, _) = _state(robot)
     found = model.power_regressor(robot, q, qd, columns=columns)
     outputs = tuple(e.get((0, name), 0.0) for e in found for name in columns)
@@ -78,11 +78,11 @@ def _state_ports(robot: Robot) -> tuple[Port, ...]:
 
 
 class BatchKernel:
-    """A program over N samples.
+    """Program evaluated over N samples.
 
     Inputs are arrays (N, *shape of the port); C-contiguous float64 arrays are read in place.  Inputs that are
     parameters of the program have the shape of their port: they are the same for all samples.
-    compiling: whether there is enough to do that a second or two for the compiler pay.
+    compiling: whether the workload justifies a second or two of compilation.
     """
 
     def __init__(self, program: Program, *, compiling: bool = True) -> None:
@@ -94,16 +94,16 @@ class BatchKernel:
 
     @property
     def path(self) -> str:
-        """How it runs: "compiled", "interpreter" or "numpy"."""
+        """Execution path: "compiled", "interpreter" or "numpy"."""
         return self._runner.path
 
     @property
     def reason(self) -> str:
-        """Why it runs that way."""
+        """Reason for the execution path."""
         return self._runner.reason
 
     def __call__(self, *inputs: ArrayLike, out: Any = None, threads: int | None = 1) -> Any:
-        """The output (N, *shape), or a tuple of them where the program has several.
+        """Return the output (N, *shape), or a tuple of outputs.
 
         out: array or arrays to write to.  threads: None for one per processor.
         """
@@ -123,12 +123,12 @@ class BatchKernel:
         return outputs[0] if len(ports) == 1 else tuple(outputs)
 
     def bound_with_gram(self, inputs: Sequence[Array], output: Array, scale: Array) -> Callable[[], Array]:
-        """A call on these very arrays, for loops that make it again and again: they are read and written in place.
+        """Function bound to these arrays for repeated calls: they are read and written in place.
 
         For a program with one matrix Y (rows, columns); the call returns the sum of Y' D Y over samples, where D has
-        the squares of `scale` (rows,), which is read at each call.  The output (N, entries) gets the entries of Y that
-        vary, as they are, in the order of `pattern`.  The sum is taken while a block is in cache, and its array is used
-        again by the next call.  Arrays are C-contiguous float64.
+        the squares of `scale` (rows,), which is read at each call.  The output (N, entries) receives the varying
+        entries of Y in the order of `pattern`.  The sum is taken while a block is in cache, and its array is reused by
+        the next call. Arrays are C-contiguous float64.
         """
         arrays, n = self._in_place(inputs)
         pattern = self.pattern
@@ -147,7 +147,7 @@ class BatchKernel:
 
     @property
     def pattern(self) -> MatrixPattern:
-        """Where the entries that vary stand in the one matrix that the program computes."""
+        """Positions of the varying entries in the one output matrix of the program."""
         if len(self.program.ports) != 1 or len(self.program.ports[0].shape) != 2:
             raise ShapeError(f"the program '{self.program.name}' does not compute one matrix")
         rows, columns = self.program.ports[0].shape
@@ -160,7 +160,7 @@ class BatchKernel:
         return arrays, n
 
     def nonzeros(self, *inputs: ArrayLike, threads: int | None = 1) -> tuple[Array, NDArray[np.int32]]:
-        """Only what varies: blocks (blocks, entries, samples of a block) and the entries' places in the flat output.
+        """Varying entries only: blocks (blocks, entries, samples of a block) and their indices in the flat output.
 
         The samples of the last block beyond N are zero.
         """
@@ -197,7 +197,7 @@ class BatchKernel:
         return arrays, 1 if n is None else n
 
     def run(self, work: Work, threads: int | None = 1) -> Array:
-        """Do all of a piece of work; the sums it results in, added in an order that is always the same."""
+        """Run a piece of work; return its sums, added in a fixed order."""
         threads = max(1, (os.cpu_count() or 1) if threads is None else threads)
         n = work.n_samples
         piece = self._runner.piece(work)
@@ -226,7 +226,7 @@ def _parts(n: int, length: int) -> list[tuple[int, int]]:
 
 
 def _shared(do: Callable[[int, int], None], parts: list[tuple[int, int]], threads: int) -> None:
-    """Do all parts; with several threads each takes the next part that is left."""
+    """Process all parts; each thread takes the next unprocessed part."""
     if threads == 1 or len(parts) < 2:
         for first, count in parts:
             do(first, count)
@@ -241,7 +241,7 @@ def _shared(do: Callable[[int, int], None], parts: list[tuple[int, int]], thread
 
 
 def _tree_sum(rows: Array) -> Array:
-    """Sum of the rows, neighbours first: small rounding errors, and always the same ones."""
+    """Pairwise sum of the rows: small and reproducible rounding errors."""
     while len(rows) > 1:
         pairs = rows[0 : len(rows) - 1 : 2] + rows[1::2]
         rows = np.concatenate([pairs, rows[-1:]]) if len(rows) % 2 else pairs
@@ -249,7 +249,7 @@ def _tree_sum(rows: Array) -> Array:
 
 
 def real_array(given: ArrayLike, name: str) -> Array:
-    """An input as a C-contiguous float64 array: itself where it is one, else a copy; ShapeError where it is none."""
+    """Input as a C-contiguous float64 array, copied if necessary; raises ShapeError if it is not real."""
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and given.flags.c_contiguous and given.ndim:
         return np.asarray(given)  # itself; a matrix, whose rows stay matrices, as an array
     try:
@@ -262,7 +262,7 @@ def real_array(given: ArrayLike, name: str) -> Array:
 
 
 def apart(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
-    """The inputs, copied where an output stands in their memory; outputs that share theirs are refused."""
+    """Inputs, copied where they overlap an output; outputs that overlap each other raise an error."""
     for k, output in enumerate(outputs):
         if any(np.may_share_memory(output, other) for other in outputs[:k]):
             raise ShapeError("the arrays given as out overlap one another")
@@ -294,7 +294,7 @@ def _output(array: Any, shape: tuple[int, ...]) -> Array:
 
 
 def compile_function(program: Program) -> Callable[..., Any]:
-    """The program as a function f(*inputs, out=None) of one sample, for loops that call it one by one.
+    """Compile the program to a function f(*inputs, out=None) of one sample, for sample-by-sample loops.
 
     Arrays have the shapes of the ports; with one output it returns that array, else a tuple.
     """
@@ -354,7 +354,7 @@ def _interpreted_function(program: Program, plan: Schedule) -> Callable[..., Any
 
 
 def _ctypes_call(library: ctypes.CDLL) -> Callable[[list[Array], list[Array]], None]:
-    """The function of a library on arrays (inputs, outputs)."""
+    """Function of a library on arrays (inputs, outputs), called through ctypes."""
     pointer = ctypes.c_void_p
     call = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(build.function(library, "minertia_call"))
 
@@ -382,7 +382,7 @@ def _plain_function(program: Program) -> Callable[..., Any]:
 
 
 def _python_function(program: Program, compute: Callable[[list[Array], list[Array]], None]) -> Callable[..., Any]:
-    """The same interface as the extension module's, in Python."""
+    """Python implementation of the extension module's interface."""
 
     def function(*inputs: ArrayLike, out: Any = None) -> Any:
         if len(inputs) == len(program.inputs) + 1 and out is None:

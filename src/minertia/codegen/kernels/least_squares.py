@@ -1,11 +1,11 @@
-"""Least squares over any number of samples without the matrix.
+"""Least squares over any number of samples without storing the matrix.
 
-The kernel adds [Y tau]'[Y tau] of each block while it is in cache.  The normal equations square the condition number;
-one pass that computes Y'(tau - Y theta) anew brings back what was lost, as long as the condition number of Y (columns
-scaled to length 1) is moderate.  Above `SWITCH` the columns are first multiplied with the inverse of the triangle R of
-a sample of the data, so that what is squared is close to 1.  Long data need one pass: a sample of them gives parameters
-that are near, whose efforts are taken off tau, so that what was lost is lost of a small step.  Either way the result is
-as accurate as QR of the whole matrix.
+The kernel accumulates [Y tau]'[Y tau] of each block while it is in cache.  The normal equations square the condition
+number; one refinement pass with the residual Y'(tau - Y theta) recovers the lost accuracy if the condition number of Y
+(columns scaled to length 1) is moderate.  Above `SWITCH` the columns are preconditioned by the inverse of the triangle
+R of a sample of the data, so that the squared condition number is close to 1.  Long data need one pass: an initial
+estimate from a sample is subtracted from tau, so that the accuracy is lost only of a small step.  Either way the
+result is as accurate as QR of the whole matrix.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MANY_SAMPLES = 50_000  # from which a look at a sample first costs next to nothi
 
 @dataclass(frozen=True)
 class Gram:
-    """[Y tau]'[Y tau] of the rows seen so far; with a triangle R, of [Y R^-1, tau].  Grows by `+`."""
+    """Accumulated [Y tau]'[Y tau] of the rows; with a triangle R, of [Y R^-1, tau].  Added by `+`."""
 
     columns: tuple[str, ...]
     matrix: Array
@@ -55,13 +55,16 @@ class Gram:
         return len(self.columns)
 
     def factor(self) -> Array:
-        """Upper triangle R of Y, from Cholesky with columns scaled to length 1; RankError if there is none."""
+        """Triangular factor R of Y, from Cholesky with columns scaled to length 1.
+
+        Raises RankError if there is none.
+        """
         C, lengths = self._cholesky()
         R = C * lengths
         return R if self.triangle is None else R @ self.triangle
 
     def condition(self) -> float:
-        """Condition number of Y with columns scaled to length 1, as far as these equations can tell."""
+        """Condition number of Y with columns scaled to length 1, to the accuracy of these equations."""
         try:
             R = self.factor()
         except RankError:
@@ -69,7 +72,7 @@ class Gram:
         return scaled_condition(R)
 
     def moved(self, theta: Array) -> Gram:
-        """The equations of [Y, tau + Y theta]."""
+        """Normal equations of [Y, tau + Y theta]."""
         p, matrix = self.count, self.matrix.copy()
         x = theta if self.triangle is None else self.triangle @ theta
         more = matrix[:p, :p] @ x
@@ -79,10 +82,10 @@ class Gram:
         return replace(self, matrix=matrix)
 
     def settles(self, step: Array, theta: Array) -> bool:
-        """Whether a step to theta is so short that errors of its equations are no larger than those of QR.
+        """Whether a step to theta is so short that its error is no larger than that of QR.
 
-        With columns of length 1 and a condition number c, QR loses c eps |theta| + c**2 eps |residual|; what the step
-        loses is c**2 eps of its length, or of that of Y step where columns are preconditioned.
+        With columns of length 1 and a condition number c, QR loses c eps |theta| + c**2 eps |residual|; the step loses
+        c**2 eps of its length, or of that of Y step if columns are preconditioned.
         """
         R, p = self.factor(), self.count
         lengths = np.linalg.norm(R, axis=0)
@@ -102,7 +105,7 @@ class Gram:
         return x if T is None else np.asarray(solve_triangular(T, x))
 
     def check(self) -> None:
-        """RankError if the rows hold NaN, or never show a column."""
+        """Raise RankError if the rows contain NaN, or a column is zero."""
         if not np.all(np.isfinite(self.matrix)):
             raise RankError("the data hold NaN or infinite numbers; give such rows the weight 0")
         dead = [name for name, square in zip(self.columns, np.diag(self.matrix), strict=False) if not square > 0]
@@ -110,7 +113,7 @@ class Gram:
             raise RankError(f"the motion never excites {', '.join(dead[:8])}{' ...' if len(dead) > 8 else ''}")
 
     def _cholesky(self) -> tuple[Array, Array]:
-        """Factor of the equations with columns scaled to length 1, and the lengths."""
+        """Cholesky factor of the normal equations with columns scaled to length 1, and the lengths."""
         self.check()
         p = self.count
         lengths = np.sqrt(np.diag(self.matrix)[:p])
@@ -131,10 +134,10 @@ class Residual:
 
 @dataclass(frozen=True)
 class Solution:
-    """Parameters, and the evidence for them.
+    """Least-squares estimate with its diagnostics.
 
-    condition: of Y with columns scaled to length 1.  method: "normal equations" or "preconditioned".  left: tells what
-    is left at theta, by a pass over the data if none was made for it.
+    condition: of Y with columns scaled to length 1.  method: "normal equations" or "preconditioned".  left: function
+    that returns the residual at theta, by another pass over the data if necessary.
     """
 
     columns: tuple[str, ...]
@@ -146,7 +149,7 @@ class Solution:
 
     @cached_property
     def squares(self) -> Array:
-        """Sum of squared residuals of each row (joint), scaled by the weights; asked first, it may be a pass."""
+        """Sum of squared residuals of each row (joint), scaled by the weights; the first access may need a pass."""
         return self.left().squares
 
 
@@ -168,7 +171,7 @@ class LeastSquaresKernel:
 
     @property
     def path(self) -> str:
-        """How it runs: "compiled", "interpreter" or "numpy"."""
+        """Execution path: "compiled", "interpreter" or "numpy"."""
         return self.kernel.path
 
     def accumulate(
@@ -179,16 +182,16 @@ class LeastSquaresKernel:
         threads: int | None = 1,
         triangle: Array | None = None,
     ) -> Gram:
-        """The normal equations of all rows.
+        """Accumulate the normal equations of all rows.
 
         inputs: those of the program, usually q, qd, qdd (N, n).  weights: factors on rows, usually one over the noise
-        level of a joint, shape (n,) or (N, n); a row of weight 0 is left out even where it holds NaN.
+        level of a joint, shape (n,) or (N, n); a row of weight 0 is excluded even if it contains NaN.
         triangle: R, to accumulate [Y R^-1, tau] instead of [Y, tau].
         """
         return self._sums(self._work(inputs, tau, weights), threads, triangle, None)
 
     def _sums(self, work: Work, threads: int | None, triangle: Array | None, start: Array | None) -> Gram:
-        """The normal equations of [Y, tau - Y start]."""
+        """Accumulate the normal equations of [Y, tau - Y start]."""
         if triangle is None:
             work = replace(work, mode=GRAM, theta=start)
         else:
@@ -206,7 +209,7 @@ class LeastSquaresKernel:
         weights: ArrayLike | None = None,
         threads: int | None = 1,
     ) -> Residual:
-        """What is left at theta: Y'(tau - Y theta) and the squares of each row (joint)."""
+        """Residual at theta: Y'(tau - Y theta) and the sum of squares of each row (joint)."""
         work = self._work(inputs, tau, weights)
         work = replace(work, mode=RESIDUAL, theta=np.ascontiguousarray(theta, dtype=np.float64))
         assert work.theta is not None
@@ -225,13 +228,13 @@ class LeastSquaresKernel:
         return spread_triangle(work.n_samples, least, lambda chosen: self._triangle_of(self._chosen(work, chosen)))
 
     def least_samples(self, samples: int = SAMPLE) -> int:
-        """Samples that a triangle takes, at least `samples`."""
+        """Number of samples for a triangular factor, at least `samples`."""
         return max(samples, -(-4 * len(self.columns) // self.pattern.rows))
 
     def solve(
         self, *inputs: ArrayLike, tau: ArrayLike, weights: ArrayLike | None = None, threads: int | None = 1
     ) -> Solution:
-        """Parameters with the smallest sum of squares, as accurate as QR of the whole matrix."""
+        """Least-squares solution, as accurate as QR of the whole matrix."""
         work = self._work(inputs, tau, weights)
         hard, start = self._look(work)
         return solved(
@@ -260,9 +263,9 @@ class LeastSquaresKernel:
         return Work(GRAM, arrays, pattern=self.pattern, tau=efforts, weights=factors, n_samples=n)
 
     def _look(self, work: Work) -> tuple[Array | None, Array | None]:
-        """Of long data: a triangle where normal equations would be in vain, and parameters near the solution.
+        """Analyse a sample of long data: return a triangle if preconditioning is needed, and an initial estimate.
 
-        A sample's own normal equations say first where they will do, in a fraction of the time of its triangle.
+        The normal equations of the sample are tried first, as they take a fraction of the time of its triangle.
         """
         if work.n_samples < MANY_SAMPLES:
             return None, None
@@ -274,7 +277,7 @@ class LeastSquaresKernel:
         return (R[:p, :p], np.asarray(solve_triangular(R[:p, :p], R[:p, p]))) if looks_hard(R[:p, :p]) else (None, None)
 
     def _chosen(self, work: Work, chosen: NDArray[np.intp]) -> Work:
-        """Some samples."""
+        """Subset of the samples."""
         common, tau, weights = self.kernel.schedule.common, work.tau, work.weights
         return replace(
             work,
@@ -285,7 +288,7 @@ class LeastSquaresKernel:
         )
 
     def _triangle_of(self, work: Work) -> Array:
-        """R of the QR factorisation of Y, or of [Y tau] where there is tau."""
+        """R of the QR factorisation of Y, or of [Y tau] if tau is given."""
         Y = self.kernel(*work.inputs)
         if work.tau is not None:
             Y = np.concatenate([Y, work.tau[:, :, None]], axis=2)
@@ -298,7 +301,7 @@ class LeastSquaresKernel:
         return _triangle(Y.reshape(-1, Y.shape[2]))
 
     def _inverse(self, triangle: Array, start: Array | None) -> Array:
-        """What [Y tau] is multiplied with to have [Y R^-1, tau - Y start], padded."""
+        """Padded matrix that maps [Y tau] to [Y R^-1, tau - Y start]."""
         p, width = len(self.columns), self.pattern.z_columns
         padded = np.zeros((width, width))
         padded[:p, :p] = inverse_of(triangle)
@@ -308,7 +311,7 @@ class LeastSquaresKernel:
 
 
 def _triangle(rows: Array) -> Array:
-    """R of the QR factorisation of rows (n, p), by folding where it can: a sixth of LAPACK's time on so few columns."""
+    """R of the QR factorisation of rows (n, p), folded in blocks if possible: a sixth of LAPACK's time."""
     p = rows.shape[1]
     R, native = np.zeros((p, p)), build.native()
     if native is None or not native.fold(R, rows):
@@ -325,9 +328,9 @@ def solved(
     residual: Callable[[Array], Residual],
     start: Array | None = None,
 ) -> Solution:
-    """The solution out of passes over the data, wherever they are made; is_hard: normal equations would be in vain.
+    """Solve by passes over the data on any device; is_hard: normal equations are too ill-conditioned.
 
-    start: parameters near it, whose efforts `accumulate` takes off tau.
+    start: initial estimate, whose efforts `accumulate` subtracts from tau.
     """
     gram, method = None, "normal equations"
     if not is_hard:
@@ -347,12 +350,12 @@ def solved(
 
 
 def spread(n: int, samples: int) -> NDArray[np.intp]:
-    """Numbers of samples spread evenly over n."""
+    """Indices of samples spread evenly over n."""
     return np.unique(np.linspace(0, n - 1, min(samples, n)).astype(np.intp)) if n else np.zeros(0, np.intp)
 
 
 def spread_triangle(n: int, samples: int, triangle_of: Callable[[NDArray[np.intp]], Array]) -> Array:
-    """A triangle of few samples of n that is good enough to precondition all; RankError where none is."""
+    """Triangular factor of few of n samples that preconditions all; raises RankError if there is none."""
     while True:
         R = triangle_of(spread(n, samples))
         condition = scaled_condition(R)
@@ -367,17 +370,17 @@ def spread_triangle(n: int, samples: int, triangle_of: Callable[[NDArray[np.intp
 
 
 def looks_hard(triangle: Array) -> bool:
-    """Whether the triangle of a sample says that normal equations would be accumulated in vain."""
+    """Whether the triangle of a sample is too ill-conditioned for normal equations."""
     return SWITCH <= scaled_condition(triangle) < HOPELESS
 
 
 def inverse_of(triangle: Array) -> Array:
-    """The inverse of an upper triangle."""
+    """Inverse of an upper triangular matrix."""
     return np.triu(solve_triangular(triangle, np.eye(len(triangle))))
 
 
 def scaled_condition(R: Array) -> float:
-    """Condition number of a triangle with columns scaled to length 1; infinite for a column of zeros."""
+    """Condition number of a triangular matrix with columns scaled to length 1; infinite for a zero column."""
     lengths = np.linalg.norm(R, axis=0)
     if not np.all(lengths > 0):
         return float("inf")

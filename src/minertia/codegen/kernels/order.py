@@ -21,13 +21,13 @@ REGISTERS = 24  # for values that are needed later; the others hold constants an
 
 
 def interleaved(steps: Sequence[KernelStep]) -> list[KernelStep]:
-    """The steps in an order that keeps more of them going at a time, unless more values would wait in memory for it."""
+    """Reorder the steps for more instruction-level parallelism, unless more values would spill to memory."""
     order = _Order(steps).run(max(REGISTERS, most_alive(steps)))
     return list(steps) if order is None else order
 
 
 def most_alive(steps: Sequence[KernelStep]) -> int:
-    """The largest number of values that are made and still to be read."""
+    """Largest number of live values."""
     last = {v: k for k, step in enumerate(steps) for v in step.reads}
     alive: set[int] = set()
     most = 0
@@ -39,7 +39,7 @@ def most_alive(steps: Sequence[KernelStep]) -> int:
 
 
 class _Order:
-    """Steps are taken one by one, as a processor that starts `AT_ONCE` operations in a cycle could start them."""
+    """List scheduler for a processor that starts `AT_ONCE` operations per cycle."""
 
     def __init__(self, steps: Sequence[KernelStep]) -> None:
         self.steps = steps
@@ -71,7 +71,7 @@ class _Order:
         self.cycle = self.started = 0
 
     def run(self, most: int) -> list[KernelStep] | None:
-        """The order, None where more values than `most` would be alive in it."""
+        """Schedule the steps; None if more than `most` values would be live."""
         order: list[KernelStep] = []
         while len(order) < len(self.steps):
             chosen = self._choose()
@@ -82,13 +82,13 @@ class _Order:
         return order
 
     def _readers(self, step: KernelStep) -> Collection[int]:
-        """The steps that read what a step makes."""
+        """Steps that read the results of a step."""
         if len(step.results) == 1:
             return self.readers[step.results[0]]
         return {k for v in step.results for k in self.readers[v]}
 
     def _choose(self) -> int:
-        """The step with the longest way to go; where registers run out, the one that frees most of them."""
+        """Step with the longest path to an output; if registers run out, the one that frees most of them."""
         self._open()
         heap: list[Any] = self.by_height if len(self.alive) < REGISTERS else self.by_frees
         while self.taken[heap[0][-1]]:  # by the other heap, or under what it freed before
@@ -96,7 +96,7 @@ class _Order:
         return int(heap[0][-1])
 
     def _open(self) -> None:
-        """Let steps start whose operands are there; where there are none, the next cycle that has some is now."""
+        """Make steps with available operands ready; if there are none, advance to the next cycle that has some."""
         while self.by_height and self.taken[self.by_height[0][-1]]:
             heappop(self.by_height)
         if not self.by_height and self.later[0][0] > self.cycle:
@@ -123,7 +123,7 @@ class _Order:
                 heappush(self.later, (self.start[j], j))
 
     def _read(self, v: int) -> None:
-        """Count a use of a value; the last step that is left to read it frees its register."""
+        """Count a use of a value; its last use frees its register."""
         self.uses[v] -= 1
         if not self.uses[v]:
             self.alive.discard(v)
@@ -141,10 +141,10 @@ MOST = 4000  # statements: of more of them too many values would be alive
 
 
 def in_turns(graph: Graph, order: Sequence[int], outputs: Collection[int]) -> list[int]:
-    """The nodes in an order in which operations that do not wait for one another take turns.
+    """Reorder the nodes so that independent operations are interleaved.
 
-    Sines and cosines are taken together, so that they and all they need come first.  A product that only one sum needs
-    stays in front of it, because compilers make one operation of the two.  No more values are alive than before.
+    Sines and cosines are computed together, so they and their arguments come first.  A product used by only one sum
+    stays in front of it, because compilers fuse the two.  The number of live values does not increase.
     """
     first = _before_sines(graph, order)
     rest = [node for node in order if node not in first]
@@ -170,7 +170,7 @@ def _with(product: int | None, node: int) -> tuple[int, ...]:
 
 
 def _before_sines(graph: Graph, order: Sequence[int]) -> set[int]:
-    """Numbers, inputs, sines and cosines, and what these are taken of."""
+    """Constants, inputs, sines and cosines, and the nodes that these depend on."""
     first: set[int] = set()
     for node in reversed(order):
         if graph.nodes[node][0] in ("const", "var", "sin", "cos"):
@@ -181,7 +181,7 @@ def _before_sines(graph: Graph, order: Sequence[int]) -> set[int]:
 
 
 def _fused(graph: Graph, node: int, uses: Counter[int], inside: Collection[int]) -> int | None:
-    """The product that is computed together with a sum, the second of two."""
+    """Product that is fused with a sum, the second of two."""
     if graph.nodes[node][0] not in ("+", "-"):
         return None
     products = (a for a in graph.arguments[node] if a in inside and graph.nodes[a][0] == "*" and uses[a] == 1)

@@ -1,6 +1,6 @@
-"""The ways to run a schedule over samples: compiled, interpreted, or step by step on NumPy arrays.
+"""Execution of a schedule over samples: compiled, interpreted, or step by step on NumPy arrays.
 
-All take the same `Work` and leave the same numbers; `runner` picks one as `build.choose` says.
+All take the same `Work` and give the same results; `runner` selects one by `build.choose`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minertia.io.arrays import Array
 
 
 class Runner(abc.ABC):
-    """Runs one schedule; `path` and `reason` say how and why."""
+    """Execution of one schedule; `path` and `reason` say how and why."""
 
     path: str
     reason: str
@@ -46,24 +46,24 @@ class Runner(abc.ABC):
         self.schedule, self.reason = schedule, reason
 
     def surroundings(self) -> AbstractContextManager[object]:
-        """What must hold while pieces run."""
+        """Context in which pieces of work must run."""
         return nullcontext()
 
     @cached_property
     def rows(self) -> Callable[..., Any] | None:
-        """A whole batch (*inputs, outputs or None) at once, NotImplemented where arrays must be looked at first.
+        """Function that runs a whole batch (*inputs, outputs or None); NotImplemented if arrays need validation.
 
-        None where there is no such way.
+        None if there is no such function.
         """
         return None
 
     @abc.abstractmethod
     def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
-        """A function (first, count, result) that does a part of the work; parts may run at the same time."""
+        """Function (first, count, result) that runs a part of the work; parts may run in parallel."""
 
 
 def runner(schedule: Schedule, *, compiling: bool = True) -> Runner:
-    """The runner for a schedule on this machine; a compiler that fails is as good as none."""
+    """Runner for a schedule on this machine; a compiler that fails counts as missing."""
     path, reason = build.choose(len(schedule.steps), compiling=compiling)
     if path == "compiled":
         try:
@@ -76,7 +76,7 @@ def runner(schedule: Schedule, *, compiling: bool = True) -> Runner:
 
 
 class _NativeRunner(Runner):
-    """Through tasks that C understands."""
+    """Runner through C task structures."""
 
     function: int
 
@@ -89,7 +89,7 @@ class _NativeRunner(Runner):
 
     @cached_property
     def rows(self) -> Callable[..., Any] | None:
-        """As `Runner.rows`, without Python on the way."""
+        """Like `Runner.rows`, without Python overhead."""
         module, s = build.native(), self.schedule
         if module is None:
             return None
@@ -125,7 +125,7 @@ class _NativeRunner(Runner):
 
 @final
 class CompiledRunner(_NativeRunner):
-    """C compiled for this program and this machine."""
+    """Runner of C code compiled for this program and machine."""
 
     path = "compiled"
 
@@ -145,7 +145,7 @@ class CompiledRunner(_NativeRunner):
 
 @final
 class InterpretedRunner(_NativeRunner):
-    """The interpreter of the extension module."""
+    """Runner by the interpreter of the extension module."""
 
     path = "interpreter"
 
@@ -188,17 +188,17 @@ _ONE: dict[str, Callable[..., Any]] = {
 
 
 class NumpyRunner(Runner):
-    """The steps one by one on arrays of a block, with results written in place."""
+    """Runner that evaluates steps one by one on NumPy arrays of a block, in place."""
 
     path = "numpy"
     samples = 512
 
     def surroundings(self) -> AbstractContextManager[object]:
-        """One thread of the library behind NumPy: in small products they only wait for one another."""
+        """Context that limits the BLAS library to one thread, as small products do not gain from more."""
         return threadpool_limits(1)  # type: ignore[no-any-return]
 
     def piece(self, work: Work) -> Callable[[int, int, Array | None], None]:
-        """As `Runner.piece`."""
+        """See `Runner.piece`."""
         finish = {
             ROWS: _write_rows,
             NONZEROS: _write_block,
@@ -224,7 +224,7 @@ class NumpyRunner(Runner):
         return part
 
     def evaluate(self, inputs: Sequence[Array], start: int, stop: int, slots: Array) -> None:
-        """All entries of the samples from start to stop, one row of `slots` each."""
+        """Evaluate all entries of the samples from start to stop, one row of `slots` each."""
         table, constants = self.schedule.slots, self.schedule.slots.constants
         scratch = slots[-1, : stop - start]
         for step, (_, d, a, b, c) in zip(self.schedule.steps, table.code.tolist(), strict=True):
@@ -262,7 +262,7 @@ class NumpyRunner(Runner):
 
 @final
 class RoughRunner(NumpyRunner):
-    """As NumPy does it, every result a little off: shows how far rounding can be seen in what comes out."""
+    """NumPy runner with perturbed results: measures the sensitivity of outputs to rounding."""
 
     def __init__(self, schedule: Schedule, reason: str) -> None:
         super().__init__(schedule, reason)
@@ -274,12 +274,12 @@ class RoughRunner(NumpyRunner):
 
 
 def references(schedule: Schedule) -> tuple[Pieces, Pieces]:
-    """What a compiled kernel is held against: NumPy, and NumPy with rough arithmetic."""
+    """References for verifying a compiled kernel: NumPy, and NumPy with perturbed arithmetic."""
     return NumpyRunner(schedule, "").piece, RoughRunner(schedule, "").piece
 
 
 def _entry(x: Array, k: int, is_common: bool, start: int, stop: int) -> Array | np.float64:
-    """Entry k of an input, row by row where it has rows: of all samples at once, or of those from start to stop."""
+    """Entry k of an input: common to all samples, or of the samples from start to stop."""
     return x.reshape(-1)[k] if is_common else x.reshape(len(x), -1)[start:stop, k]
 
 

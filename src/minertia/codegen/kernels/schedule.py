@@ -1,8 +1,8 @@
-"""The flat schedule of a program: one list of steps that C, the interpreter and NumPy all run.
+"""Flat schedule of a program: one list of steps that C, the interpreter and NumPy all run.
 
-A step computes one value for a whole block of samples.  Products that are used once, in a sum, are fused with it, and
-signs are moved into the last step, so that the outputs that vary (the *entries*) stand where they are wanted without
-a copy.  Outputs that are the number 0 are no entries: they are known before anything runs.
+A step computes one value for a whole block of samples.  Products with one use, in a sum, are fused with it, and signs
+are moved into the last step, so that the varying outputs (the *entries*) are written in place without a copy.  Outputs
+that are constant 0 are no entries.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NEGATED = {
 
 @dataclass(frozen=True)
 class Entry:
-    """An output that varies: which port, where in it, and the value that holds it."""
+    """Varying output: its port, its position in the port, and the value that holds it."""
 
     port: int
     position: int
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The steps of a program in an order in which operands come first.
+    """Steps of a program in evaluation order.
 
     common: which inputs are the same for all samples (the program's parameters).
     """
@@ -62,20 +62,20 @@ class Schedule:
     entries: tuple[Entry, ...]
 
     def positions(self, port: int) -> NDArray[np.int32]:
-        """Places of a port's entries in its flat array, in the order of the entries."""
+        """Positions of a port's entries in its flat array, in the order of the entries."""
         return np.array([e.position for e in self.entries if e.port == port], np.int32)
 
     def entry_numbers(self, port: int) -> NDArray[np.int32]:
-        """Numbers of the entries that belong to a port."""
+        """Indices of the entries that belong to a port."""
         return np.array([k for k, e in enumerate(self.entries) if e.port == port], np.int32)
 
     @cached_property
     def slots(self) -> Slots:
-        """The steps on slots that are used again once their value is no longer needed."""
+        """Allocate the values to slots that are reused after their last use."""
         return _allocate(self)
 
     def stages(self) -> Iterator[tuple[list[KernelStep], list[KernelStep]]]:
-        """(plain steps, sines and cosines that need nothing but these and earlier stages), in order."""
+        """Stages in order: (plain steps, sines and cosines that depend only on these and earlier stages)."""
         left = list(self.steps)
         while left:
             waiting: set[int] = set()  # values behind a sine that is not yet taken
@@ -104,9 +104,9 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Slots:
-    """A schedule for a machine with numbered slots; slot k < n_entries holds entry k at the end.
+    """Schedule for a register machine with numbered slots; slot k < n_entries holds entry k at the end.
 
-    code: rows (operation, d, a, b, c) of int32, where a is a number of `constants` if the operation has one.
+    code: rows (operation, d, a, b, c) of int32, where a is an index into `constants` if the operation has one.
     """
 
     code: NDArray[np.int32]
@@ -115,12 +115,12 @@ class Slots:
 
 
 def schedule(program: Program) -> Schedule:
-    """The schedule of a program."""
+    """Build the schedule of a program."""
     return _Scheduler(program).run()
 
 
 class _Scheduler:
-    """One pass over the graph of a program; values are numbered by nodes, extra ones above them."""
+    """Scheduler of a program's graph; values are numbered by nodes, additional ones above them."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -177,7 +177,7 @@ class _Scheduler:
         return self.next_value - 1
 
     def _signed(self, made: dict[int, KernelStep], output: Expr) -> KernelStep:
-        """The step that ends in an output: the node's own where it serves nothing else, else a copy of it."""
+        """Step that writes an output: the node's own if it has no other use, else a copy."""
         step = made[output.id]
         first = self.wanted[output.id] > 0
         self.wanted[output.id] = 0  # a second output of the same node gets a copy
@@ -218,12 +218,12 @@ class _Scheduler:
         return arguments[0] if operation == "const" else None
 
     def _is_fused(self, node: int) -> bool:
-        """Whether a product is computed inside the sum that uses it; decided by `_binary` of that sum."""
+        """Whether a product is fused into the sum that uses it; decided by `_binary` of that sum."""
         return node in self.fused
 
     @cached_property
     def fused(self) -> frozenset[int]:
-        """Products used once, by a sum whose other term is no number; of two, the second."""
+        """Products with one use, by a sum whose other term is not constant; of two, the second."""
         found = set()
         for node in self.needed:
             operation, *arguments = self.nodes[node]
@@ -269,7 +269,7 @@ class _Scheduler:
 
 
 def _depth_first(made: dict[int, KernelStep], outputs: Sequence[int]) -> Iterator[KernelStep]:
-    """Steps in the order in which the outputs ask for them, so that values are used soon after they are made."""
+    """Steps in depth-first order of the outputs, so that values are used soon after they are computed."""
     seen: set[int] = set()
     for output in outputs:
         stack = [(output, False)]
@@ -285,7 +285,7 @@ def _depth_first(made: dict[int, KernelStep], outputs: Sequence[int]) -> Iterato
 
 
 def _allocate(s: Schedule) -> Slots:
-    """Slots by the last use of each value; a result may take the place of an operand, which is read first."""
+    """Allocate slots by the last use of each value; a result may overwrite an operand, which is read first."""
     last = {v: k for k, step in enumerate(s.steps) for v in step.reads}
     slot = {entry.value: k for k, entry in enumerate(s.entries)}
     kept = set(slot)

@@ -1,7 +1,7 @@
-"""A compiled kernel against NumPy, once, when it is made.
+"""Verification of a compiled kernel against NumPy, once after compilation.
 
-Options such as -ffast-math in CC take the reduction of angles apart, lose what is not a number, or round every constant
-to single precision, and no compiler says a word.  A few fixed samples show it.
+Options such as -ffast-math in CC break the reduction of angles, lose NaN, or round every constant to single precision
+without a warning.  A few fixed samples reveal it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ UNSURE = 1e-6  # of the largest result: where rough arithmetic changes more, rou
 
 
 def batch_fault(schedule: Schedule, found: Pieces, wanted: Pieces, rough: Pieces) -> str:
-    """What is wrong with a kernel over samples, "" if nothing.
+    """Fault of a batch kernel, "" if none.
 
-    wanted computes on NumPy; rough does so with more rounding, which tells what rounding alone can do to a result.
+    wanted: NumPy reference; rough: NumPy with perturbed rounding, which bounds the effect of rounding on a result.
     """
     for work in _works(schedule, _inputs(schedule)):
         why = difference(*(_results(schedule, pieces, work) for pieces in (found, wanted, rough)))
@@ -37,7 +37,7 @@ def batch_fault(schedule: Schedule, found: Pieces, wanted: Pieces, rough: Pieces
 
 
 def single_fault(schedule: Schedule, found: Callable[..., object], wanted: Pieces, rough: Pieces) -> str:
-    """The same of a function of one sample; found(inputs, outputs) fills the outputs."""
+    """Fault of a single-sample function, "" if none; found(inputs, outputs) fills the outputs."""
     inputs, outputs = _inputs(schedule), _outputs(schedule)
     for k in range(SAMPLES):
         rows = [x if common else x[k] for x, common in zip(inputs, schedule.common, strict=True)]
@@ -47,9 +47,10 @@ def single_fault(schedule: Schedule, found: Callable[..., object], wanted: Piece
 
 
 def difference(found: Array, wanted: Array, rough: Array) -> str:
-    """Where results (samples, entries) are not what they must be, in words; "" if nowhere.
+    """Description of wrong results (samples, entries); "" if there are none.
 
-    Newton's steps of closed loops (a Delta) go anywhere from states that do not close: each rounding leads elsewhere.
+    Results that depend strongly on rounding are not compared: from states that do not close, Newton
+    iteration of loop closures (a Delta) may end elsewhere with each rounding.
     """
     lost = np.isnan(wanted) & np.isnan(rough) & ~np.isnan(found)
     if lost.any():
@@ -69,7 +70,7 @@ def difference(found: Array, wanted: Array, rough: Array) -> str:
 
 
 def _inputs(schedule: Schedule) -> list[Array]:
-    """Inputs as a kernel takes them: ordinary ones, zeros, large angles, and what is not a number in each of them."""
+    """Test inputs of a kernel: ordinary values, zeros, large angles, and NaN in each of them."""
     random = np.random.default_rng(0)
     inputs = []
     for port, common in zip(schedule.inputs, schedule.common, strict=True):
@@ -101,7 +102,7 @@ def _results(schedule: Schedule, pieces: Pieces, work: Work) -> Array:
 
 
 def _works(schedule: Schedule, inputs: Sequence[Array]) -> Iterator[Work]:
-    """All that a kernel can be asked: results, and for one matrix the sums of least squares."""
+    """All kinds of work of a kernel: outputs, and for one matrix the sums of least squares."""
     yield Work(ROWS, inputs, n_samples=SAMPLES)
     if len(schedule.ports) != 1 or len(schedule.ports[0].shape) != 2:
         return

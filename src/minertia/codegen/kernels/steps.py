@@ -48,7 +48,7 @@ CODES = {
 
 
 class KernelStep(NamedTuple):
-    """One operation: `results` and `operands` are numbers of values, in the order d (and c for sincos), a, b, c.
+    """One operation; `results` and `operands` are value indices in the order d (and c for sincos), a, b, c.
 
     A load has (input, entry) as operands; `constant` is k.
     """
@@ -60,7 +60,7 @@ class KernelStep(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """The values it needs."""
+        """Values that the step reads."""
         return () if self.operation == "load" else self.operands
 
 
@@ -74,9 +74,9 @@ _SIGNS = {operation: signs for signs, operation in _FUSED.items()}
 
 
 def absorb(steps: Iterable[KernelStep], given: Collection[int], fresh: Callable[[], int]) -> Iterator[KernelStep]:
-    """The steps with signs moved from one to the next.
+    """Move signs from each step to its users.
 
-    given: values that must keep their sign.  fresh: a number for one more value.
+    given: values that must keep their sign.  fresh: returns the index of a new value.
     """
     signs = _Signs(given, fresh)
     for step in steps:
@@ -84,7 +84,7 @@ def absorb(steps: Iterable[KernelStep], given: Collection[int], fresh: Callable[
 
 
 class _Signs:
-    """Which values are held negated, and which are another value under a second name."""
+    """Values that are stored negated, and values that are aliases of others."""
 
     def __init__(self, given: Collection[int], fresh: Callable[[], int]) -> None:
         self.given, self.fresh = given, fresh
@@ -105,7 +105,7 @@ class _Signs:
         }
 
     def rewritten(self, step: KernelStep) -> list[KernelStep]:
-        """The steps that stand in its place."""
+        """Steps that replace a step."""
         if step.operation in ("load", "const"):
             return [step]
         if step.operation in _SETTLED and self.sign.keys().isdisjoint(step.operands):
@@ -117,7 +117,7 @@ class _Signs:
         return self.sign.get(value, 1)
 
     def _hold(self, step: KernelStep, sign: int) -> list[KernelStep]:
-        """A step whose result has this sign, turned by a step of its own where it has to be."""
+        """Step whose result has this sign, with a negation step if necessary."""
         (value,) = step.results
         if sign == 1:
             return [step]
@@ -194,7 +194,7 @@ class _Signs:
         return [step if self._held(step.operands[0]) == 1 else step._replace(operation="neg")]
 
     def _plain(self, step: KernelStep) -> list[KernelStep]:
-        """Operations that need their operands as they are."""
+        """Steps of operations that need operands with their true sign."""
         before = []
         operands = []
         for v in step.operands:

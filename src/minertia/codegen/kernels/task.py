@@ -26,14 +26,14 @@ TILE = 4  # native/blocks.h has the same
 
 @dataclass(frozen=True)
 class Tiles:
-    """Tiles as one list of numbers, and the pair of columns each of the sums belongs to."""
+    """Tiles as one flat table, and the pair of columns of each sum."""
 
     table: NDArray[np.int32]
     count: int
     pairs: NDArray[np.int32]  # (sums, 2)
 
     def matrix(self, sums: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-        """The symmetric matrix of the sums."""
+        """Symmetric matrix assembled from the sums."""
         G = np.zeros((size, size))
         i, j = self.pairs.T
         inside = (i < size) & (j < size)
@@ -41,7 +41,7 @@ class Tiles:
         return G
 
     def places(self, size: int) -> NDArray[np.intp]:
-        """Which sum stands at each place of the symmetric matrix; one past the last where there is none."""
+        """Index of the sum at each position of the symmetric matrix; one past the last if there is none."""
         place = np.full((size, size), len(self.pairs), np.intp)
         i, j = self.pairs.T
         inside = (i < size) & (j < size)
@@ -51,7 +51,7 @@ class Tiles:
 
 @dataclass(frozen=True)
 class MatrixPattern:
-    """Where the entries of a matrix stand: `positions` are row * columns + column, ascending."""
+    """Sparsity pattern of a matrix: `positions` are row * columns + column, ascending."""
 
     rows: int
     columns: int
@@ -69,7 +69,7 @@ class MatrixPattern:
 
     @cached_property
     def row_start(self) -> NDArray[np.int32]:
-        """Number of the first entry of each row, and one more."""
+        """Index of the first entry of each row, and the total (CSR row pointers)."""
         return np.searchsorted(self.row, np.arange(self.rows + 1)).astype(np.int32)
 
     @cached_property
@@ -93,12 +93,12 @@ class MatrixPattern:
 
     @cached_property
     def z_columns(self) -> int:
-        """Columns with tau, padded to tiles."""
+        """Number of columns including tau, padded to tiles."""
         return -(-(self.columns + 1) // TILE) * TILE
 
     @cached_property
     def z_start(self) -> NDArray[np.int32]:
-        """First column of each row of [Y tau] R^-1, down to a tile: an upper triangle fills only to the right."""
+        """First column of each row of [Y tau] R^-1, rounded down to a tile: a triangle fills only to the right."""
         first = [
             int(self.column[a]) if a < b else self.columns
             for a, b in zip(self.row_start[:-1], self.row_start[1:], strict=True)
@@ -107,7 +107,7 @@ class MatrixPattern:
 
     @cached_property
     def z_tiles(self) -> Tiles:
-        """Tiles of [Y tau] R^-1, rows stored one after the other from their first column."""
+        """Tiles of [Y tau] R^-1, rows stored contiguously from their first column."""
         offset = np.concatenate([[0], np.cumsum(self.z_columns - self.z_start)]).astype(int)
         width = self.columns + 1  # what they are padded with is in no product
         groups = [list(range(c, min(c + TILE, width))) for c in range(0, width, TILE)]
@@ -120,7 +120,7 @@ class MatrixPattern:
 
 
 def _groups(rows_of: dict[int, list[int]]) -> Iterator[list[int]]:
-    """Columns with the same rows, at most a tile's width together."""
+    """Groups of columns with the same rows, at most a tile's width each."""
     same: dict[tuple[int, ...], list[int]] = {}
     for c, rows in rows_of.items():
         if rows:
@@ -153,11 +153,11 @@ ROWS, NONZEROS, GRAM, RESIDUAL, PRECONDITIONED, NOTHING = range(6)
 
 @dataclass(frozen=True)
 class Work:
-    """A batch: what to do (`mode`) with which arrays.
+    """Batch: the operation (`mode`) and its arrays.
 
     inputs, outputs: one C-contiguous float64 array per port; sums need none, and write (N, entries) to one.
-    The rest is for least squares: tau and weights (N, n) or (n,), theta the parameters of a residual, those whose
-    efforts are taken off tau before it is summed, or the padded inverse of a triangle.
+    The others are for least squares: tau and weights (N, n) or (n,); theta: parameters of a residual, those whose
+    efforts are subtracted from tau before it is summed, or the padded inverse of a triangle.
     """
 
     mode: int
@@ -171,14 +171,14 @@ class Work:
 
     @property
     def tiles(self) -> Tiles | None:
-        """The products to sum."""
+        """Tiles of the products to sum."""
         if self.pattern is None or self.mode not in (GRAM, PRECONDITIONED):
             return None
         return self.pattern.tiles if self.mode == GRAM else self.pattern.z_tiles
 
     @property
     def n_sums(self) -> int:
-        """Numbers a piece of this work results in."""
+        """Number of sums that a piece of this work returns."""
         if self.tiles is not None:
             return len(self.tiles.pairs)
         if self.mode == RESIDUAL and self.pattern is not None:
@@ -191,7 +191,7 @@ _LENGTHS = ctypes.c_int64 * PORTS
 
 
 class Task(ctypes.Structure):
-    """One piece of work in the layout of the C side."""
+    """Piece of work in the C memory layout."""
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("mode", "first", "count", "n_inputs", "n_entries")),
@@ -225,13 +225,13 @@ class Task(ctypes.Structure):
 
 
 def address(array: NDArray[np.generic]) -> int:
-    """Where an array's data start (`array.ctypes` would take longer than a small batch)."""
+    """Address of an array's data (`array.ctypes` would take longer than a small batch)."""
     return int(array.__array_interface__["data"][0])
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Arrays of a schedule that tasks point to."""
+    """Arrays of a schedule that tasks refer to."""
 
     schedule: Schedule
     numbers: tuple[NDArray[np.int32], ...] = field(init=False)
@@ -243,7 +243,7 @@ class Tables:
         object.__setattr__(self, "positions", tuple(self.schedule.positions(p) for p in ports))
 
     def frame(self, mode: int, n_outputs: int) -> Task:
-        """What tasks of one mode have in common: all but the arrays of a batch and which of its samples are meant."""
+        """Task with the fields common to one mode: all but the arrays of a batch and the range of samples."""
         s = self.schedule
         task = Task(mode=mode, n_inputs=len(s.inputs), n_entries=len(s.entries), n_outputs=n_outputs)
         for p, (port, common) in enumerate(zip(s.inputs, s.common, strict=True)):
@@ -254,7 +254,7 @@ class Tables:
         return task
 
     def fill(self, task: Task, work: Work) -> Task:
-        """A frame with the arrays of a batch; `first`, `count` and `result` are still to be filled in."""
+        """Fill a task with the arrays of a batch; `first`, `count` and `result` are set later."""
         for p, array in enumerate(work.inputs):
             task.input[p] = address(array)
         for p, array in enumerate(work.outputs):
@@ -281,7 +281,7 @@ class Tables:
 
 
 class Single(ctypes.Structure):
-    """What the interpreter needs for calls with one sample."""
+    """Arguments of the interpreter for calls with one sample."""
 
     _fields_ = [
         ("code", ctypes.c_void_p),

@@ -1,1 +1,1 @@
-"""A robot under its position loop, simulated with the derivatives of its motion carried along."""
+"""Simulation of a robot under position control, with sensitivities of its motion."""

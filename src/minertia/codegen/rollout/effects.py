@@ -1,8 +1,8 @@
-"""Effects at the coordinates of a simulated group, written from the table of effects (`robot.effects`).
+"""Joint effects at the coordinates of a simulated group, generated from the table of effects (`robot.effects`).
 
-Smooth rows are efforts that a step takes implicitly, at its middle; dry rows are bounds of friction, taken at its
-start; a row that reads the acceleration adds to the mass matrix.  Values and constants are inputs, so that groups with
-the same effects at the same places share one compiled function.
+Smooth effects are efforts integrated implicitly, at the midpoint of a step; dry friction gives bounds, evaluated at
+its start; an effect of the acceleration adds to the mass matrix.  Values and constants are inputs, so that groups with
+the same effects at the same coordinates share one compiled function.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class EffectAt(NamedTuple):
 
     @property
     def row(self) -> Effect:
-        """Its row of the table."""
+        """Row of the table of effects."""
         return BY_SYMBOL[self.symbol]
 
 
@@ -47,12 +47,12 @@ class GroupEffects:
 
     @cached_property
     def programs(self) -> EffectPrograms:
-        """What is generated for them; shared by all groups with the same effects at the same places."""
+        """Generated programs; shared by all groups with the same effects at the same coordinates."""
         return effect_programs(self.n, tuple((effect.symbol, effect.place) for effect in self.all))
 
     @property
     def constants(self) -> Array:
-        """Constants of all effects, one after the other, as the programs read them."""
+        """Constants of all effects, concatenated in the order of the programs."""
         return np.array([e.constants[name] for e in self.all for name in e.row.constants], float)
 
     @property
@@ -77,9 +77,9 @@ class GroupEffects:
 class EffectPrograms:
     """Programs of a group's effects.
 
-    efforts: from q, qd, load (start of a step; n each), at, rate (its middle), values e and constants c to the efforts
-    of smooth effects with their derivatives by position and velocity, what is added to the mass matrix, and friction's
-    bounds forwards and backwards, n each.  slopes: from the same, accelerations and directions of sliding to
+    efforts: from q, qd, load (start of a step; n each), at, rate (its midpoint), values e and constants c to the
+    efforts of smooth effects with their derivatives by position and velocity, additions to the mass matrix, and
+    friction bounds forwards and backwards, n each.  slopes: from the same, accelerations and directions of sliding to
     derivatives of friction by q, qd and load (n each), and to the effort of each effect with value 1.  is_linear:
     whether all smooth efforts are linear in the motion.
     """
@@ -116,7 +116,7 @@ def _slopes_program(n: int, effects: tuple[tuple[str, int], ...]) -> Program:
 
 
 class _EffectProgram:
-    """Expressions of one program."""
+    """Expressions of one effects program."""
 
     def __init__(self, n: int, effects: Sequence[tuple[str, int]], inputs: Sequence[str]) -> None:
         self.graph, self.effects = Graph(), effects
@@ -132,7 +132,7 @@ class _EffectProgram:
         self.constants = [{name: next(numbers) for name in row.constants} for row in rows]
 
     def total(self, j: int, unit: Mapping[int, Scalar]) -> Scalar:
-        """Effort at a coordinate of effects whose efforts with value 1 are given."""
+        """Total effort at a coordinate, given the efforts of its effects with value 1."""
         found: Scalar = 0
         for k, shape in unit.items():
             if self.effects[k][1] == j:
@@ -141,17 +141,17 @@ class _EffectProgram:
 
     @property
     def smooth(self) -> dict[int, Scalar]:
-        """Efforts of smooth effects with value 1, at the middle of the step."""
+        """Efforts of smooth effects with value 1, at the midpoint of the step."""
         return {k: self.unit(k) for k, row in self._rows() if not row.is_dry and not _is_inertia(row)}
 
     @property
     def inertia(self) -> dict[int, Scalar]:
-        """Efforts of a unit acceleration."""
+        """Efforts of inertial effects at unit acceleration."""
         state = JointState(0, 0, 1)
         return {k: row.shape(state, self.constants[k]) for k, row in self._rows() if _is_inertia(row)}
 
     def dry(self, sliding: Scalar) -> dict[int, Scalar]:
-        """Efforts of dry friction with value 1 where its coordinate slides in a direction."""
+        """Efforts of dry friction with value 1 for a sliding direction of its coordinate."""
         return {k: self._dry(k, sliding) for k, row in self._rows() if row.is_dry}
 
     def _dry(self, k: int, sliding: Scalar) -> Scalar:
@@ -171,7 +171,7 @@ class _EffectProgram:
         return [(k, BY_SYMBOL[symbol]) for k, (symbol, _) in enumerate(self.effects)]
 
     def slopes(self, effort: Scalar, inputs: Sequence[Expr]) -> list[Scalar]:
-        """Derivatives of an effort by inputs."""
+        """Derivatives of an effort with respect to inputs."""
         found = reverse(self.graph, [effort], [self.graph.constant(1.0)]) if isinstance(effort, Expr) else {}
         return [found.get(x.id, 0) for x in inputs]
 

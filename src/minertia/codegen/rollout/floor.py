@@ -1,7 +1,7 @@
-"""A floor under a group of joints: a plane that frames of the robot cannot pass, as a stiff spring with friction.
+"""Ground contact of frames of the robot: a plane with a stiff spring and friction.
 
-It enters the terms and slopes of a group, so that loops simulate it like any other part of the robot.  What is stiff in
-it is taken implicitly, as an addition to the mass matrix that depends on the step.
+It enters the terms and derivatives of a group, so that the servo simulation treats it like any other part of the
+robot. Its stiff part is integrated implicitly, as an addition to the mass matrix that depends on the step.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ RELAXED = 5e-3  # s, damping over stiffness: what lands on it comes to rest and 
 
 @dataclass(frozen=True)
 class FloorUnder:
-    """Frames (by name) that touch a floor whose normal points against gravity."""
+    """Frames (by name) that may touch the ground, whose normal points against gravity."""
 
     touches: tuple[str, ...]
 
     def inputs(self) -> int:
-        """Numbers that a program reads of it: those of `FLOOR`, and the step of the simulation [s]."""
+        """Number of contact inputs of a program: those of `FLOOR`, and the step of the simulation [s]."""
         return len(FLOOR) + 1
 
 
 class FloorEfforts(NamedTuple):
-    """What a floor does to n coordinates: efforts (n,), and what it adds to the mass matrix (n, n)."""
+    """Contact efforts (n,), and additions to the mass matrix (n, n)."""
 
     tau: list[Scalar]
     M: list[list[Scalar]]
 
 
 def against_gravity(robot: Robot) -> tuple[float, float, float]:
-    """The direction up, in the base's frame."""
+    """Upward direction in the base frame."""
     g = np.array([float(v) for v in robot.gravity])
     size = float(np.linalg.norm(g))
     if not size > 0:
@@ -57,7 +57,7 @@ def against_gravity(robot: Robot) -> tuple[float, float, float]:
 def floor_efforts(
     robot: Robot, floor: FloorUnder, q: Sequence[Scalar], qd: Sequence[Scalar], x: Sequence[Scalar]
 ) -> FloorEfforts:
-    """Efforts of the floor at each coordinate; x: height, stiffness, friction and the step."""
+    """Ground contact efforts at each coordinate; x: height, stiffness, friction and the step."""
     n, up = robot.n_velocity, against_gravity(robot)
     height, stiffness, friction, h = x
     tau: list[Scalar] = [0] * n
@@ -89,7 +89,7 @@ def floor_efforts(
 def floor_slopes(
     graph: Graph, efforts: FloorEfforts, qdd: Sequence[Scalar], wanted: Sequence[Sequence[Scalar]]
 ) -> list[list[list[Scalar]]]:
-    """Derivatives of what the floor asks for, M qdd - tau, by each of some sets of inputs: [set][coordinate][input]."""
+    """Derivatives of the contact term M qdd - tau by each of some sets of inputs: [set][coordinate][input]."""
     asked = [sub(inner(row, qdd), tau) for row, tau in zip(efforts.M, efforts.tau, strict=True)]
     one = graph.constant(1.0)
     slopes = [reverse(graph, [a], [one]) if isinstance(a, Expr) else {} for a in asked]

@@ -1,4 +1,4 @@
-"""`LoopKernel`: the position servos of one group of joints, compiled where there is a compiler, else on NumPy."""
+"""`LoopKernel`: position-servo simulation of one group of joints, compiled, or on NumPy without a compiler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLOSE = 1e-9  # between compiled and NumPy, over some steps
 
 
 class _Loop(ctypes.Structure):
-    """The structure of servo.c."""
+    """C structure of servo.c."""
 
     _fields_ = (
         *(
@@ -49,13 +49,13 @@ class _Loop(ctypes.Structure):
 
 
 class LoopKernel:
-    """A group of a robot's joints under their position loop.
+    """Group of a robot's joints under position control.
 
-    joints: coordinates of the group, from 0; the others stand at 0 and must not be tied to it by inertia.  links: full
-    names of the links' parameters that a rollout is given (all others are zero); the robot's own numbers without any.
-    motors: those of elastic joints, coordinates behind the joints.  floor: under the robot; its numbers (`FLOOR`, then
-    the step) come behind those of the links.  effects: at the coordinates of the group, joints and motors; a rollout is
-    given their values.
+    joints: coordinates of the group, from 0; the others stay at 0 and must not be coupled to it by inertia.  links:
+    full names of the link parameters that are inputs of a rollout (all others are zero); the robot's own values if
+    empty. motors: those of elastic joints, coordinates after the joints.  floor: ground contact; its values (`FLOOR`,
+    then the step) follow those of the links.  effects: at the coordinates of the group, joints and motors; a rollout
+    takes their values.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class LoopKernel:
                 self.path = "numpy"
 
     def _of_effects(self) -> tuple[Program, ...]:
-        """Programs of the effects; none where there are no effects."""
+        """Programs of the effects; empty if there are none."""
         made = self.effects.programs
         return (made.efforts, made.slopes) if self.effects.all else ()
 
     def run(self, task: Rollout) -> tuple[Array, Array] | None:
-        """Positions (rows, n) and derivatives (rows, n, unknowns) at the rows; None where the motion runs away."""
+        """Positions (rows, n) and derivatives (rows, n, unknowns) at the rows; None if the simulation diverges."""
         if self._compiled is not None:
             return _run_compiled(*self._compiled, task, self.effects)
         if self._plain is None:
@@ -121,7 +121,7 @@ def _address(program: Program) -> int:
 
 @cache
 def _loop_library() -> ctypes.CDLL:
-    """The compiled loop, the same for all robots."""
+    """Compiled servo simulation, the same for all robots."""
     text = (files("minertia.codegen.rollout") / "servo.c").read_text(encoding="utf-8")
     return build.load(build.library(text, _loop_fault))
 
@@ -155,7 +155,7 @@ def _run_compiled(
 
 
 def _elastic(x: LoopValues) -> dict[str, Any]:
-    """Elastic joints as the compiled loop reads them."""
+    """Elastic-joint arguments of the compiled simulation."""
     s = x.springs
     values = {"cj": s.compliance, "dj": s.damping, "rj": s.rest}
     places = {"at_link": np.array(s.link, dtype=np.int32), "at_motor": np.array(s.motor, dtype=np.int32)}
@@ -172,7 +172,7 @@ SLOW = {"velocity": 0.5, "rest": 0.1, "middle": 0.3}
 
 
 def _loop_fault(library: ctypes.CDLL) -> str:
-    """What is wrong with the compiled loop, against NumPy on two joints with everything at them."""
+    """Fault of the compiled simulation against NumPy, on two joints with all effects."""
     for effort_delay, is_euler, sees, symbols in (
         (None, False, (), TRIED),
         (0.013, False, (0, 0), TRIED),
@@ -201,7 +201,7 @@ def _loop_fault(library: ctypes.CDLL) -> str:
 
 
 def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
-    """Two joints that move, stick and reach the limit."""
+    """Test rollout: two joints that move, stick and saturate."""
     two = np.ones(2)
     t = 0.005 * np.arange(200)[:, None]
     u, slope = np.sin(9 * t + [0.0, 1.0]), 9 * np.cos(9 * t + [0.0, 1.0])
@@ -217,7 +217,7 @@ def _trial(effort_delay: float | None, effects: GroupEffects) -> Rollout:
 
 
 def _terms(q: Array, qd: Array) -> tuple[Array, Array]:
-    """Two pendulums, coupled by their inertia."""
+    """Mass matrix and bias of two pendulums with inertial coupling."""
     D = np.array([[0.3, 0.1 * q[1]], [0.1 * q[1], 0.2]])
     return D, np.array([np.sin(q[0]) + 0.1 * qd[1] ** 2, 0.5 * np.sin(q[1])])
 
@@ -228,13 +228,13 @@ def _slopes(q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
 
 
 def _on_numpy(program: Program) -> Callable[..., tuple[Array, ...]]:
-    """A program as a function of one sample, without any compiler."""
+    """Program as a function of one sample, without a compiler."""
     names = [port.name for port in program.inputs]
     return lambda *inputs: tuple(program.evaluate(**dict(zip(names, inputs, strict=True))).values())
 
 
 def _as_c(function: Callable[..., tuple[Array, ...]], inputs: Sequence[int]) -> Callable[[Any, int, int], None]:
-    """A function of inputs of these sizes as the compiled loop calls it."""
+    """Wrap a function of inputs of these sizes for calls from the compiled simulation."""
 
     def call(_: Any, given: int, out: int) -> None:
         rows = ctypes.cast(given, ctypes.POINTER(ctypes.POINTER(ctypes.c_double)))

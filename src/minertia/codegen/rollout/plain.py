@@ -1,6 +1,6 @@
-"""Position servos on NumPy: what runs where there is no compiler, and what the compiled one is held against.
+"""Position-servo simulation on NumPy: the fallback without a compiler, and the reference of the compiled one.
 
-The same steps as servo.c, whose head has the equation.
+The same steps as servo.c, whose header has the equation.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Effects = Callable[..., tuple[Array, ...]]  # as `EffectPrograms` has them
 
 
 class Diverged(Exception):
-    """A simulation that has no next step."""
+    """The simulation diverged."""
 
 
 @dataclass
 class _Friction:
-    """Friction of one step after the other: which joints stick, and in which direction the others slide."""
+    """Dry friction over successive steps: stuck joints, and sliding directions of the others."""
 
     slide: NDArray[np.int64]  # 0 stuck, else the sign of the velocity after the step
     f: Array
     dv: Array = field(default_factory=lambda: np.zeros(0))
 
     def step(self, A: Array, r: Array, v: Array, bounds: tuple[Array, Array], h: float) -> None:
-        """Find f and dv with A dv = r + h f: the sets of the step before, else projected Gauss-Seidel.
+        """Solve A dv = r + h f for f and dv: with the active set of the previous step, else projected Gauss-Seidel.
 
-        bounds: how much friction can be against motion forwards and backwards.
+        bounds: largest friction against forward and backward motion.
         """
         up, down = bounds
         rubs, none = (up > 0) | (down > 0), np.where(v < 0, -1, 1)  # none: how joints without friction slide
@@ -65,7 +65,7 @@ class _Friction:
                     return
 
     def _attempt(self, A: Array, r: Array, v: Array, bounds: tuple[Array, Array], h: float) -> bool:
-        """The step with these joints stuck; whether it is the solution."""
+        """Solve the step with these joints stuck; return whether it satisfies the friction conditions."""
         free, stuck, (up, down) = self.slide != 0, self.slide == 0, bounds
         self.dv = -v
         self.f = np.where(self.slide > 0, -up, np.where(free, down, 0.0))
@@ -83,9 +83,9 @@ class _Friction:
 
 
 class _Effects:
-    """Effects of a group: their functions, and what the step before found of them, each (n,).
+    """Effects of a group: their functions, and their values at the last evaluation, each (n,).
 
-    effort, by_q, by_qd: smooth efforts at the middle of the step and their derivatives; inertia; bounds of friction
+    effort, by_q, by_qd: smooth efforts at the midpoint of the step and their derivatives; inertia; bounds of friction
     forwards and backwards, and whether there is any.
     """
 
@@ -98,7 +98,7 @@ class _Effects:
         self.rubs = np.ones(of.n, bool), np.ones(of.n, bool)
 
     def at(self, start: tuple[Array, Array, Array], place: Array, rate: Array) -> None:
-        """Take them at position, velocity and load of the step's start, and at place and velocity of its middle."""
+        """Evaluate at the start of a step (position, velocity, load) and at its midpoint (position, velocity)."""
         if not self.of.all:
             return
         self.effort, self.by_q, self.by_qd, self.inertia, up, down = self.functions[0](*start, place, rate, *self.given)
@@ -106,7 +106,7 @@ class _Effects:
         self.up, self.down = np.maximum(up, 0.0), np.maximum(down, 0.0)
 
     def carried(self, *inputs: Array) -> tuple[Array, Array, Array, Array]:
-        """Derivatives of friction by position, velocity and load of the start, and efforts with value 1."""
+        """Derivatives of friction by position, velocity and load at the start, and efforts with value 1."""
         if not self.of.all:
             o = np.zeros(self.of.n)
             return o, o, o, np.zeros(0)
@@ -115,7 +115,7 @@ class _Effects:
 
 
 class PlainLoop:
-    """One simulation on NumPy."""
+    """One servo simulation on NumPy."""
 
     def __init__(
         self, task: Rollout, terms: Terms, slopes: Slopes, effects: GroupEffects, functions: Sequence[Effects]
@@ -145,7 +145,7 @@ class PlainLoop:
                 (self.Sq if kind == "q0" else self.Sv)[place, c] = 1.0
 
     def _first_effort(self) -> tuple[Array, Array]:
-        """The effort of the start, which is also that before it, and its derivatives."""
+        """Initial effort, also used before the start, and its derivatives."""
         x, seen = self.task.values, self.seen
         error = self.task.command.u[0] - self.q[seen]
         full = x.kp * error - x.kd * self.v[seen]
@@ -204,7 +204,7 @@ class PlainLoop:
         self.dvp = dv
 
     def _solve(self, A: Array, r: Array) -> Array:
-        """Find the step, with effects: A with derivatives of their efforts at its end."""
+        """Solve a step with effects: A includes derivatives of their efforts at its end."""
         e, h, start = self.effects, self.task.h, (self.qm, self.v, self.load)
         x, last = np.zeros_like(self.v), (np.zeros_like(self.v), np.zeros_like(self.v))
         for tried in range(PASSES + 1):
@@ -224,7 +224,7 @@ class PlainLoop:
         return np.asarray(A + np.diag(e.inertia + h * self._steep()))
 
     def _middle(self, dv: Array) -> tuple[Array, Array]:
-        """Position and velocity at which a step takes smooth effects."""
+        """Position and velocity at which smooth effects are evaluated in a step."""
         return self.qm + self.quarter * self.task.h * dv, self.v + self.end * dv
 
     def _steep(self) -> Array:
@@ -232,7 +232,7 @@ class PlainLoop:
         return np.asarray(self.end * self.effects.by_qd + self.quarter * self.task.h * self.effects.by_q)
 
     def _old(self, kept: Array, k: int) -> Array:
-        """What acts now of efforts of steps before, or of their derivatives."""
+        """Delayed effort that acts now, or its derivatives."""
         if not self.ring:
             return np.zeros_like(kept[0])
         before = kept[(k - self.whole - 1) % self.ring]
@@ -240,7 +240,7 @@ class PlainLoop:
         return np.asarray(self.w * before + (1 - self.w) * recent)
 
     def _carry(self, k: int, A: Array, motion: tuple[Array, ...], law: tuple[Array, ...], D: Array) -> None:
-        """Derivatives of the step."""
+        """Propagate the sensitivities through the step."""
         x, h, s = self.task.values, self.task.h, self.share
         vm, a, _, _ = motion
         sat, gp, gd = law
@@ -285,7 +285,10 @@ class PlainLoop:
         self.Sv, self.Sd = self.Sv + R, R
 
     def _by_links(self, vm: Array, a: Array, T1: Array) -> Array:
-        """Derivatives of what the links need, by what has moved them and by their own values."""
+        """Derivatives of the rigid-body efforts with respect to the unknowns.
+
+        Through the motion for all, and directly for link parameters and joint zeros.
+        """
         Q, V, Y = self.slopes(self.qm + self.task.values.zero, vm, a)
         links = np.asarray(Q @ T1 + V @ (self.Sv + self.mid * self.Sd))
         for c, (kind, place) in enumerate(self.task.unknowns):
@@ -302,13 +305,13 @@ class PlainLoop:
         return np.asarray(gp * command.u_d[k] + (0.0 if command.ud_d is None else gd * command.ud_d[k]))
 
     def _by_far(self, T1: Array) -> Array:
-        """Derivatives of what laws make of the motion of another coordinate."""
+        """Derivatives of the control law by the motion of another coordinate."""
         by_place, by_rate = self.far
         rates = self.Sv + self.mid * self.Sd
         return np.asarray(-by_place[:, None] * T1[self.seen] - by_rate[:, None] * rates[self.seen])
 
     def _by_effects(self, shapes: Array) -> Array:
-        """Efforts of effects with value 1, in the columns of those that are unknown."""
+        """Efforts of effects with value 1, in the columns of the unknown ones."""
         found = np.zeros_like(self.Sq)
         for c, (kind, place) in enumerate(self.task.unknowns):
             if kind == "effect":
@@ -316,7 +319,7 @@ class PlainLoop:
         return found
 
     def _by_springs(self, T1: Array) -> Array:
-        """Derivatives of the efforts of elastic joints, by what has moved them and by their own values."""
+        """Derivatives of the efforts of elastic joints by the motion's unknowns and by their own values."""
         S, springs, dv = self.pairs, self.task.values.springs, self.friction.dv
         found = -S.T @ (self.stiff[:, None] * (S @ T1) + springs.damping[:, None] * (S @ self.Sv))
         wound = S @ (self.qm + self.quarter * self.task.h * dv) - springs.rest
@@ -327,7 +330,7 @@ class PlainLoop:
         return np.asarray(found)
 
     def _by_gain(self, k: int, kind: str, j: int, motion: tuple[Array, ...], law: tuple[Array, ...]) -> float:
-        """Derivative of the law's effort by a gain of joint j."""
+        """Derivative of the control effort by a gain of joint j."""
         x, h, command = self.task.values, self.task.h, self.task.command
         vm, _, slope, _ = motion
         sat, seen = law[0], self.seen[j]

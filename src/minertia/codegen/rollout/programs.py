@@ -19,7 +19,7 @@ from minertia.robot.robot import Robot
 
 
 class _GroupProgram:
-    """The expressions of one program: inputs of a group of joints, parameters as inputs or as numbers."""
+    """Expressions of one program of a group of joints, with parameters as inputs or constants."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class _GroupProgram:
         self.below: list[Expr] = []  # what is known of the floor
 
     def vector(self, name: str) -> list[Scalar]:
-        """An input of the group's joints, among zeros of the others; motors behind them do not move links."""
+        """Input of the group's joints, padded with zeros for the others; motors after them do not move links."""
         own = self.read(name, self.size)[: len(self.joints)]
         values: list[Scalar] = [0] * self.robot.n_velocity
         for j, value in zip(self.joints, own, strict=True):
@@ -44,7 +44,7 @@ class _GroupProgram:
 
     @property
     def size(self) -> int:
-        """Coordinates of the group: joints, then motors of elastic ones."""
+        """Number of coordinates of the group: joints, then motors of elastic ones."""
         return len(self.joints) + self.motors
 
     def read(self, name: str, size: int) -> list[Expr]:
@@ -52,9 +52,9 @@ class _GroupProgram:
         return self.graph.variables(name, size)
 
     def chi(self) -> list[dict[str, Scalar]]:
-        """The links' parameters: those named are inputs and the others zero; the robot's own where none is named.
+        """Link parameters: named ones are inputs and the others zero; the robot's own if none is named.
 
-        The floor's numbers come behind them in the same input.
+        The ground contact values follow them in the same input.
         """
         size = len(self.links) + (self.floor.inputs() if self.floor else 0)
         x = self.read("x", size) if size else []
@@ -86,9 +86,9 @@ class _GroupProgram:
 def terms_program(
     robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0, floor: FloorUnder | None = None
 ) -> Program:
-    """D (n, n) and bias b (n,) of a group, from q, qd and the links' parameters x where any are inputs.
+    """Program of D (n, n) and bias b (n,) of a group, from q, qd and the link parameters x that are inputs.
 
-    motors: coordinates behind the joints that are motors of elastic ones; their rows are zero.  floor: under the robot.
+    motors: coordinates after the joints that are motors of elastic ones; their rows are zero.  floor: ground contact.
     """
     g = _GroupProgram(robot, joints, links, motors, floor)
     q, qd = g.vector("q"), g.vector("qd")
@@ -106,7 +106,7 @@ def terms_program(
 def slopes_program(
     robot: Robot, joints: Sequence[int], links: Sequence[str] = (), motors: int = 0, floor: FloorUnder | None = None
 ) -> Program:
-    """Derivatives of a group's efforts by q and by qd, (n, n) each, and by all numbers in x, Y (n, inputs)."""
+    """Program of the derivatives of a group's efforts by q and by qd, (n, n) each, and by all of x, Y (n, inputs)."""
     g = _GroupProgram(robot, joints, links, motors, floor)
     q, qd, qdd = g.vector("q"), g.vector("qd"), g.vector("qdd")
     chi, state = g.chi(), State(q, qd, qdd)

@@ -1,4 +1,4 @@
-"""What a rollout is given: values at the joints, commands, the unknowns whose derivatives are carried."""
+"""Arguments of a rollout: values at the joints, commands, and the unknowns of the sensitivities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("link", "effect", "kp", "kd", "ki", "delay", "q0", "v0", "zero", *OF_SP
 
 @dataclass(frozen=True)
 class Springs:
-    """Elastic joints of a group, each (m,): coordinates of link and motor, and what is between them.
+    """Elastic joints of a group, each (m,): coordinates of link and motor, and the spring between them.
 
     compliance [rad/(N m), m/N], damping [N m s/rad, N s/m]; rest: motor less link position without effort [rad, m].
     """
@@ -33,13 +33,13 @@ class Springs:
 class LoopValues:
     """Values of one group of n joints, on the joint side in N m (N), rad (m) and s.
 
-    kp, kd, ki (n,): gains of the position loop; limit (n,): of its effort, infinite without.  zero (n,): the links are
-    at q + zero.  effects: values of the effects of the group's kernel, in its order.  links: the links' parameters that
-    are inputs of the kernel.  effort_delay: by which the loop's effort acts later [s], None where only the command
-    does.  is_voltage: the limit holds for the part that is proportional to the position error alone, and damping is the
-    motor's own.  is_euler: step as MuJoCo's Euler does, instead of the midpoint rule.  springs: elastic joints, whose
-    motors are coordinates of their own behind the joints; sees: the coordinate that the law of each coordinate reads,
-    its own where none is given.
+    kp, kd, ki (n,): gains of the position servo; limit (n,): of its effort, infinite without.  zero (n,): the links
+    are at q + zero.  effects: values of the effects of the group's kernel, in its order.  links: link parameters that
+    are inputs of the kernel.  effort_delay: delay of the servo's effort [s], None if only the command is delayed.
+    is_voltage: the limit applies to the proportional part of the position error alone, and damping is the motor's
+    own.  is_euler: step as MuJoCo's Euler does, instead of the midpoint rule.  springs: elastic joints, whose motors
+    are separate coordinates after the joints; sees: the coordinate that the controller of each coordinate measures, by
+    default its own.
     """
 
     kp: Array
@@ -57,16 +57,16 @@ class LoopValues:
 
     @property
     def seen(self) -> NDArray[np.int32]:
-        """The coordinate that each law reads."""
+        """Coordinate that the controller of each coordinate measures."""
         return np.array(self.sees or range(len(self.kp)), dtype=np.int32)
 
 
 @dataclass(frozen=True)
 class LoopCommand:
-    """What the loop is told in each step, (steps, n).
+    """Commands of the servo in each step, (steps, n).
 
-    u, u_d: mean command and its derivative by the command's delay.  ud, ud_d: the same of the velocity reference; None
-    where damping acts on the measured velocity.
+    u, u_d: mean command and its derivative by the command's delay.  ud, ud_d: the same for the velocity reference;
+    None if damping acts on the measured velocity.
     """
 
     u: Array
@@ -77,10 +77,10 @@ class LoopCommand:
 
 @dataclass(frozen=True)
 class Rollout:
-    """One simulation.
+    """One simulation of a group of joints.
 
-    h: step [s]; every: steps between rows; q0, v0: start (n,).  unknowns: (kind, place), the links' first; place is the
-    joint within the group, or the entry of `LoopValues.links` or `LoopValues.effects`.
+    h: step [s]; every: steps between rows; q0, v0: initial state (n,).  unknowns: (kind, place), the links' first;
+    place is the joint within the group, or the entry of `LoopValues.links` or `LoopValues.effects`.
     """
 
     values: LoopValues
@@ -93,16 +93,16 @@ class Rollout:
 
     @property
     def steps(self) -> int:
-        """Steps of the simulation."""
+        """Number of simulation steps."""
         return len(self.command.u)
 
     @property
     def rows(self) -> int:
-        """Rows that come back, the start among them."""
+        """Number of returned rows, including the start."""
         return self.steps // self.every + 1
 
     @property
     def ring(self) -> int:
-        """Efforts of steps before that are kept: those that act later."""
+        """Number of past efforts to store for the delay."""
         later = self.values.effort_delay
         return 0 if later is None else int(later / self.h) + 2

@@ -1,1 +1,1 @@
-"""Programs as text for others: C and what goes around it, NumPy, MATLAB, FMU, ROS 2."""
+"""Target languages: C and its build files, NumPy, MATLAB, FMU, ROS 2."""

@@ -46,9 +46,9 @@ def statements(
 
 @dataclass(frozen=True)
 class Framework:
-    """How a framework writes arrays: its import and short name, an input as an array, entries as a last axis.
+    """Syntax of an array framework: its import and short name, an input as an array, entries as a last axis.
 
-    constant: an entry that is the same for all samples, of which PyTorch makes no array by itself.
+    constant: syntax of an entry that is the same for all samples, which PyTorch does not broadcast by itself.
     """
 
     importing: str
@@ -66,14 +66,14 @@ FRAMEWORKS = {
 
 
 def operators(framework: Framework) -> dict[str, str]:
-    """Operation -> text."""
+    """{operation: format string}."""
     arithmetic = {"+": "{} + {}", "-": "{} - {}", "*": "{} * {}", "/": "{} / {}", "neg": "-{}"}
     functions = ("sin", "cos", "sqrt", "exp", "tanh", "abs", "sign")
     return arithmetic | {name: f"{framework.short}.{name}({{}})" for name in functions}
 
 
 def render(programs: Sequence[Program], title: str, digest: str, framework: str = "numpy") -> str:
-    """The module's text."""
+    """Source text of the module."""
     chosen = FRAMEWORKS[framework]
     title = comment(title).replace('"', "'")
     origin = f"  Hash of robot and options: {digest}" if digest else ""
@@ -83,7 +83,7 @@ def render(programs: Sequence[Program], title: str, digest: str, framework: str 
 
 
 def _source(function: Callable[..., Any], framework: Framework) -> str:
-    """The text of a function of ours in a framework, without its types."""
+    """Source text of one of our functions in a framework, without type annotations."""
     text = inspect.getsource(function).replace(": Any", "").replace(" -> tuple[Any, Any]", "")
     return "\n\n" + text.replace("np.", f"{framework.short}.").rstrip()
 

@@ -1,4 +1,4 @@
-"""C99 for a controller: a table of operators and a loop over the schedule; no allocation, no globals, no state."""
+"""C99 target for controllers: straight-line code of the schedule; no allocation, no globals, no state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DOUBLE = Arithmetic()
 
 @dataclass(frozen=True, slots=True)
 class CStyle:
-    """How the text is written: prefix of all names, and the numbers.
+    """Style of the C text: prefix of all names, and the arithmetic.
 
-    is_for_processors: statements take turns where all sines come first and numbers are double, which no small
-    controller computes with.
+    is_for_processors: interleave independent statements if all sines come first and values are double, which small
+    controllers do not use.
     """
 
     prefix: str
@@ -30,26 +30,26 @@ class CStyle:
 
     @property
     def precision(self) -> str:
-        """Type of all numbers."""
+        """Floating-point type."""
         return self.arithmetic.precision
 
     @property
     def sincos(self) -> str:
-        """Where sines and cosines come from."""
+        """Source of sines and cosines: "libm" or "own"."""
         return self.arithmetic.sincos
 
     @property
     def takes_turns(self) -> bool:
-        """Whether statements that do not wait for one another take turns."""
+        """Whether independent statements are interleaved."""
         return self.is_for_processors and self.sincos == "own" and self.precision == "double"
 
     @property
     def suffix(self) -> str:
-        """Of literals and of functions of libm."""
+        """Suffix of literals and of libm functions."""
         return "f" if self.precision == "float" else ""
 
     def number(self, value: float) -> str:
-        """A literal that reads back as the same number."""
+        """C literal that reads back as the same number."""
         if value != value or value in (float("inf"), float("-inf")):
             raise MinertiaError("a constant of the program is not a finite number")
         text = repr(value) if self.precision == "double" else f"{value:.9g}"
@@ -59,7 +59,7 @@ class CStyle:
 
 
 def schedule(graph: Graph, outputs: Sequence[Expr]) -> list[int]:
-    """Needed nodes, arguments before users, each as late as its first user allows (short lives in registers)."""
+    """Needed nodes in evaluation order, each as late as its first user allows (short live ranges)."""
     order: list[int] = []
     done: set[int] = set()
     for output in outputs:
@@ -85,12 +85,12 @@ class Rendered:
 
 
 def render(program: Program, style: CStyle) -> Rendered:
-    """The functions of a program."""
+    """Render the functions of a program."""
     return Renderer(program, style).rendered()
 
 
 def prepared_slots(program: Program) -> dict[int, int]:
-    """Free values that the call needs, numbered: what a `_prepare` function computes once."""
+    """Slot numbers of the free values that a call needs, which a `_prepare` function computes once."""
     graph, free = program.graph, program.free
     order = schedule(graph, program.expressions)
     wanted = {output.id for output in program.expressions}
@@ -102,7 +102,7 @@ def prepared_slots(program: Program) -> dict[int, int]:
 
 
 class Renderer:
-    """One run over a program; `names` holds the C text of each node met."""
+    """Renderer of one program; `names` holds the C text of each node."""
 
     def __init__(self, program: Program, style: CStyle) -> None:
         self.program, self.style = program, style
@@ -195,7 +195,7 @@ class Renderer:
     # ------------------------------------------------------------------ statements
 
     def _remarks(self, order: Sequence[int]) -> dict[int, str]:
-        """Comments in front of statements: where the motion of a joint first enters, and where an effort is done."""
+        """Comments before statements: where the motion of a joint first enters, and where an effort is complete."""
         graph, joints = self.program.graph, self.program.joints
         reach: dict[int, int] = {}
         remarks, met = dict[int, str](), set[int]()
@@ -213,7 +213,7 @@ class Renderer:
         return remarks
 
     def _coordinate(self, variable: str) -> int:
-        """The joint that a variable of the state belongs to, from 0; -1 for all else."""
+        """Index of the joint of a state variable, from 0; -1 for all others."""
         name, index = variable.rstrip("]").split("[")
         ports = {port.name: port.size for port in self.program.inputs}
         joints = len(self.program.joints)
@@ -245,7 +245,7 @@ class Renderer:
         return lines
 
     def _is_named(self, node: int, names: dict[int, str], sines: Mapping[int, str]) -> bool:
-        """Whether a node needs no statement: it is a number, an input, or a sine or cosine taken with others."""
+        """Whether a node needs no statement: a constant, an input, or a sine or cosine computed in a block."""
         operation, *rest = self.program.graph.nodes[node]
         if operation == "const":
             names[node] = self.style.number(rest[0])
@@ -279,9 +279,9 @@ class Renderer:
         return f"  const {self.real} {names[node]} = {text};"
 
     def _angles(self, order: Sequence[int]) -> list[list[int]]:
-        """Arguments of sines and cosines that are taken together: of inputs, then of what comes from their sines ...
+        """Arguments of sines and cosines computed together: of inputs, then of values that depend on their sines ...
 
-        Inputs that stand side by side come so, because a compiler may load them one by one and at a cost where not.
+        Adjacent inputs stay adjacent, as a compiler may otherwise load them one by one.
         """
         graph = self.program.graph
         if self.style.sincos != "own":
@@ -298,14 +298,14 @@ class Renderer:
         return [sorted(level, key=self._place_of_input) for level in levels]
 
     def _place_of_input(self, node: int) -> tuple[int, str, int]:
-        """What inputs are sorted by, before all else."""
+        """Sort key of inputs, before all other nodes."""
         operation, *rest = self.program.graph.nodes[node]
         return (0, *input_place(rest[0])) if operation == "var" else (1, "", 0)
 
     def _angle_block(
         self, names: dict[int, str], angles: Sequence[int], sines: dict[int, str], suffix: str
     ) -> list[str]:
-        """Angles first, then one call for all their sines and cosines, whose places in s and c are put to `sines`."""
+        """Statements for the angles, then one call for all sines and cosines, whose positions are added to `sines`."""
         n, lines = len(angles), []
         arguments = [Expr(self.program.graph, a, False) for a in angles]
         for node in schedule(self.program.graph, arguments):

@@ -1,9 +1,9 @@
-"""CUDA C++ for batches: the functions of the C target as device code, and kernels over arrays in two layouts.
+"""CUDA C++ target for batches: the functions of the C target as device code, and kernels over arrays in two layouts.
 
-One thread computes one sample; nothing but inputs and outputs moves through memory.  Kernels of joint-major arrays read
-and write past the caches (`__ldcs`, `__stcs`): each number moves once.  Those of sample-major arrays pass their rows
-through shared memory, so that a warp reads and writes whole lines, of which the caches keep what is still to come.
-Without a CUDA compiler the same file is C++: the functions run on the host.
+One thread computes one sample; only inputs and outputs pass through memory.  Kernels of joint-major arrays read and
+write past the caches (`__ldcs`, `__stcs`): each value moves once.  Those of sample-major arrays pass their rows
+through shared memory, so that a warp reads and writes whole cache lines.  Without a CUDA compiler the same file is
+C++: the functions run on the host.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def render(
     programs: Sequence[Program],
     rendered: Mapping[str, Rendered],
 ) -> str:
-    """The .cuh file."""
+    """Text of the .cuh file."""
     text = "\n".join(_on_device(program, rendered[program.name]) for program in programs)
     helpers = sign(style) if f"{style.prefix}_sign(" in text else ""
     helpers += sincos(style) if f"{style.prefix}_sincos(" in text else ""
@@ -189,12 +189,12 @@ def _numbers(style: CStyle) -> dict[str, str]:
 
 
 def sign(style: CStyle) -> str:
-    """The function that takes signs."""
+    """Sign function."""
     return SIGN.substitute(_numbers(style))
 
 
 def sincos(style: CStyle) -> str:
-    """The function that takes all sines and cosines of a sample."""
+    """Function that computes all sines and cosines of a sample."""
     return SINCOS.substitute(_numbers(style) | sincos_texts(style, "angle"))
 
 
@@ -202,7 +202,7 @@ PLACE = f"k * {STAGED} + lane"  # the entry of a block's rows that a thread move
 
 
 class _Arrays:
-    """The arrays of one program, as its kernels take them."""
+    """Arrays of one program, as arguments of its kernels."""
 
     def __init__(self, program: Program, style: CStyle, has_prepare: bool) -> None:
         self.function, self.real = f"{style.prefix}_{program.name}", style.precision
@@ -239,12 +239,12 @@ class _Arrays:
 
 
 def _pitch(port: Port) -> int:
-    """Length of a row in shared memory: odd, so that rows begin in different banks."""
+    """Row length in shared memory: odd, so that rows start in different banks."""
     return port.size | 1
 
 
 def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
-    """The kernels of one program."""
+    """Text of the kernels of one program."""
     arrays = _Arrays(program, style, has_prepare)
     loads = [_unrolled(p.size, f"{p.name}_own[k] = __ldcs({p.name} + k * {p.name}_stride + i);") for p in arrays.given]
     stores = [_unrolled(p.size, f"__stcs({p.name} + k * {p.name}_stride + i, {p.name}_own[k]);") for p in arrays.found]
@@ -271,7 +271,7 @@ def kernels(program: Program, style: CStyle, has_prepare: bool) -> str:
 
 
 def _gathers(arrays: _Arrays) -> str:
-    """Inputs of the block's samples into its threads: rows into registers, all loads under way at once, then shared."""
+    """Gather the inputs of a block's samples: rows into registers, all loads in flight at once, then shared memory."""
     staged = [p for p in arrays.given if p.name in arrays.staged]
     inside = f"if ({PLACE} < samples * {{}})"
     lines = [_unrolled(p.size, f"{inside.format(p.size)} {p.name}_own[k] = {_there(p)};") for p in staged]
@@ -289,17 +289,17 @@ def _unrolled(count: int, statement: str) -> str:
 
 
 def _there(port: Port) -> str:
-    """That entry in the device's memory."""
+    """Expression of an entry in device memory."""
     return f"{port.name}[first * {port.size} + {PLACE}]"
 
 
 def _cell(port: Port) -> str:
-    """That entry in shared memory."""
+    """Expression of an entry in shared memory."""
     return f"{port.name}_rows[({PLACE}) / {port.size} * {_pitch(port)} + ({PLACE}) % {port.size}]"
 
 
 def _scatters(arrays: _Arrays) -> str:
-    """Outputs back, through shared memory: whole rows, or of long rows a piece at a time."""
+    """Scatter the outputs through shared memory: whole rows, or long rows piece by piece."""
     lines = []
     staged = [p for p in arrays.found if p.name in arrays.staged]
     lines += [_unrolled(p.size, f"{p.name}_rows[lane * {_pitch(p)} + k] = {p.name}_own[k];") for p in staged]
@@ -312,7 +312,7 @@ def _scatters(arrays: _Arrays) -> str:
 
 
 def _piece(port: Port, start: int) -> str:
-    """Entries of long rows from `start`: a warp writes neighbours."""
+    """Write the entries of long rows from `start`; a warp writes adjacent ones."""
     width = min(PIECE, port.size - start)
     column = f"lane % {PIECE}"
     return "\n".join(
@@ -333,7 +333,7 @@ def cmake(style: CStyle) -> str:
 
 
 def readme(style: CStyle, title: str, counts: Mapping[str, Count], first: Program, has_prepare: bool) -> str:
-    """A page with counts and a launch."""
+    """README with operation counts and an example launch."""
     rows = "\n".join(f"| `{name}` | {count_text(count)} |" for name, count in counts.items())
     arrays = _Arrays(first, style, has_prepare)
     names = [f"{p.name}, count" for p in arrays.given] + ["prepared"] * arrays.has_prepare

@@ -1,4 +1,4 @@
-"""Columns of least squares in blocks of eight, and the tiles of sums between them: which rows have which."""
+"""Regressor columns in blocks of eight for least squares, and the tiles of sums between them."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ EDGE = 8  # columns of a block: the edge of a tile of `mma`
 
 @dataclass(frozen=True)
 class Columns:
-    """Where entries of [Y tau] stand: `present` (rows, columns + 1), and the order of columns in blocks of eight."""
+    """Sparsity of [Y tau]: `present` (rows, columns + 1), and the order of columns in blocks of eight."""
 
     present: NDArray[np.bool_]
     order: tuple[int, ...]
 
     @cached_property
     def n_blocks(self) -> int:
-        """Blocks of eight columns."""
+        """Number of blocks of eight columns."""
         return -(-len(self.order) // EDGE)
 
     def mask(self, row: int, block: int) -> int:
-        """Bits of the block's columns that the row has."""
+        """Bit mask of the block's columns that are present in the row."""
         own = self.order[block * EDGE : (block + 1) * EDGE]
         return sum(1 << k for k, column in enumerate(own) if self.present[row, column])
 
     def blocks(self, row: int) -> list[int]:
-        """Blocks that the row has."""
+        """Blocks that are present in the row."""
         return [b for b in range(self.n_blocks) if self.mask(row, b)]
 
     @cached_property
     def numbers(self) -> dict[tuple[int, int], int]:
-        """Number of each entry (row, column), row by row in the order of columns."""
+        """Index of each entry (row, column), by rows in the order of columns."""
         places = [(r, c) for r in range(len(self.present)) for c in self.order if self.present[r, c]]
         return {place: number for number, place in enumerate(places)}
 
     def first(self, row: int, block: int) -> int:
-        """Number of the first entry of a block in a row."""
+        """Index of the first entry of a block in a row."""
         own = self.order[block * EDGE : (block + 1) * EDGE]
         return next(self.numbers[row, c] for c in own if self.present[row, c])
 
     def row_range(self, row: int) -> tuple[int, int]:
-        """Numbers of a row's entries, from and up to."""
+        """Range of the indices of a row's entries."""
         own = [self.numbers[row, c] for c in self.order if self.present[row, c]]
         return own[0], own[-1] + 1
 
     @property
     def cost(self) -> int:
-        """Tiles of a sample's products."""
+        """Number of tile products of a sample."""
         counts = [len(self.blocks(r)) for r in range(len(self.present))]
         return sum(k * (k + 1) // 2 for k in counts)
 
     @classmethod
     def of(cls, program: Program, *, is_fixed: bool) -> Columns:
-        """Those of a program with one matrix; in the order that takes the fewest products unless it is fixed."""
+        """Columns of a program with one matrix, in the order with the fewest products unless it is fixed."""
         rows, columns = program.ports[0].shape
         flat = [not _is_zero(output) for output in program.outputs]
         present = np.column_stack([np.array(flat, bool).reshape(rows, columns), np.ones(rows, bool)])
@@ -86,5 +86,5 @@ class Sum:
     row: int | None = None
 
     def takes(self, row: int) -> bool:
-        """Whether a row adds to it."""
+        """Whether a row contributes to it."""
         return self.row in (None, row)

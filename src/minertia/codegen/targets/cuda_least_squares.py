@@ -1,8 +1,8 @@
-"""CUDA C++ for least squares without the matrix: the regressor of a tile of samples in shared memory, and its products.
+"""CUDA C++ for least squares without storing the matrix: products of a tile of samples in shared memory.
 
 Each thread computes the entries of one sample; then warps multiply columns, eight by eight, with FP64 tensor cores
-(`mma`), four samples of one row (joint) at a time.  Blocks of columns that a row does not have are skipped.  A block of
-threads keeps its sums in registers over all its tiles and writes them once.  Sums are in double precision, whatever
+(`mma`), four samples of one row (joint) at a time.  Blocks of columns that are zero in a row are skipped.  A thread
+block keeps its sums in registers over all its tiles and writes them once.  Sums are in double precision, whatever
 that of the entries.  Compiled as C++ the same text runs on the host, the lanes of a warp one after the other.
 """
 
@@ -35,12 +35,12 @@ WIDTHS = {"double": 8, "float": 4}
 
 @dataclass(frozen=True)
 class Tuning:
-    """What changes the speed and nothing else.
+    """Tuning parameters that affect only the speed.
 
-    warps: in a block of threads, per part of the sums.  samples: most in a tile of samples.  blocks: that share a
-    multiprocessor.  instruction: that multiplies.  unroll: steps of a row at a time.  is_early: whether the next
-    samples are read before the products of these.  order: in which the entries are computed.  sums: most tiles of sums
-    that one warp keeps, two doubles each in every lane.
+    warps: per thread block and part of the sums.  samples: largest number in a tile of samples.  blocks: per
+    multiprocessor.  instruction: of the products.  unroll: steps of a row at a time.  is_early: whether the next
+    samples are read before the current products.  order: in which the entries are computed.  sums: largest number of
+    tiles of sums that one warp keeps, two doubles each in every lane.
     """
 
     warps: int = 4
@@ -55,7 +55,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class SumsKernel:
-    """One mode (GRAM, RESIDUAL or PRECONDITIONED) of a program for a device with `shared` bytes for a block.
+    """One mode (GRAM, RESIDUAL or PRECONDITIONED) of a program for a device with `shared` bytes per block.
 
     source: the text, with `minertia_sums` (many blocks of `threads`, `bytes` of shared memory) and `minertia_total`.
     """
@@ -71,22 +71,22 @@ class SumsKernel:
 
     @cached_property
     def columns(self) -> Columns:
-        """Blocks of columns; a triangle keeps the order that it was made in."""
+        """Blocks of columns; a triangle fixes their order."""
         return Columns.of(self.program, is_fixed=self.mode == PRECONDITIONED)
 
     @property
     def rows(self) -> int:
-        """Rows (joints) of a sample."""
+        """Number of rows (joints) of a sample."""
         return len(self.columns.present)
 
     def reach(self, row: int) -> list[int]:
-        """Blocks that a row has when they are multiplied: with a triangle all from its first on."""
+        """Blocks of a row that take part in products: with a triangle all from its first on."""
         own = self.columns.blocks(row)
         return own if self.mode != PRECONDITIONED else list(range(own[0], self.columns.n_blocks))
 
     @cached_property
     def sums(self) -> list[Sum]:
-        """All tiles."""
+        """All tiles of sums."""
         rows = range(self.rows)
         if self.mode == RESIDUAL:  # the residual stands in the last column; its square is wanted row by row
             last = self.columns.n_blocks - 1
@@ -107,38 +107,38 @@ class SumsKernel:
 
     @property
     def most_sums(self) -> int:
-        """Tiles of the fullest part."""
+        """Number of tiles of the largest part."""
         return max(len(part) for part in self.parts)
 
     @cached_property
     def slices(self) -> int:
-        """Warps that share a part, each with its own samples of a tile; few where only few samples fit."""
+        """Number of warps that share a part, each with its own samples of a tile; fewer if few samples fit."""
         most = max(1, min(self.tuning.warps, LANES // len(self.parts)))
         return next((k for k in range(most, 0, -1) if self._unit(k) <= self._room), 1)
 
     def _unit(self, slices: int) -> int:
-        """Samples that a tile has a multiple of: whole steps of each warp, whole rows of banks."""
+        """Granularity of the samples of a tile: whole steps of each warp, whole rows of banks."""
         return int(np.lcm(EDGE, slices * (EDGE if self.mode == PRECONDITIONED else 4)))
 
     @property
     def _room(self) -> int:
-        """Samples that shared memory has room for."""
+        """Number of samples that fit into shared memory."""
         usable = (self.shared + RESERVED) // self.tuning.blocks - RESERVED
         return usable // (WIDTHS[self.precision] * (self.n_entries + 1)) - PAD
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Number of threads of a block."""
         return LANES * self.slices * len(self.parts)
 
     @property
     def n_entries(self) -> int:
-        """Numbers of one sample, the effort of each row among them."""
+        """Number of values of one sample, including the effort of each row."""
         return len(self.columns.numbers)
 
     @cached_property
     def samples(self) -> int:
-        """Of a tile: as many as fit."""
+        """Number of samples of a tile: as many as fit."""
         unit = self._unit(self.slices)
         fits = min(self._room, max(self.tuning.samples, unit), self.threads) // unit * unit
         if fits < unit:
@@ -150,24 +150,24 @@ class SumsKernel:
 
     @property
     def bytes(self) -> int:
-        """Shared memory of a block."""
+        """Bytes of shared memory of a block."""
         return WIDTHS[self.precision] * (self.n_entries + 1) * (self.samples + PAD)
 
     @property
     def n_results(self) -> int:
-        """Numbers that a warp writes."""
+        """Number of values that a warp writes."""
         return self.most_sums * EDGE * EDGE
 
     # ------------------------------------------------------------------ what the sums mean
 
     def tiles(self, results: Array) -> Iterator[tuple[Sum, Array]]:
-        """Each tile with its 8 x 8 numbers, of results (parts, tiles, lanes, 2)."""
+        """Each tile with its 8 x 8 values, from results (parts, tiles, lanes, 2)."""
         shaped = results.reshape(len(self.parts), self.most_sums, EDGE, EDGE)
         for part, sums in enumerate(self.parts):
             yield from ((s, shaped[part, k]) for k, s in enumerate(sums))
 
     def matrix(self, results: Array) -> Array:
-        """The symmetric matrix of all sums, columns as the program has them and tau."""
+        """Symmetric matrix of all sums, columns in the program's order and tau."""
         size = len(self.columns.order)
         G = np.zeros((self.columns.n_blocks * EDGE,) * 2)
         for s, tile in self.tiles(results):
@@ -177,7 +177,7 @@ class SumsKernel:
         return np.asarray((G + np.triu(G, 1).T)[np.ix_(place, place)])
 
     def gradient_and_squares(self, results: Array) -> tuple[Array, Array]:
-        """Y'rho and the squares of rho of each row."""
+        """Y'rho and the sum of squares of rho of each row."""
         squares, corner = np.zeros(self.rows), (len(self.columns.order) - 1) % EDGE
         for s, tile in self.tiles(results):
             if s.row is not None:
@@ -185,7 +185,7 @@ class SumsKernel:
         return self.matrix(results)[:-1, -1], squares
 
     def factors(self, inverse: Array) -> Array:
-        """The inverse of a triangle (columns, columns) as the lanes take it; tau passes unchanged."""
+        """Inverse of a triangle (columns, columns) in the order of the lanes; tau is unchanged."""
         size, width = len(self.columns.order), self.columns.n_blocks * EDGE
         padded = np.zeros((width, width))
         padded[: size - 1, : size - 1] = np.triu(inverse)
@@ -203,12 +203,12 @@ class SumsKernel:
 
     @cached_property
     def style(self) -> CStyle:
-        """Numbers of the entries."""
+        """C style with the arithmetic of the entries."""
         return CStyle(PREFIX, Arithmetic(self.precision, "own"))
 
     @cached_property
     def source(self) -> str:
-        """The .cu file."""
+        """Text of the .cu file."""
         entries = _Entries(self.program, self.style, self.columns, self.tuning.order).text()
         helpers = cuda.sign(self.style) if f"{PREFIX}_sign(" in entries else ""
         helpers += cuda.sincos(self.style) if f"{PREFIX}_sincos(" in entries else ""
@@ -282,7 +282,7 @@ class SumsKernel:
         ]
 
     def _row(self, row: int, own: Sequence[tuple[int, Sum]]) -> list[str]:
-        """Products of a row's columns."""
+        """Statements for the products of a row's columns."""
         needed = sorted({block for _, s in own for block in (s.a, s.b)})
         lines = self._loop(4)
         for block in needed:
@@ -292,7 +292,7 @@ class SumsKernel:
         return [*lines, "    }"]
 
     def _products(self, own: Sequence[tuple[int, Sum]], name: str) -> Iterator[str]:
-        """One `mma` for each tile, or for two tiles of the same second block."""
+        """One `mma` for each tile, or for two tiles with the same second block."""
         waiting = list(own)
         while waiting:
             k, s = waiting.pop(0)
@@ -305,9 +305,9 @@ class SumsKernel:
                 yield f"      MULTIPLY(sums, {k}, {a}, {b});"
 
     def _triangle_row(self, row: int, own: Sequence[tuple[int, Sum]]) -> list[str]:
-        """The same after the row was multiplied with the inverse of a triangle, eight samples at a time.
+        """The same after multiplying the row by the inverse of a triangle, eight samples at a time.
 
-        The two numbers of a lane's result are what it gives to the next product: its samples 0 2 4 6, then 1 3 5 7.
+        The two results of a lane are its operands of the next product: its samples 0 2 4 6, then 1 3 5 7.
         """
         needed = sorted({block for _, s in own for block in (s.a, s.b)})
         lines = self._loop(EDGE)
@@ -331,7 +331,7 @@ class SumsKernel:
 
 
 def _are_pair(one: Sum, other: Sum) -> bool:
-    """Whether two tiles go into one `mma`; the same two in every row, so that their registers stay neighbours."""
+    """Whether two tiles share one `mma`; the same two in every row, so that their registers stay adjacent."""
     return one.b == other.b and one.a % 2 == 0 and other.a == one.a + 1
 
 
@@ -341,7 +341,7 @@ def _place(kind: str, first: int, mask: int, *rest: str) -> str:
 
 
 class _Entries(Renderer):
-    """The straight-line code of all entries, each put away as soon as it is known: registers are few."""
+    """Straight-line code of all entries, each stored as soon as it is computed to save registers."""
 
     def __init__(self, program: Program, style: CStyle, columns: Columns, order: str) -> None:
         super().__init__(program, style)

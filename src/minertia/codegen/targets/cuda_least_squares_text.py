@@ -1,4 +1,4 @@
-"""The text of `cuda_least_squares` around what depends on the program: layout of shared memory, products, sums."""
+"""Program-independent text of `cuda_least_squares`: layout of shared memory, products, sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the entries of arrays for the header: `theta`, `load`, `passive`, columns of regressors (`Y`, `beta`)."""
+"""Names of array entries for the header: `theta`, `load`, `passive`, columns of regressors (`Y`, `beta`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 110
 
 
 def entry_names(style: CStyle, setting: Setting, programs: Sequence[Program]) -> str:
-    """Enumerations with one name for each entry, and lengths; "" where no program has such an array."""
+    """C enumerations with one name for each entry, and lengths; "" if no program has such an array."""
     guard = style.prefix.upper()
     used = {port.name for program in programs for port in program.inputs}
     parts = []
@@ -48,7 +48,7 @@ def _enumeration(guard: str, array: str, names: Sequence[str], text: str) -> str
 
 
 def _passive(guard: str, style: CStyle, setting: Setting) -> str:
-    """Entries of `passive`, and their values in the closed configuration of the description."""
+    """Entries of `passive`, and their values in the closed configuration of the robot file."""
     closing = closing_of(setting.robot.numeric)
     where = ", ".join(f"{value + 0.0:.6g}" for value in closing.seed[closing.active])
     values = ", ".join(style.number(float(value) + 0.0) for value in closing.seed[closing.iterated])
@@ -57,7 +57,7 @@ def _passive(guard: str, style: CStyle, setting: Setting) -> str:
 
 
 def _filled(entries: Sequence[str]) -> str:
-    """Entries in lines of some length."""
+    """Wrap entries into lines."""
     lines, line = [], " "
     for k, entry in enumerate(entries):
         piece = f" {entry}" + ("," if k < len(entries) - 1 else "")
@@ -69,7 +69,7 @@ def _filled(entries: Sequence[str]) -> str:
 
 
 def _pattern(guard: str, program: Program) -> str:
-    """Where the entries of a sparse regressor stand."""
+    """Sparsity pattern of a regressor as constants."""
     rows = sorted({row for row, _ in program.pattern})
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The example of use in the README of generated C."""
+"""Usage example in the README of generated C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOAD_CAUTION = (
 
 
 def usage(style: CStyle, programs: Sequence[Program], rendered: Mapping[str, Rendered]) -> str:
-    """One loop at 1 kHz and one with two rates, where their programs were generated; else a call of the first."""
+    """Example loops at 1 kHz and at two rates, if their programs were generated; else a call of the first program."""
     found = {program.name: program for program in programs}
     parts = []
     if "inverse_dynamics" in found:
@@ -156,7 +156,7 @@ def _has_steps(program: Program) -> bool:
 
 
 def _steps(style: CStyle, program: Program) -> dict[str, str]:
-    """What a program with Newton's steps remembers, and what to do where they did not close the loops."""
+    """State of a program with Newton iteration, and the handling of loops that did not close."""
     if not _has_steps(program):
         return dict.fromkeys(("memory", "more", "outputs", "kept"), "")
     size, sets = program.ports[-3].size, program.ports[-1].size  # passive_next, residual, branch

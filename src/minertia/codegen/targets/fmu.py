@@ -50,7 +50,7 @@ OLDEST = (1980, 1, 1, 0, 0, 0)  # the date of every file inside: same robot and 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One real number of the interface."""
+    """One real variable of the interface."""
 
     name: str
     causality: str
@@ -61,7 +61,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class FmuBlock:
-    """The program inside, and how its ports become variables."""
+    """Program of the FMU, and the mapping of its ports to variables."""
 
     setting: Setting
     program: Program
@@ -70,7 +70,7 @@ class FmuBlock:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Inputs, parameters, outputs; a variable's place is its value reference."""
+        """Inputs, parameters, outputs; a variable's index is its value reference."""
         return tuple(variable for port, causality in self.ports for variable in self._of_port(port, causality))
 
     @cached_property
@@ -82,13 +82,13 @@ class FmuBlock:
         return found + [(port, "output") for port in self.program.ports]
 
     def first(self, causality: str) -> int:
-        """Value reference of the first variable of a kind, or of where it would be."""
+        """Value reference of the first variable of a causality, or of its insertion point."""
         order = ("input", "parameter", "output")
         return sum(order.index(v.causality) < order.index(causality) for v in self.variables)
 
     @cached_property
     def pointers(self) -> dict[str, str]:
-        """Where the numbers of each port stand."""
+        """C expression of the array of each port."""
         sizes = [port.size for port, _ in self.ports]
         return {port.name: f"model->value + {sum(sizes[:k])}" for k, (port, _) in enumerate(self.ports)}
 
@@ -138,7 +138,7 @@ class FmuBlock:
 
 
 def _indices(shape: tuple[int, ...], k: int) -> Iterator[int]:
-    """Row and column of entry k, row by row."""
+    """Row and column of entry k in row-major order."""
     for n in range(len(shape)):
         below = 1
         for size in shape[n + 1 :]:
@@ -155,7 +155,7 @@ def _parameter_unit(name: str) -> str | None:
 
 
 def render(block: FmuBlock, sources: Mapping[str, str], test: str, title: str) -> tuple[bytes, str | None]:
-    """The archive, and a sentence where it has no binary.
+    """Archive of the FMU, and a note if it has no binary.
 
     sources: header and source of the program.  test: the C text of its self-test, which a binary must pass.
     """
@@ -172,7 +172,7 @@ def render(block: FmuBlock, sources: Mapping[str, str], test: str, title: str) -
 
 
 def archive(entries: Mapping[str, bytes]) -> bytes:
-    """A zip file that depends on nothing but its entries: sorted, dated alike, not compressed."""
+    """Reproducible zip file: entries sorted, with a fixed date, not compressed."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as file:
         for name in sorted(entries):
@@ -212,7 +212,7 @@ def _wrapper(block: FmuBlock, guid: str, title: str) -> str:
 
 
 def _description(block: FmuBlock, sources: list[str], guid: str, title: str) -> str:
-    """modelDescription.xml; text of the robot's file enters through the XML writer alone, which escapes it."""
+    """Text of modelDescription.xml; text from the robot file is escaped by the XML writer."""
     root = ElementTree.Element(
         "fmiModelDescription",
         fmiVersion="2.0",
@@ -272,7 +272,7 @@ def _add_variables(root: ElementTree.Element, block: FmuBlock) -> None:
 
 
 def library_paths(name: str) -> tuple[str, ...]:
-    """Where tools look for the library of this machine; on ARM some by the name of newer FMI, some by the older."""
+    """Paths of the library of this machine; on ARM under the newer and the older FMI platform name."""
     if sys.platform not in SYSTEMS:
         return ()
     system, extension = SYSTEMS[sys.platform]
@@ -283,7 +283,7 @@ def library_paths(name: str) -> tuple[str, ...]:
 
 
 def compiled(code: Mapping[str, str], name: str, test: str) -> tuple[bytes | None, str | None]:
-    """A shared library whose code passes a self-test, or a sentence why there is none."""
+    """Shared library whose code passes a self-test, or a note why there is none."""
     compiler, paths = find_compiler(), library_paths(name)
     if not paths:
         return None, f"the interface has no name for this system, so {name}.fmu holds sources only"
@@ -307,7 +307,7 @@ def compiled(code: Mapping[str, str], name: str, test: str) -> tuple[bytes | Non
 
 
 def _wrong(compiler: Compiler, sources: list[str], folder: str) -> str:
-    """What is wrong with the code that a compiler makes, "" if nothing."""
+    """Fault of the compiled code, "" if none."""
     program = str(Path(folder) / "selftest")
     said = run_compiler([*compiler.command, *FLAGS, *sources, "-o", program, "-lm"], folder)
     if said:

@@ -1,4 +1,4 @@
-"""The C file that puts a generated function behind the functional mock-up interface 2.0."""
+"""C file that wraps a generated function in the functional mock-up interface 2.0."""
 
 from __future__ import annotations
 

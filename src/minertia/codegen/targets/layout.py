@@ -1,4 +1,4 @@
-"""The files around the generated functions: header, source, sines, self-test, Makefile, README, as text templates."""
+"""Templates of the files around the generated functions: header, source, sines, self-test, Makefile, README."""
 
 from __future__ import annotations
 
@@ -212,12 +212,12 @@ $name-cortex-m4.o: $name.c $name.h
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
-    """Lines of the header's comment."""
+    """Lines of the header comment."""
     return "\n".join(f"   {name}: {comment(text)}" for name, text in pairs)
 
 
 def count_text(count: Count) -> str:
-    """A count in one line."""
+    """Operation count in one line."""
     return (
         f"{count.multiplications} multiplications, {count.additions} additions, "
         f"{count.trigonometric} sines and cosines, "
@@ -260,7 +260,7 @@ def source(style: CStyle, title: str, parts: Sequence[Rendered]) -> str:
 
 
 def sincos(style: CStyle) -> str:
-    """The function that takes all sines and cosines together."""
+    """Function that computes all sines and cosines together."""
     numbers = SINCOS_NUMBERS[style.precision]
     return SINCOS.substitute(
         sincos_texts(style, "angle.real"),
@@ -278,7 +278,7 @@ def sincos(style: CStyle) -> str:
 
 
 def sincos_texts(style: CStyle, angle: str) -> dict[str, str]:
-    """Texts of what every way to write sines has: the angle less its quarter turns w, and the polynomials."""
+    """Texts common to all sine functions: the angle less its quarter turns w, and the polynomials."""
     numbers, text = SINCOS_NUMBERS[style.precision], style.number
     reduced = angle
     for part in numbers["parts"]:
@@ -296,20 +296,20 @@ def sincos_texts(style: CStyle, angle: str) -> dict[str, str]:
 
 
 def _nested(coefficients: Sequence[str]) -> str:
-    """A polynomial in y, by Horner's rule, over a few lines."""
+    """Polynomial in y by Horner's rule, over a few lines."""
     *first, last = coefficients
     return "\n      + y * (".join(first) + f" + y * {last}" + ")" * (len(first) - 1)
 
 
 def _paired(coefficients: Sequence[str]) -> str:
-    """The same by Estrin's rule, with z = y^2: twice as many operations at a time, half as many after one another."""
+    """Polynomial by Estrin's rule, with z = y^2: more operations in parallel, a shorter dependency chain."""
     pairs = [f"({' + y * '.join(coefficients[k : k + 2])})" for k in range(0, len(coefficients), 2)]
     *first, last = pairs
     return "\n      + z * (".join(first) + f" + z * {last}" + ")" * (len(first) - 1)
 
 
 def makefile(style: CStyle, target: str = "c") -> str:
-    """Builds and runs the self-test; for a controller's target, also its object."""
+    """Makefile that builds and runs the self-test; for a controller target, also its object file."""
     text = MAKEFILE.substitute(name=style.prefix)
     return text + CORTEX_M.substitute(name=style.prefix) if target == "cortex-m" else text
 
@@ -317,7 +317,7 @@ def makefile(style: CStyle, target: str = "c") -> str:
 def readme(
     style: CStyle, title: str, counts: Mapping[str, Count], example: str, effects: str = "", sizes: str = ""
 ) -> str:
-    """A page with the counts, sizes on a controller and the effects in the code (tables), and examples of use."""
+    """README with operation counts, sizes on a controller, the effects in the code (tables), and examples of use."""
     more = any(c.functions for c in counts.values())
     rows = "\n".join(
         f"| `{name}` | {c.multiplications} | {c.additions} | {c.trigonometric} | "
@@ -346,7 +346,7 @@ def readme(
 
 
 def size_table(style: CStyle, programs: Sequence[Program], counts: Mapping[str, Count]) -> str:
-    """What each function takes on a small controller, for the README."""
+    """Table of the size of each function on a small controller, for the README."""
     rows = []
     for program in programs:
         count = counts[f"{style.prefix}_{program.name}"]
@@ -363,7 +363,7 @@ def size_table(style: CStyle, programs: Sequence[Program], counts: Mapping[str, 
 
 
 def effect_table(setting: Setting) -> str:
-    """The effects in the code with their values and constants, for the README; "" where there are none."""
+    """Table of the effects in the code with their values and constants, for the README; "" if there are none."""
     if not setting.effects:
         return ""
     rows = []

@@ -1,4 +1,4 @@
-"""What programs of signals, observers and adaptive control must return, by other roads than theirs."""
+"""Independent reference values for programs of signals, observers and adaptive control."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEP = 1e-30  # of a complex step: the derivative has no rounding of a differenc
 
 
 def _observer(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Momentum from the mass matrix, its rate from the slope of kinetic energy by complex steps."""
+    """Momentum from the mass matrix, its rate from the gradient of kinetic energy by complex steps."""
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     samples, n = qd.shape
     given = inputs | {"tau": rng.uniform(-20.0, 20.0, (samples, n)), "gain": rng.uniform(10.0, 50.0, (samples, n))}
@@ -39,7 +39,7 @@ def _watch_terms(setting: Setting, program: Program, inputs: Arrays, chi: Any, r
 
 
 def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
-    """The robot's as the observer has them, the load's from the regressor of the last link."""
+    """Robot terms as in the observer, payload terms from the regressor of the last link."""
     robot, q, qd = setting.robot, given["q"], given["qd"]
     C, g = (model.coriolis_matrix(robot, q, qd, parameters=chi), model.gravity_torques(robot, q, parameters=chi))
     names = [full_name(symbol, robot.tip + 1) for symbol in LINK_SYMBOLS]
@@ -79,7 +79,7 @@ def _without_friction(setting: Setting, given: Arrays, chi: Any) -> Array:
 
 
 def _mixed(setting: Setting, Y: Array) -> Array:
-    """Columns of the base parameters from those of the independent ones."""
+    """Columns of the base parameters from those of the independent columns."""
     base = setting.base
     return (Y @ np.linalg.inv(base.K[:, base.kept_indices]))[..., setting.essential_rows]
 
@@ -103,7 +103,7 @@ def _momentum_regressor(
 
 
 def _power_regressor(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Energies of robots that have one parameter alone, and the power of the columns that are not inertia."""
+    """Energies of robots with a single non-zero parameter, and the power of the columns that are not inertial."""
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     names = setting.base.kept
     Y = model.torque_regressor(robot, q, qd, np.zeros_like(qd), columns=names)
@@ -125,7 +125,7 @@ def _power_regressor(setting: Setting, program: Program, inputs: Arrays, chi: An
 
 
 def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Five points are exact on polynomials of degree four."""
+    """Five-point differences, exact on polynomials of degree four."""
     samples, n, h = len(inputs["q"]), setting.robot.n, 1.0 / 8.0
     numbers = rng.uniform(-1.0, 1.0, (5, samples, n))
     t = h * np.arange(-2, 3)
@@ -137,7 +137,7 @@ def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any
 def _parabola_differentiator(
     setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
 ) -> tuple[Arrays, Arrays]:
-    """Five positions that lie on no parabola, and the one of least squares."""
+    """Five positions that do not lie on a parabola, and their least-squares parabola."""
     samples, n, h = len(inputs["q"]), setting.robot.n, 1.0 / 8.0
     window = rng.uniform(-1.0, 1.0, (samples, 5, n))
     powers = np.vander(h * np.arange(-2, 3), 3, increasing=True)
@@ -161,12 +161,12 @@ def _low_pass(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
 
 
 def _bodies(samples: int, links: int, rng: np.random.Generator) -> Array:
-    """Factors of bodies that can exist."""
+    """Pseudo-inertia factors of physically consistent random bodies."""
     return np.asarray(0.3 * np.eye(4) + 0.2 * rng.normal(size=(samples, links, 4, 4)))
 
 
 def ten_of(P: Array) -> Array:
-    """The ten parameters of pseudo-inertias (..., 4, 4)."""
+    """Ten inertial parameters of pseudo-inertias (..., 4, 4)."""
     spread, ms, mass = P[..., :3, :3], P[..., :3, 3], P[..., 3, 3]
     J = np.trace(spread, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - spread
     six = [J[..., i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
@@ -206,7 +206,7 @@ def _adaptive_law(setting: Setting, program: Program, inputs: Arrays, chi: Any, 
 
 
 def _step(G: Array, slope: Array, rate: float) -> Array:
-    """The factor after a step: L is the gradient of slope . ten(P) by P, found column by column."""
+    """Pseudo-inertia factor after a step: L is the gradient of slope . ten(P) by P, found column by column."""
     L = np.zeros((4, 4))
     for i in range(4):
         for j in range(4):

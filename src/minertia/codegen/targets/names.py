@@ -1,4 +1,4 @@
-"""Text from robot files made harmless: identifiers from a safe alphabet, comments that cannot end early."""
+"""Sanitised text of robot files: identifiers from a safe alphabet, comments that cannot end early."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def comment(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """One line of text for XML, which escapes the rest: no control characters, no surrogates."""
+    """One line of text for XML, without control characters and surrogates."""
     plain = "".join(c if c.isprintable() else " " for c in text)
     return re.sub(r" {2,}", " ", plain).strip()[:400]

@@ -1,4 +1,4 @@
-"""What the programs around the dynamics must return, from the recursion on numbers; see `selftest.reference`."""
+"""Reference values for programs around the dynamics, from the numeric recursion; see `selftest.reference`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Arrays = dict[str, Array]
 
 
 def named(program: Program, inputs: Arrays) -> Arrays:
-    """The inputs that a program takes."""
+    """Select the inputs of a program."""
     return {port.name: inputs[port.name] for port in program.inputs}
 
 
 def motor_side(setting: Setting, tau: Array) -> Array:
-    """Efforts at the motors where the program gives these; a floating base's six stay in front."""
+    """Efforts at the motors if the program returns these; a floating base's six stay in front."""
     if not setting.motors:
         return tau
     first = 6 * setting.robot.is_floating
@@ -65,9 +65,9 @@ def _pose(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
 
 
 def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Columns by the bilinear recursion; D' - 2 C is held to be skew with D' from the mass matrix itself.
+    """Coriolis matrix, columns by the bilinear recursion; D' - 2 C is checked to be skew-symmetric.
 
-    D does not depend on the pose of a floating base.
+    D' comes from the mass matrix itself.  D does not depend on the pose of a floating base.
     """
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     links = _links(chi)
@@ -94,7 +94,7 @@ def joint_motion(robot: Robot, q: Array, qd: Array) -> Array:
 
 
 def _links(chi: Any) -> list[dict[str, float]]:
-    """The parameters without effects."""
+    """Link parameters without effects."""
     return [{symbol: x[symbol] for symbol in LINK_SYMBOLS} for x in chi]
 
 
@@ -106,7 +106,8 @@ def _with_reference(inputs: Arrays, rng: np.random.Generator) -> Arrays:
 def _slotine_li(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
     """D qddr + C qdr + g by the mass matrix and polarised velocity efforts, friction from the recursion at qd.
 
-    Polarised efforts are symmetric in both velocities; those of a floating base lack half of D times their bracket.
+    Polarised efforts are symmetric in both velocities; those of a floating base lack half of D times their Lie
+    bracket.
     """
     given, robot, links = _with_reference(inputs, rng), setting.robot, _links(chi)
     q, qd, qdr, qddr = (given[name] for name in ("q", "qd", "qdr", "qddr"))
@@ -122,7 +123,7 @@ def _slotine_li(setting: Setting, program: Program, inputs: Arrays, chi: Any, rn
 
 
 def _bracket(a: Array, b: Array) -> Array:
-    """What is left between moving along a and then b, and the other way round, of a floating base; (N, 6)."""
+    """Lie bracket of two twists of a floating base; (N, 6)."""
     slide = np.cross(a[:, 3:6], b[:, :3]) + np.cross(a[:, :3], b[:, 3:6])
     return np.hstack([slide, np.cross(a[:, 3:6], b[:, 3:6])])
 
@@ -166,7 +167,7 @@ def _forward_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any
 def _motion(
     setting: Setting, inputs: Arrays, chi: Any, rng: np.random.Generator, most: float = 0.0
 ) -> tuple[Arrays, Arrays]:
-    """States of links and motors with the efforts of the motors; most: that springs give beyond what links need."""
+    """States of links and motors with the motor efforts; most: largest random excess of the spring efforts."""
     robot, shape = setting.robot, inputs["qd"].shape
     # soft springs: stiffness times the rounding of a position is the error of an effort in single precision
     sprung = np.isin(np.arange(robot.n), sprung_joints(robot))

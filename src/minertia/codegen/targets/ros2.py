@@ -50,12 +50,12 @@ class Plugin:
 
     @cached_property
     def prepared(self) -> list[Program]:
-        """Programs that read a struct made from the run-time parameters."""
+        """Programs that read a struct precomputed from the run-time parameters."""
         return [p for p in self.programs if p.name in PROGRAMS and self.rendered[p.name].has_prepare]
 
     @cached_property
     def parameters(self) -> dict[str, list[float] | int]:
-        """Run-time parameters: their nominal values, or only their number where the robot has none."""
+        """Run-time parameters: their nominal values, or only their number if the robot has none."""
         used = {name for program in self.prepared for name in program.parameters}
         sizes = {port.name: port.size for port in self.setting.ports if port.name in used}
         try:
@@ -66,14 +66,14 @@ class Plugin:
 
     @cached_property
     def passive(self) -> list[float]:
-        """Positions at the seed of the passive joints that Newton's steps find; none without such loops."""
+        """Seed positions of the passive joints that Newton iteration solves for; empty without such loops."""
         robot = self.setting.robot.numeric
         closing = closing_of(robot) if robot.open_cuts else None
         return [] if closing is None else [float(closing.seed[c]) for c in closing.iterated]
 
     @property
     def is_ready_at_once(self) -> bool:
-        """Whether all parameters have values before the node gives its own."""
+        """Whether all parameters have default values before the node sets its own."""
         return all(isinstance(value, list) for value in self.parameters.values())
 
 
@@ -130,7 +130,7 @@ def _header(plugin: Plugin, words: Mapping[str, str]) -> str:
 
 
 def _private(plugin: Plugin) -> str:
-    """Prepared parameters, and where loops were closed last."""
+    """Private members: prepared parameters, and the last loop-closure solution."""
     lines = []
     if plugin.prepared:
         arguments = ", ".join(f"const double * {name}" for name in plugin.parameters)
@@ -215,7 +215,7 @@ def _nominal_tables(plugin: Plugin) -> str:
 
 
 def _setup(plugin: Plugin) -> str:
-    """Constructor, `initialize`, and what prepares the structs."""
+    """Constructor, `initialize`, and preparation of the structs."""
     head = (
         f"void {plugin.name}::initialize(\n"
         "  rclcpp::node_interfaces::NodeParametersInterface::ConstSharedPtr parameters_interface,\n"

@@ -1,4 +1,4 @@
-"""The text of the ROS 2 package around what depends on the robot: C++, CMake, a page to read."""
+"""Robot-independent text of the ROS 2 package: C++, CMake, README."""
 
 from __future__ import annotations
 

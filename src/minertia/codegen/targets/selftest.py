@@ -1,4 +1,4 @@
-"""Reference vectors from the plain recursion (never from the generated graph), and the self-test that holds them."""
+"""Reference vectors from the plain recursion (never from the generated graph), and the self-test with them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ $calls  return failed;
 
 
 def reference(setting: Setting, program: Program, seed: int = 0, samples: int = SAMPLES) -> tuple[Arrays, Arrays]:
-    """Random inputs of a program and what it must return, samples first."""
+    """Random inputs of a program and its expected outputs, samples first."""
     state = random_states(setting.robot, samples, seed)
     rng = np.random.default_rng(seed + 1)
     inputs: Arrays = dict(zip(("q", "qd", "qdd"), (np.asarray(part) for part in state), strict=True))
@@ -74,7 +74,7 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
 
 
 def _closed(setting: Setting, program: Program, inputs: Arrays, rng: np.random.Generator) -> Arrays:
-    """Where Newton's steps must end, for programs that take them; their start, nearby, is put to the inputs."""
+    """Expected solutions of Newton iteration, for programs with it; nearby initial values are added to the inputs."""
     if PASSIVE not in [port.name for port in program.inputs]:
         return {}
     closing = closing_of(setting.robot.numeric)
@@ -85,7 +85,7 @@ def _closed(setting: Setting, program: Program, inputs: Arrays, rng: np.random.G
 
 
 def _special_postures(setting: Setting, q: Array) -> None:
-    """The first samples: stretched, at right angles (where wrists lose a freedom), at both ends of every joint."""
+    """Set the first samples to special postures: stretched, at right angles (wrist singularities), at joint limits."""
     limits = [setting.robot.joints[j].limits for j in setting.robot.independent]
     q[0] = 0.0
     q[1] = np.pi / 2
@@ -94,7 +94,7 @@ def _special_postures(setting: Setting, q: Array) -> None:
 
 
 def parameter_inputs(setting: Setting, rng: np.random.Generator) -> Arrays:
-    """Values of the inputs that carry parameters; a load, where there is one, that can be told from none."""
+    """Values of the parameter inputs; a payload, if any, large enough to be significant."""
     if setting.robot.has_parameters or setting.parameters == "baked":
         found = setting.nominal_inputs()
     else:
@@ -208,7 +208,7 @@ NO_MORE = MoreTests()
 def render_selftest(
     style: CStyle, cases: Sequence[tuple[Program, Arrays, Arrays, bool]], more: MoreTests = NO_MORE
 ) -> str:
-    """The self-test's text; each case: program, inputs, expected outputs, whether it has a prepare function."""
+    """Text of the self-test; each case: program, inputs, expected outputs, whether it has a prepare function."""
     texts = (
         "\n".join(tables(style, program.name, inputs, outputs) for program, inputs, outputs, _ in cases) + more.tables
     )

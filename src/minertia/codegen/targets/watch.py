@@ -1,6 +1,6 @@
-"""The on-line watch in C around the generated `watch_terms`: samples in, alarms out; no allocation, no globals.
+"""On-line monitor in C around the generated `watch_terms`: samples in, alarms out; no allocation, no globals.
 
-The same statements as `identification/online`: a test holds both against one another, in double and single precision.
+The same statements as `identification/online`: a test compares both in double and single precision.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ int ${p}_watch_step(const ${p}_watch_levels *MINERTIA_RESTRICT levels, ${p}_watc
 
 
 def watch_part(style: CStyle, program: Program, rendered: Rendered, tip: int) -> Rendered:
-    """Declarations and definitions around `watch_terms`; tip: number of the joint that carries loads, from 1."""
+    """Declarations and definitions around `watch_terms`; tip: number of the joint that carries payloads, from 1."""
     n = program.ports[0].size
     real, text = style.precision, style.number
     more = []

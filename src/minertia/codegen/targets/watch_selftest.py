@@ -1,4 +1,4 @@
-"""The self-test of the on-line watch: samples of a smooth motion, and what SciPy's filters make of them."""
+"""Self-test of the on-line monitor: samples of a smooth motion, and the results of SciPy's filters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ $prepare    ${p}_watch_start(&watch);
 
 
 def watch_tests(style: CStyle, setting: Setting, program: Program, has_prepare: bool) -> MoreTests:
-    """Tables and calls; no load is known and nothing is suspected in so short a motion."""
+    """Tables and calls of the self-test; no payload is known and no alarm occurs in so short a motion."""
     inputs, outputs, parameters = _reference(setting)
     number, prefix, n = style.number, style.prefix, setting.robot.n
     named = {**inputs, **{name: parameters[name] for name in program.parameters}}
@@ -72,7 +72,7 @@ def watch_tests(style: CStyle, setting: Setting, program: Program, has_prepare: 
 
 
 def _reference(setting: Setting) -> tuple[Arrays, Arrays, Arrays]:
-    """Samples with the filter's numbers, what is left of them after some blocks, and the parameters."""
+    """Samples with the filter coefficients, the expected state after some blocks, and the parameters."""
     from scipy.signal import butter, lfilter, lfilter_zi  # here: 0.5 s that only this program needs
 
     rng = np.random.default_rng(5)
@@ -97,7 +97,7 @@ def _reference(setting: Setting) -> tuple[Arrays, Arrays, Arrays]:
 
 
 def _rows(terms: Arrays) -> Array:
-    """Means over blocks of the residual and of the columns of a load, (blocks, n, 11)."""
+    """Block means of the residual and of the payload columns, (blocks, n, 11)."""
     from scipy.signal import lfilter
 
     share = GAIN / RATE / (2 + GAIN / RATE)
@@ -111,7 +111,7 @@ def _rows(terms: Arrays) -> Array:
 
 
 def _evidence(e: Array) -> Array:
-    """R of every joint and supposed step."""
+    """Test statistic R of every joint and candidate step."""
     before = np.vstack([np.zeros((1, e.shape[1])), e[:-1]])
     w = (e - RHO * before) / np.sqrt(1 - RHO**2)
     w[0] = e[0]

@@ -1,7 +1,7 @@
-"""Closing of loops: from the coordinates of a robot to all joints of the tree that its cuts leave, on one branch.
+"""Loop closure: from the robot's coordinates to all joints of its spanning tree, on one assembly branch.
 
-Positions come from Newton's method, carried on in small steps from the robot's seed so that its branch is kept;
-velocities and accelerations from the linear equations that follow (theory, eqs. 36 to 38).
+Positions are found by Newton's method with continuation in small steps from the robot's seed, so that its branch is
+kept; velocities and accelerations by the linear equations that follow (theory, eqs. 36 to 38).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEAR = 1 / 3  # part of its value at the seed that counts where the seed itself 
 
 
 class Closing(LoopEquations):
-    """The equations of a robot without letters with its seed and its branch."""
+    """Loop-closure equations of a robot without symbols, with its seed and its branch."""
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
@@ -50,7 +50,7 @@ class Closing(LoopEquations):
         self.drawn: Array = np.zeros((0, self.tree.n))  # closed states that were drawn last
 
     def _closed_seed(self) -> Array:
-        """The seed closed as far as numbers go, its coordinates kept."""
+        """Seed closed to machine precision, with its coordinates kept."""
 
         def step(q: Array, off: Array, A: Array) -> Array:
             change = np.zeros_like(q)
@@ -74,7 +74,7 @@ class Closing(LoopEquations):
     def close(self, q: Array) -> Array:
         """Positions of the tree's coordinates, shape (N, tree), at positions (N, n) of the robot's.
 
-        Complex positions, whose imaginary part carries a derivative, are closed at their real part first.
+        Complex positions (complex-step derivatives) are closed at their real part first.
         """
         if np.iscomplexobj(q):
             found = self.close(q.real).astype(complex)
@@ -88,16 +88,16 @@ class Closing(LoopEquations):
         return found
 
     def is_reached(self, q: Array, *, alone: bool = False) -> Flags:
-        """At which positions (N, n) of the robot's coordinates its loops close on the branch of the seed.
+        """Mask of the positions (N, n) of the robot's coordinates at which its loops close on the seed's branch.
 
-        alone: each straight from the seed, as neighbours in a list of postures are none in a motion.
+        alone: each directly from the seed, as neighbours in a list of postures are not neighbours in a motion.
         """
         if alone and self.iterated:
             return self._reached(np.tile(self.seed, (len(q), 1)), q, SINGULAR)[1]
         return self.found(q)[1]
 
     def found(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
-        """Positions (N, tree) at positions (N, n), and where they are closed; near: closed ones to go from."""
+        """Positions (N, tree) at positions (N, n), and a mask of the closed ones; near: closed initial positions."""
         if all(dyad is not None for dyad in self.dyads):
             found, done = self._direct(q)
             return found, done & self._is_connected(q, done)
@@ -115,17 +115,17 @@ class Closing(LoopEquations):
 
     @cached_property
     def iterated(self) -> list[int]:
-        """Passive coordinates without a closed form, which expressions and code find by Newton's steps."""
+        """Passive coordinates without a closed form, which expressions and code solve by Newton iteration."""
         pairs = zip(self.blocks, self.dyads, strict=True)
         return [c for block, dyad in pairs if dyad is None for c in block.passive]
 
     @property
     def iterated_names(self) -> list[str]:
-        """The joints of `iterated`."""
+        """Names of the joints of `iterated`."""
         return [self.tree.joints[self.tree.independent[c]].name for c in self.iterated]
 
     def pivots(self, block: LoopBlock) -> Pivots:
-        """Pivots of a block's equations: good at the seed and in states drawn around it."""
+        """Elimination pivots of a block's equations: well conditioned at the seed and in random states around it."""
         if block not in self._pivots:
             rng = np.random.default_rng(0)
             around = self.sizes[self.active] * rng.uniform(-1, 1, (LOOKED_AT, len(self.active)))
@@ -139,7 +139,7 @@ class Closing(LoopEquations):
         return {}
 
     def _direct(self, q: Array) -> tuple[Array, Flags]:
-        """Positions by closed forms, passive angles within half a turn of the seed's, and where they are closed."""
+        """Positions by closed forms, passive angles within half a turn of the seed's, and a mask of closed ones."""
         found = self._angles(q)
         done: Flags = np.asarray(np.isfinite(found).all(axis=1))
         found[done] = self._newton(found[done], self._step)
@@ -148,7 +148,7 @@ class Closing(LoopEquations):
         return found, done
 
     def _angles(self, q: Array) -> Array:
-        """Positions of the tree by closed forms; no numbers where a loop does not close."""
+        """Positions of the tree by closed forms; NaN where a loop does not close."""
         known: dict[int, Scalar] = dict(zip(self.active, q.T, strict=True))
         found = np.zeros((len(q), self.tree.n))
         found[:, self.active] = q
@@ -162,10 +162,10 @@ class Closing(LoopEquations):
         return found
 
     def _is_connected(self, q: Array, done: Flags) -> Flags:
-        """Which samples can be reached from the seed, straight or along their neighbours in the log.
+        """Mask of the samples that can be reached from the seed, directly or along neighbours in the log.
 
-        Closed forms also hold in parts of the range that the seed's has no way to; nobody gets there without taking
-        the loop apart.
+        Closed forms also hold in parts of the range that are not connected to the seed's; they cannot be reached
+        without disassembling the loop.
         """
         if not len(q):
             return done
@@ -186,7 +186,7 @@ class Closing(LoopEquations):
         return np.asarray(np.isin(parts, parts[straight]))
 
     def _carried_on(self, q: Array, near: Array | None = None) -> tuple[Array, Flags]:
-        """Positions by Newton's method in small steps from the seed, or from a neighbour, and where they are closed."""
+        """Positions by Newton continuation from the seed, or from a neighbour, and a mask of the closed ones."""
         found, done = self._reached(self._starts(q) if near is None else near, q, SINGULAR)
         if near is None and len(q) > MANY and not done.all():  # a neighbour in a list of postures may be far away
             left = np.flatnonzero(~done)
@@ -201,7 +201,7 @@ class Closing(LoopEquations):
         return found, done
 
     def _starts(self, q: Array) -> Array:
-        """Closed positions (N, tree) from which these are reached: of neighbours where they are many."""
+        """Closed initial positions (N, tree) of the continuation: of neighbours for many samples."""
         if self.drawn.shape == (len(q), self.tree.n) and np.abs(self.drawn[:, self.active] - q).max() < NEXT:
             return self.drawn  # whose way from the seed has been gone
         starts = np.tile(self.seed, (len(q), 1))
@@ -219,7 +219,7 @@ class Closing(LoopEquations):
         )
 
     def _reached(self, starts: Array, targets: Array, least: float) -> tuple[Array, Flags]:
-        """Closed positions at the targets and where they could be reached."""
+        """Closed positions at the targets, and a mask of the targets that were reached."""
         q, good = np.array(starts), np.zeros(len(starts), bool)
         for step in STEPS:  # a finer step goes on from where a coarser one stopped
             left = np.flatnonzero(~good)
@@ -234,10 +234,10 @@ class Closing(LoopEquations):
     def march(
         self, starts: Array, targets: Array, least: float, step: float = STEPS[0]
     ) -> Iterator[tuple[Array, Flags]]:
-        """States on their way from closed positions to targets, after each step, and which of them are still good.
+        """Continuation from closed positions to targets: yields the states after each step, and a mask of valid ones.
 
         A state stops before a loop breaks, changes its branch, or comes nearer than `least` to a singular posture.
-        step: the longest that a coordinate goes at once.
+        step: largest change of a coordinate per step.
         """
         q, good = np.array(starts), np.ones(len(starts), bool)
         way = targets - q[:, self.active]
@@ -257,14 +257,15 @@ class Closing(LoopEquations):
 
     @cached_property
     def _free(self) -> list[int]:
-        """Active coordinates that move no loop."""
+        """Active coordinates that belong to no loop."""
         members = {c for cut in self.cuts for c in self.members(cut)}
         return [c for c in self.active if c not in members]
 
     def _moved(self, q: Array, A: Array, change: Array, last: Array | None) -> tuple[Array, Array, Array, Array]:
-        """States after a small change of their coordinates, their equations, and how passive joints went at first.
+        """States after a small change of their coordinates, their equations, and the predicted passive change.
 
-        Along the tangent, bent as it was since the step before, then steps of Newton's method until all are closed.
+        Predictor along the tangent with the curvature of the previous step, then Newton corrections until all are
+        closed.
         """
         moved = np.array(q)
         with np.errstate(all="ignore"):
@@ -291,13 +292,13 @@ class Closing(LoopEquations):
         return np.asarray(fine)
 
     def _step(self, q: Array, off: Array, A: Array) -> Array:
-        """A step of Newton's method, to be taken off; off, A: the equations at q."""
+        """Newton step, to be subtracted; off, A: the equations at q."""
         change = np.zeros_like(q)
         change[:, self.solved] = _solve(A[:, self.rows][:, :, self.solved], off[:, self.rows, None])[:, :, 0]
         return change
 
     def _newton(self, q: Array, step: Callable[[Array, Array, Array], Array]) -> Array:
-        """Newton's method until it improves nothing."""
+        """Iterate Newton's method until it no longer improves."""
         left, slopes = self.equations(q)
         best, off = q, _largest(left)
         for _ in range(MOST_STEPS if len(q) else 0):
@@ -323,18 +324,18 @@ class Closing(LoopEquations):
         return G
 
     def branch(self, q: Array) -> Array:
-        """Determinants of the equations over those at the seed, (N, blocks without a closed form), at positions q."""
+        """Branch indicator: determinants of the equations over those at the seed, (N, blocks without closed form)."""
         A = self.equations(np.vstack([self.seed, q]))[1]
         blocks = [block for block, dyad in zip(self.blocks, self.dyads, strict=True) if dyad is None]
         found = np.stack([np.linalg.det(A[:, block.rows][:, :, block.passive]) for block in blocks], axis=1)
         return np.asarray(found[1:] / found[0])
 
     def drift(self, q: Array, qd: Array) -> Array:
-        """Accelerations (N, tree) of the tree where its closed coordinates have none; qd: of the tree."""
+        """Accelerations (N, tree) of the tree at zero accelerations of the robot's coordinates; qd: of the tree."""
         return self.settled(q, self.bias(q, qd))
 
     def settled(self, q: Array, bias: Array) -> Array:
-        """What passive coordinates do, (N, tree), for a bias (N, equations) of their equations: -A_p^-1 b."""
+        """Passive coordinates, (N, tree), for a bias (N, equations) of their equations: -A_p^-1 b."""
         A, b = self.equations(q)[1][:, self.rows], bias[:, self.rows]
         found = np.zeros((len(q), self.tree.n), dtype=b.dtype)
         found[:, self.solved] = -_solve(A[:, :, self.solved], b[:, :, None])[:, :, 0]
@@ -342,7 +343,7 @@ class Closing(LoopEquations):
 
     @cached_property
     def moving(self) -> dict[int, set[int]]:
-        """{passive coordinate: active ones that can move it}, from which loops hang on which."""
+        """{passive coordinate: active ones that can move it}, from the dependencies between loops."""
         found: dict[int, set[int]] = {}
         for block in self.blocks:
             members = {c for k in block.cuts for c in self.members(self.cuts[k])} - set(block.passive)
@@ -353,14 +354,14 @@ class Closing(LoopEquations):
     # ------------------------------------------------------------------ random states
 
     def draw(self, targets: Array, rng: np.random.Generator) -> Array:
-        """Positions (N, n) of the robot's coordinates, each somewhere on the way to a target that stays regular."""
+        """Random regular positions (N, n) of the robot's coordinates, each on the path to a target."""
         self.drawn = self._regular(targets, rng)
         return np.asarray(self.drawn[:, self.active])
 
     def _regular(self, targets: Array, rng: np.random.Generator) -> Array:
-        """Positions (N, tree) somewhere on the way to targets (N, n).
+        """Random regular positions (N, tree) on the paths to targets (N, n).
 
-        States share ways, which are what costs; coordinates that move no loop are each state's own.
+        States share paths, which are expensive; coordinates outside loops are drawn for each state.
         """
         ways = min(len(targets), max(FEWEST_WAYS, -(-len(targets) // SHARING)))
         starts = np.broadcast_to(self.seed, (ways, self.tree.n))
@@ -376,7 +377,7 @@ class Closing(LoopEquations):
 
 
 def closing_of(robot: Robot) -> Closing:
-    """The closing of a robot, made once for each, as its cached properties are."""
+    """Cached `Closing` of a robot."""
     kept = vars(robot)
     if "_closing" not in kept:
         kept["_closing"] = Closing(robot)
@@ -385,12 +386,12 @@ def closing_of(robot: Robot) -> Closing:
 
 
 def _largest(off: Array) -> Array:
-    """The largest equation that is left of each sample."""
+    """Largest loop-closure residual of each sample."""
     return np.asarray(np.abs(off).max(axis=1, initial=0.0))
 
 
 def _solve(A: Array, b: Array) -> Array:
-    """A^-1 b of every sample; what is singular gives no numbers, so that it is not taken for good."""
+    """A^-1 b of every sample; NaN for singular matrices, so that they are not accepted."""
     try:
         return np.asarray(np.linalg.solve(A, b))
     except np.linalg.LinAlgError:
@@ -405,7 +406,7 @@ def _solve_one(a: Array, b: Array) -> Array:
 
 
 def _next_to(done: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Samples that are not done beside one that is, and that one."""
+    """Unsolved samples next to a solved one, and that one."""
     after = np.flatnonzero(~done[1:] & done[:-1]) + 1
     before = np.setdiff1d(np.flatnonzero(~done[:-1] & done[1:]), after)
     return np.concatenate([after, before]), np.concatenate([after - 1, before + 1])

@@ -1,7 +1,8 @@
-"""Closed form of planar loops with two passive hinges, on any scalar (theory, eqs. 47 and 48).
+"""Closed form of planar loops with two passive revolute joints, on any scalar (theory, eqs. 47 and 48).
 
-Four-bars, five-bars and levers with driven rams are of this kind: two links of known lengths go from one known point to
-another.  Passive angles come as cosine and sine, so that generated code needs one root and no arctangent.
+Four-bars, five-bars and levers driven by linear actuators are of this kind: two links of known lengths connect two
+known points.  Passive angles are given by cosine and sine, so that generated code needs one square root and no
+arctangent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Plane = tuple[Scalar, Scalar]
 
 
 class _Unknown(NamedTuple):
-    """A passive hinge: its chain of joints and its place in it."""
+    """Passive revolute joint: its kinematic chain and its index in it."""
 
     chain: tuple[int, ...]
     pose: Pose  # of the cut, at the end of the chain
@@ -45,11 +46,11 @@ class Dyad:
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether both hinges are on one side of the cut."""
+        """Whether both revolute joints are on one side of the cut."""
         return self.first.chain == self.second.chain
 
     def angles(self, tree: Robot, q: Mapping[int, Scalar]) -> tuple[Turn, ...]:
-        """All angles; q: positions of the tree's coordinates that are known."""
+        """All passive angles; q: known positions of the tree's coordinates."""
         found = self._both(tree, q)
         return found if self.pin is None else (*found, self._third(tree, q, self.pin, found))
 
@@ -81,7 +82,10 @@ class Dyad:
         return float(sub(mul(d[0], u[1]), mul(d[1], u[0])))
 
     def _start(self, tree: Robot, q: Mapping[int, Scalar]) -> tuple[Pose, tuple[Plane, Plane, Plane]]:
-        """Frame of the first hinge before it turns; the way to the end of the second link and both links, in it."""
+        """Frame of the first revolute joint at zero angle.
+
+        Vector to the end of the second link and both links, in it.
+        """
         start = _before(tree, q, self.first)
         if self.is_one_sided:
             between = _between(tree, q, self.first, self.second)
@@ -96,7 +100,7 @@ class Dyad:
         return start, (_plane(d), _plane(a), _plane(b))
 
     def _seen(self, tree: Robot, q: Mapping[int, Scalar], start: Pose, one: Turn, w: Plane) -> Plane:
-        """A direction of the first hinge's frame in that of the second, before it turns."""
+        """Express a direction of the first revolute joint's frame in that of the second, at zero angle."""
         if self.is_one_sided:
             turned = add(mul(one.c, w[0]), mul(one.s, w[1])), sub(mul(one.c, w[1]), mul(one.s, w[0]))
             between = _between(tree, q, self.first, self.second)
@@ -106,9 +110,9 @@ class Dyad:
 
 
 def dyad_of(tree: Robot, cut: Cut, passive: tuple[int, ...], seed: Sequence[float]) -> Dyad | None:
-    """The closed form of a loop with these passive coordinates, None where it has none of this kind.
+    """Closed form of a loop with these passive coordinates; None if it is not of this kind.
 
-    seed: closed positions of the tree's coordinates, which have the branch.
+    seed: closed positions of the tree's coordinates, which define the branch.
     """
     pin, fixed = tree.pin(cut), cut
     if pin is not None:  # its joint hangs on nothing else, so that it comes last
@@ -128,7 +132,7 @@ def dyad_of(tree: Robot, cut: Cut, passive: tuple[int, ...], seed: Sequence[floa
 
 
 def _unknown(tree: Robot, cut: Cut, chains: tuple[tuple[int, ...], tuple[int, ...]], c: int) -> _Unknown | None:
-    """The one hinge that a passive coordinate moves, None where it moves more or slides."""
+    """Revolute joint moved by a passive coordinate; None if it moves several joints or a prismatic one."""
     places = [
         _Unknown(chain, pose, k)
         for chain, pose in zip(chains, (cut.first_pose, cut.second_pose), strict=True)
@@ -141,7 +145,7 @@ def _unknown(tree: Robot, cut: Cut, chains: tuple[tuple[int, ...], tuple[int, ..
 
 
 def _pose(tree: Robot, q: Mapping[int, Scalar], j: int) -> Pose:
-    """Pose of a joint's frame on the one before it; its coordinates must be known."""
+    """Pose of a joint's frame relative to the previous one; its coordinates must be known."""
     own = [q.get(c, 0) for c in range(tree.n)]
     return tree.joints[j].pose(tree.joint_position(j, own))
 
@@ -151,19 +155,19 @@ def _along(tree: Robot, q: Mapping[int, Scalar], chain: Sequence[int], end: Pose
 
 
 def _before(tree: Robot, q: Mapping[int, Scalar], hinge: _Unknown) -> Pose:
-    """Frame of a hinge before it turns, on the carrier."""
+    """Frame of a revolute joint at zero angle, relative to the carrier."""
     joint = tree.joints[hinge.joint]
     return _along(tree, q, hinge.chain[: hinge.place], (joint.R, joint.p))
 
 
 def _between(tree: Robot, q: Mapping[int, Scalar], first: _Unknown, second: _Unknown) -> Pose:
-    """Frame of the second hinge before it turns, on the link of the first."""
+    """Frame of the second revolute joint at zero angle, relative to the link of the first."""
     joint = tree.joints[second.joint]
     return _along(tree, q, second.chain[first.place + 1 : second.place], (joint.R, joint.p))
 
 
 def _after(tree: Robot, q: Mapping[int, Scalar], hinge: _Unknown) -> Vec:
-    """Place of the cut on the link of a hinge."""
+    """Position of the cut on the link of a revolute joint."""
     return _along(tree, q, hinge.chain[hinge.place + 1 :], hinge.pose)[1]
 
 
@@ -175,7 +179,7 @@ def _parts(d: Plane, a: Plane, b: Plane) -> tuple[Scalar, Scalar]:
 
 
 def _turn(a: Plane, u: Plane) -> Turn:
-    """The angle that turns a into u, which is as long."""
+    """Angle that rotates a to u, which has the same length."""
     size = _square(a)
     c = add(mul(u[0], a[0]), mul(u[1], a[1]))
     s = sub(mul(u[1], a[0]), mul(u[0], a[1]))

@@ -33,11 +33,11 @@ MOTION = ("q", "qd", "qdd")
 
 
 class LoopEquations:
-    """The equations of a robot without letters.
+    """Loop-closure equations of a robot without symbols.
 
-    active, passive: which coordinates of the tree are coordinates of the robot, and which follow from closing.
-    start: positions of the tree's coordinates at the robot's seed.  units: what each equation is divided by.  sizes: of
-    a step of each coordinate, 1 rad or the largest loop.
+    active, passive: coordinates of the tree that are coordinates of the robot, and those that follow from loop
+    closure. start: positions of the tree's coordinates at the robot's seed.  units: scale of each equation.  sizes:
+    scale of each coordinate, 1 rad or the size of the largest loop.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -57,12 +57,12 @@ class LoopEquations:
         return values, [on_coordinates(self.tree, row) for row in rows]
 
     def cut_bias(self, q: Scalars, qd: Scalars) -> list[Scalar]:
-        """Second rates of the equations of all cuts on any scalar, without accelerations."""
+        """Second time derivatives of the equations of all cuts on any scalar, at zero accelerations."""
         positions, rates = joint_positions(self.tree, q), joint_rates(self.tree, qd)
         return [b for cut in self.cuts for b in cut_bias(self.tree, cut, positions, rates)]
 
     def equations(self, q: Array) -> tuple[Array, Array]:
-        """Residual (N, equations) and its derivatives A (N, equations, tree), rows in parts of the loop's size."""
+        """Residual (N, equations) and its derivatives A (N, equations, tree), rows scaled by the loop's size."""
         equation, coordinate = self.recorded_places
         values = _stacked(self.recorded.run(columns_by_name(q=q)), len(q), q.dtype)
         A = np.zeros((len(q), len(self.units), self.tree.n), dtype=q.dtype)
@@ -70,15 +70,15 @@ class LoopEquations:
         return np.asarray(values[:, : len(self.units)] / self.units), np.asarray(A / self.units[:, None])
 
     def bias(self, q: Array, qd: Array) -> Array:
-        """Second rate of the equations without accelerations, shape (N, equations)."""
+        """Second time derivative of the equations at zero accelerations, shape (N, equations)."""
         values = self.recorded_bias.run(columns_by_name(q=q, qd=qd))
         return np.asarray(_stacked(values, len(q), np.result_type(q, qd)) / self.units)
 
     @cached_property
     def recorded(self) -> Tape:
-        """All equations, then their derivatives that are not structurally zero (`recorded_places`), on inputs q.
+        """Tape of all equations, then their structurally non-zero derivatives (`recorded_places`), on inputs q.
 
-        Recorded once: states are closed in hundreds of steps, each of which would walk through the geometry again.
+        Recorded once: loop closure takes hundreds of steps, each of which would evaluate the geometry again.
         """
         values, rows = self._symbolic
         return Tape([*values, *(entry for row in rows for entry in row.values())])
@@ -97,12 +97,12 @@ class LoopEquations:
 
     @cached_property
     def recorded_bias(self) -> Tape:
-        """`cut_bias`, on inputs q and qd."""
+        """Tape of `cut_bias`, on inputs q and qd."""
         graph = Graph()
         return Tape(self.cut_bias(*(graph.variables(name, self.tree.n) for name in ("q", "qd"))))
 
     def acceleration_slopes(self, q: Scalars, qd: Scalars, qdd: Scalars) -> tuple[list[list[Scalar]], ...]:
-        """Derivatives of all equations' second rates A qdd + b on any scalar by q and by qd, a row each."""
+        """Derivatives of the second time derivatives A qdd + b on any scalar by q and by qd, a row each."""
         tree, count = self.tree.n, len(self.units)
         values = {f"{name}[{c}]": v for name, own in zip(MOTION, (q, qd, qdd), strict=True) for c, v in enumerate(own)}
         entries = iter(replayed(self._traced_slopes, values))
@@ -120,15 +120,15 @@ class LoopEquations:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Number of the first equation of each cut, and that of all."""
+        """Index of the first equation of each cut, and the total number."""
         return [0, *np.cumsum([equation_count(cut) for cut in self.cuts]).tolist()]
 
     def equations_of(self, k: int) -> range:
-        """Numbers of the equations of a cut."""
+        """Range of the equation indices of a cut."""
         return range(self.starts[k], self.starts[k + 1])
 
     def _units(self, cut: Cut) -> Array:
-        """The size of a loop [m] for its positions, 1 for its cosines."""
+        """Scale of a cut's equations: the size of its loop [m] for positions, 1 for cosines."""
         rows, count = self.cut_equations(cut, list(self.start))[1], position_rows(cut)
         levers = [abs(float(e)) for row in rows[:count] for c, e in row.items() if self.turns[c]]
         units = np.ones(len(rows))
@@ -136,16 +136,16 @@ class LoopEquations:
         return units
 
     def off(self, q: Array) -> Array:
-        """Largest equation that is left at positions (N, tree)."""
+        """Largest loop-closure residual at positions (N, tree)."""
         return np.asarray(np.abs(self.equations(q)[0]).max(axis=1, initial=0.0))
 
     def members(self, cut: Cut) -> set[int]:
-        """Coordinates of the tree that move the two sides of a cut against one another."""
+        """Coordinates of the tree that move the two sides of a cut relative to one another."""
         return {c for chain in cut_chains(self.tree, cut) for j in chain for c, _ in self.tree.shares(j)}
 
     @property
     def names(self) -> str:
-        """The cuts, in words."""
+        """Names of the cuts, as text."""
         return ", ".join(f"'{cut.name}'" for cut in self.cuts)
 
 
@@ -155,7 +155,7 @@ def columns_by_name(**arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _stacked(values: Sequence[Scalar], count: int, dtype: DTypeLike) -> Array:
-    """Scalars, of which some are arrays (count,), as columns."""
+    """Stack scalars, some of which are arrays (count,), as columns."""
     rows = np.empty((len(values), count), dtype=dtype)
     for row, value in zip(rows, values, strict=True):
         row[:] = value
@@ -170,7 +170,7 @@ SINGULAR = 1e-5  # smallest over largest singular value below which no motion of
 
 @dataclass(frozen=True, slots=True)
 class LoopBlock:
-    """Loops that close together once those before them have: passive coordinates, and as many independent rows.
+    """Loops that are solved together after those before them: passive coordinates, and as many independent rows.
 
     sign: of the determinant at the seed.  ratio: of the smallest to the largest singular value there.
     """
@@ -183,7 +183,7 @@ class LoopBlock:
 
 
 def loop_blocks(loops: LoopEquations, seed: Array) -> list[LoopBlock]:
-    """Loops in the order in which they close: one by one where that goes, the rest together."""
+    """Loops in the order of their solution: one by one where possible, the remaining ones together."""
     A = loops.equations(seed[None])[1][0] * loops.sizes
     left, cuts = list(loops.passive), list(range(len(loops.cuts)))
     of = [list(loops.equations_of(k)) for k in cuts]
@@ -201,7 +201,7 @@ def loop_blocks(loops: LoopEquations, seed: Array) -> list[LoopBlock]:
 
 
 def _closes(A: Array, rows: list[int], passive: list[int]) -> bool:
-    """Whether some rows determine some passive coordinates."""
+    """Whether these rows determine these passive coordinates."""
     return bool(passive) and int(np.linalg.matrix_rank(A[np.ix_(rows, passive)], tol=SINGULAR)) == len(passive)
 
 

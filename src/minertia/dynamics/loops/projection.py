@@ -1,7 +1,7 @@
-"""Robots with loops on the dynamics of their trees: tau_a = G' tau, D_a = G' D G, Y_a = G' Y (theory, eq. 39).
+"""Dynamics of robots with loops from those of their trees: tau_a = G' tau, D_a = G' D G, Y_a = G' Y.
 
-The one place where efforts of the tree that the cuts leave become efforts of a robot's coordinates.  The recursion
-below knows of no loop: it gets the tree and a closed motion of it.
+(theory, eq. 39).  This is the only place where efforts of the spanning tree become efforts of a robot's coordinates.
+The recursion itself handles no loops: it runs on the tree with a closed motion.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Entries = dict[tuple[int, str], Scalar]
 
 @dataclass(frozen=True)
 class Projection:
-    """A robot's motion as one of its tree, and the way back.
+    """Motion of a robot projected on its spanning tree, and the map back.
 
-    robot, tree: the same where no loop has to be closed.  state: of the tree.  G: velocities of the tree = G qd,
-    None where the robot is the tree.  closed: its loops at these positions.
+    robot, tree: the same if there are no loops to close.  state: of the tree.  G: velocities of the tree = G qd,
+    None if the robot is the tree.  closed: its loops at these positions.
     """
 
     robot: Robot
@@ -41,7 +41,7 @@ class Projection:
     closed: _ClosedLoops | LoopsOnScalars | None = None
 
     def of_active(self, values: Scalars | None) -> list[Scalar] | None:
-        """Values of the robot's coordinates (without a floating base) on those of the tree, None on passive ones."""
+        """Values of the robot's coordinates (without a floating base) mapped to the tree's, None for passive ones."""
         if values is None or self.closed is None:
             return None if values is None else list(values)
         active = self.closed.closing.active
@@ -80,14 +80,14 @@ class Projection:
         return list(values) if self.G is None else [inner(column, values) for column in zip(*self.G, strict=True)]
 
     def rows(self, B: Sequence[Sequence[Scalar]]) -> Matrix:
-        """G' B for a matrix whose rows belong to the tree's velocities."""
+        """G' B for a matrix with rows of the tree's velocities."""
         if self.G is None:
             return [list(row) for row in B]
         found = [self.efforts(column) for column in zip(*B, strict=True)]
         return [list(row) for row in zip(*found, strict=True)]
 
     def columns(self, J: Sequence[Sequence[Scalar]]) -> Matrix:
-        """J G for a matrix whose columns belong to the tree's velocities."""
+        """J G for a matrix with columns of the tree's velocities."""
         return [self.efforts(row) for row in J]  # (J G)' = G' J'
 
     def square(self, D: Sequence[Sequence[Scalar]]) -> Matrix:
@@ -113,7 +113,7 @@ class Projection:
 
 
 def projected_coriolis(closed: Projection, chi: Parameters, C: Matrix, qd: Scalars) -> Matrix:
-    """G' (C G + D G') of the links, with G' the rate of G: D_a' - 2 C_a is skew again."""
+    """G' (C G + D G') of the links, with G' the rate of G: D_a' - 2 C_a stays skew-symmetric."""
     if closed.G is None:
         return C
     D = mass_matrix(closed.tree, chi, closed.state.q)
@@ -134,10 +134,10 @@ def projected_momentum(closed: Projection, momenta: Entries, rates: Entries, qd:
 
 
 def project(robot: Robot, state: State, start: NewtonStart | None = None) -> Projection:
-    """The motion of a robot (without letters) as a motion of its tree.
+    """Project the motion of a robot (without symbols) on its spanning tree.
 
-    start: of the loops that have no closed form, where the state is made of expressions; none is needed where the
-    positions of their passive joints (`Closing.iterated`) follow in state.q, closed already.
+    start: of the loops without a closed form, if the state consists of expressions; not needed if the
+    closed positions of their passive joints (`Closing.iterated`) follow in state.q.
     """
     if not robot.open_cuts:
         return Projection(robot, robot, state)
@@ -168,12 +168,12 @@ class _ClosedLoops:
         self.G = [self._share(c, rates[:, c]) for c in range(closing.tree.n)]
 
     def drift(self, qd: Scalars) -> list[Scalar]:
-        """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
+        """Accelerations of the tree at its velocities qd and zero accelerations of the robot's coordinates."""
         own = self._stacked(qd[self.first :])
         return self._settled(self.closing.drift(self.positions, own))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """What coordinates of the tree do for a bias of all equations where the robot's coordinates do nothing."""
+        """Coordinates of the tree for a bias of all equations, with the robot's coordinates zero."""
         return self._settled(self.closing.settled(self.positions, self._stacked(bias) / self.closing.units))
 
     def _stacked(self, values: Sequence[Scalar]) -> Array:
@@ -185,7 +185,7 @@ class _ClosedLoops:
         return [0] * self.first + scalars
 
     def _share(self, c: int, row: Array) -> list[Scalar]:
-        """A row of G: of an active coordinate structure, of a passive one numbers where its loops move with them."""
+        """Row of G: structural for an active coordinate, numeric for a passive one where its loops depend on it."""
         if c in self.closing.active:
             return [int(c == a) for a in self.closing.active]
         moving = self.closing.moving[c]
@@ -196,6 +196,6 @@ class _ClosedLoops:
 
 
 def _with_base(G: Matrix, first: int) -> Matrix:
-    """G with the velocities of a floating base, which no loop changes."""
+    """G with the velocities of a floating base, which loops do not change."""
     base = [[int(i == k) for i in range(first + len(G[0]))] for k in range(first)]
     return base + [[0] * first + row for row in G]

@@ -1,4 +1,4 @@
-"""Samples of a motion that is changed little by little, with their loops closed: each time from where they were."""
+"""Loop closure of samples of a gradually changing trajectory, warm-started from the previous solution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minertia.robot.robot import Robot
 
 
 class ClosedSamples:
-    """Closed positions of samples, kept for the next samples of the same number, which are mostly near them."""
+    """Loop-closure solutions of samples, cached as initial values for the next call with as many samples."""
 
     def __init__(self, closing: Closing) -> None:
         self.closing = closing
@@ -19,7 +19,7 @@ class ClosedSamples:
         ] = {}  # by the number of samples: positions asked for, and closed ones
 
     def iterated(self, q: Array) -> Array:
-        """Positions (N, iterated) of passive joints without a closed form; no numbers where loops do not close."""
+        """Positions (N, iterated) of passive joints without a closed form; NaN where loops do not close."""
         return np.ascontiguousarray(self._closed(q)[:, self.closing.iterated])
 
     def _closed(self, q: Array) -> Array:
@@ -36,7 +36,7 @@ class ClosedSamples:
 
 
 def closed_samples_of(robot: Robot) -> ClosedSamples | None:
-    """Those of a robot without letters, one for all who ask; None where all its loops have closed forms."""
+    """Shared closed samples of a robot without symbols; None if all its loops have closed forms."""
     if not robot.open_cuts or not closing_of(robot).iterated:
         return None
     kept = vars(robot)

@@ -1,4 +1,4 @@
-"""Loops closed on any scalar, for expressions and code: block by block, in closed form or by Newton's steps."""
+"""Loop closure on any scalar, for expressions and code: block by block, in closed form or by Newton iteration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minertia.robot.loops.closure import Row
 
 @dataclass(frozen=True)
 class NewtonStart:
-    """Where Newton's method starts, and how many steps it takes.
+    """Initial values of Newton's method, and its number of steps.
 
     q: positions of the passive joints that have no closed form, in the order of `Closing.iterated`.
     """
@@ -27,9 +27,9 @@ class NewtonStart:
 
 
 class LoopsOnScalars:
-    """The loops of a robot at one position of its coordinates on any scalar, one block after the other.
+    """Loops of a robot at one position of its coordinates on any scalar, solved block by block.
 
-    start: for blocks that have no closed form; None to refuse these.
+    start: for blocks without a closed form; None raises an error for these.
     """
 
     def __init__(self, closing: Closing, q: Scalars, start: NewtonStart | None = None) -> None:
@@ -57,7 +57,7 @@ class LoopsOnScalars:
         return [own[c] for c in range(self.closing.tree.n)]
 
     def _iterated(self, block: LoopBlock, known: Mapping[int, Scalar], start: NewtonStart | None) -> dict[int, Scalar]:
-        """Passive positions of a block after Newton's steps."""
+        """Passive positions of a block after Newton iteration."""
         if start is None:
             names = ", ".join(f"'{self.closing.cuts[k].name}'" for k in block.cuts)
             raise InputError(
@@ -75,7 +75,7 @@ class LoopsOnScalars:
         return found
 
     def _equations(self, cuts: Sequence[int], known: Mapping[int, Scalar]) -> dict[int, tuple[Scalar, Row]]:
-        """{number of the equation: value and derivatives} of some cuts."""
+        """{index of the equation: value and derivatives} of some cuts."""
         q = [known.get(c, 0) for c in range(self.closing.tree.n)]
         found: dict[int, tuple[Scalar, Row]] = {}
         for k in cuts:
@@ -89,7 +89,7 @@ class LoopsOnScalars:
 
     @property
     def residual(self) -> Scalar:
-        """What Newton's steps left of all equations, as a length of that vector [rad, parts of the loop's size]."""
+        """Norm of the loop-closure residual after Newton iteration [rad, fractions of the loop's size]."""
         kept = [b for b, dyad in zip(self.closing.blocks, self.closing.dyads, strict=True) if dyad is None]
         numbers = [n for block in kept for k in block.cuts for n in self.closing.equations_of(k)]
         parts = [mul(float(1 / self.closing.units[n]), self.values[n]) for n in numbers]
@@ -97,7 +97,7 @@ class LoopsOnScalars:
 
     @property
     def branch(self) -> list[Scalar]:
-        """Determinant of the equations over that at the seed, of each block that Newton's steps close.
+        """Determinant of the equations over that at the seed, of each block solved by Newton iteration.
 
         1 at the seed, 0 where loops are singular, and below 0 on the branches that meet that of the seed there.
         """
@@ -113,11 +113,11 @@ class LoopsOnScalars:
         return found
 
     def drift(self, qd: Scalars) -> list[Scalar]:
-        """Accelerations of the tree at velocities qd of it where the robot's coordinates have none."""
+        """Accelerations of the tree at its velocities qd and zero accelerations of the robot's coordinates."""
         return self.settled(self.closing.cut_bias(self.q, qd[self.first :]))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """What coordinates of the tree do for a bias of all equations where the robot's coordinates do nothing."""
+        """Coordinates of the tree for a bias of all equations, with the robot's coordinates zero."""
         found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
         for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
             found |= solver.solved(found, [bias[k] for k in block.rows])
@@ -125,7 +125,7 @@ class LoopsOnScalars:
 
 
 class _Solver:
-    """As many equations as passive coordinates; pivots: None for two, whose inverse is written out."""
+    """Solver of as many equations as passive coordinates; pivots: None for two, with an explicit inverse."""
 
     def __init__(self, passive: Sequence[int], rows: Sequence[Row], pivots: Pivots | None) -> None:
         self.passive, self.rows, self.pivots = tuple(passive), tuple(rows), pivots
@@ -140,7 +140,7 @@ class _Solver:
         self.inverse = ((mul(d, part), neg(mul(b, part))), (neg(mul(c, part)), mul(a, part)))
 
     def solved(self, known: Mapping[int, Scalar], bias: Sequence[Scalar]) -> dict[int, Scalar]:
-        """Passive values for those that are known: A_p x = -(A_k x_k + bias)."""
+        """Passive values from known ones: A_p x = -(A_k x_k + bias)."""
         right = [
             neg(
                 add(
@@ -160,5 +160,5 @@ class _Solver:
 
 
 def _among(row: Row, passive: Sequence[int]) -> dict[int, Scalar]:
-    """Entries of a row by their place among passive coordinates."""
+    """Entries of a row by their index among the passive coordinates."""
     return {place: row[c] for place, c in enumerate(passive) if c in row}

@@ -1,1 +1,1 @@
-"""Files of motions for controllers."""
+"""Trajectory files for controllers."""

@@ -1,4 +1,4 @@
-"""A libfranka program that runs samples at 1 kHz, after a look at where the robot is."""
+"""libfranka program that runs samples at 1 kHz, after checking the robot's position."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
 
 
 def texts(motion: ControllerMotion) -> dict[str, str]:
-    """The program and its samples."""
+    """Files of the program and its samples."""
     motion.require_turning(7, "a Franka arm")
     if motion.rate != RATE:
         raise Infeasible(f"a Franka arm takes {RATE:g} postures a second, not {motion.rate:g}; leave --rate out")
@@ -106,7 +106,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
 
 
 def _require_soft(motion: ControllerMotion) -> None:
-    """Refuse what the robot's own limits would end."""
+    """Raise an error for motions that violate the robot's own limits."""
     path = motion.path
     jerk = np.diff(path.qdd, axis=0) / motion.period
     for what, values, limit, unit in (

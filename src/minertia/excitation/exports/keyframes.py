@@ -1,4 +1,4 @@
-"""Key frames for MuJoCo: postures and velocities at equal times, for `<include>` in a model."""
+"""MuJoCo key frames: postures and velocities at equal times, for `<include>` in a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "keyframes.xml"
 
 
 def texts(motion: ControllerMotion) -> dict[str, str]:
-    """One file; names of key frames are those of the parts with a number."""
+    """File of the key frames, named by the parts of the route with a number."""
     robot, path = motion.robot.numeric, motion.path
     if robot.open_cuts:
         raise Infeasible(f"key frames hold all joints of '{robot.name}', and those of its loops are not in a motion")

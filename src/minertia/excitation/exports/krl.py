@@ -1,4 +1,4 @@
-"""A program for KUKA controllers: a spline of axis postures whose times a time block fixes (KSS 8.3 and later)."""
+"""KUKA controller program: a spline of axis postures timed by a time block (KSS 8.3 and later)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLOW = 10  # percent of the axes' speed to the first posture
 
 
 def texts(motion: ControllerMotion) -> dict[str, str]:
-    """The program and its data list."""
+    """Files of the program and its data list."""
     n, q = motion.robot.n, motion.path.q
     if n > MOST_AXES:
         raise Infeasible(f"a KUKA program has at most {MOST_AXES} axes here, and '{motion.robot.name}' has {n} joints")
@@ -32,7 +32,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
 
 
 def _program(motion: ControllerMotion, head: str) -> str:
-    """Part by part: each is at rest at its ends, so each is a spline block of its own."""
+    """Program text; each part is at rest at its ends and becomes a separate spline block."""
     count, starts = len(motion.path.t), [*motion.begins, len(motion.path.t) - 1]
     lines = [
         "&ACCESS RVP",
@@ -56,7 +56,7 @@ def _program(motion: ControllerMotion, head: str) -> str:
 
 
 def _shares(count: int) -> list[str]:
-    """Percent of the time of a block that each of its parts takes."""
+    """Percentage of a block's time for each of its parts."""
     return [number(100.0 / count, 9)] * count
 
 

@@ -1,4 +1,4 @@
-"""`ControllerMotion`: what every file for a controller is written from."""
+"""`ControllerMotion`: the common input of all controller exports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class ControllerMotion:
 
     @staticmethod
     def of(robot: Robot, route: Route, rate: float) -> ControllerMotion:
-        """The route at a rate [Hz]; every part begins at a sample, so the one before may rest for part of a period."""
+        """Sample the route at a rate [Hz].
+
+        Parts begin at samples, so the previous one may rest for part of a period.
+        """
         parts = [motion.at_rate(rate) for _, motion in route.parts]
         counts = [len(part.t) - 1 for part in parts]
         begins = np.concatenate([[0], np.cumsum(counts)])
@@ -42,16 +45,16 @@ class ControllerMotion:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the joints, as the robot's file has them."""
+        """Joint names of the robot file."""
         return self.robot.coordinate_names
 
     @property
     def is_sliding(self) -> tuple[bool, ...]:
-        """Which coordinates are lengths [m]."""
+        """Mask of the prismatic coordinates [m]."""
         return tuple(self.robot.joints[j].kind == "prismatic" for j in self.robot.independent)
 
     def require_turning(self, count: int, what: str) -> None:
-        """Refuse robots that a controller of `count` turning joints cannot be that of."""
+        """Raise an error unless the robot has exactly `count` revolute joints."""
         if self.robot.n != count or any(self.is_sliding):
             slides = sum(self.is_sliding)
             has = f"{self.robot.n} joints" + (f", {slides} of which slide" if slides else "")
@@ -60,5 +63,5 @@ class ControllerMotion:
 
 
 def number(value: float, digits: int = 9) -> str:
-    """A position for a file that people read, too: fixed decimals, no negative zero."""
+    """Position with fixed decimals, without negative zero."""
     return f"{round(float(value), digits) + 0.0:.{digits}f}"

@@ -21,7 +21,7 @@ class MotionFiles(Declared):
 
     rate: float | None = option(
         None,
-        "Samples a second in the files for controllers.",
+        "Sampling rate of the files for controllers.",
         unit="Hz",
         range=RATES,
         command="rate",
@@ -29,7 +29,8 @@ class MotionFiles(Declared):
     )
     exports: tuple[str, ...] = option(
         (),
-        "A file that this kind of controller takes, of the motion with the ways of --from. May be repeated.",
+        "Write the trajectory, with the approach and return trajectories of --from, for this controller; may be "
+        "repeated.",
         choices=_forms,
         key="export",
         command="export",

@@ -1,6 +1,6 @@
 """`trajectory_msgs/msg/JointTrajectory` in YAML, and a program that sends it as a goal of FollowJointTrajectory.
 
-The message of an ordinary motion is larger than what one argument of a command may have (128 kB on Linux), so
+The message of an ordinary trajectory exceeds the size limit of a command-line argument (128 kB on Linux), so
 `ros2 topic pub` and `ros2 action send_goal` cannot take it.
 """
 
@@ -142,7 +142,7 @@ if __name__ == "__main__":
 
 
 def texts(motion: ControllerMotion) -> dict[str, str]:
-    """The message as one YAML file."""
+    """File of the message in YAML."""
     path, parts = motion.path, ", ".join(motion.route.names)
     lines = [
         f"# {comment(motion.robot.name)}: {parts}; {motion.rate:g} Hz. Written by minertia.",
@@ -164,7 +164,7 @@ def texts(motion: ControllerMotion) -> dict[str, str]:
 
 
 def quoted(text: str) -> str:
-    """A YAML string in double quotes, all of it ASCII: escapes of JSON, those beyond 16 bits as YAML has them."""
+    """ASCII YAML string in double quotes: JSON escapes, and YAML's own beyond 16 bits."""
     return '"' + "".join(c if ord(c) < 0x10000 else f"\\U{ord(c):08x}" for c in _escaped(text)) + '"'
 
 
@@ -174,7 +174,7 @@ def _escaped(text: str) -> str:
 
 
 def _row(values: Sequence[float]) -> str:
-    """Numbers that YAML 1.1 takes for floats: a point in each, also before an exponent."""
+    """Numbers that YAML 1.1 reads as floats: with a decimal point, also before an exponent."""
     return "[" + ", ".join(_float(float(v) + 0.0) for v in values) + "]"
 
 

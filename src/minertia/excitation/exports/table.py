@@ -1,4 +1,4 @@
-"""The table of files for controllers: name -> what it is for, its usual rate, what writes it."""
+"""Table of controller exports: name -> purpose, default rate, writer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from minertia.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Export:
-    """One format: whom it is for, the rate [Hz] unless told otherwise, its files, and {name of a file: its text}.
+    """Export format: its purpose, default rate [Hz], its files, and {file name: text}.
 
-    programs: {name: text} of what stands beside these files whatever the motion is.
+    programs: {name: text} of files that do not depend on the motion.
     """
 
     what: str
@@ -72,7 +72,7 @@ EXPORTS: Mapping[str, Export] = MappingProxyType(
 
 
 def export(robot: Robot, route: Route, form: str, rate: float | None = None) -> dict[str, str]:
-    """{name of a file: its text} of a route for a kind of controller, at `rate` [Hz] (the usual one unless told)."""
+    """{file name: text} of a route for a kind of controller, at `rate` [Hz] (default: the format's)."""
     if form not in EXPORTS:
         raise UnknownName("file for a controller", form, tuple(EXPORTS))
     found = EXPORTS[form]

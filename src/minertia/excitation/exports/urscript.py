@@ -1,4 +1,4 @@
-"""A program for the controllers of Universal Robots: `servoj` at every period, after a look at where the robot is."""
+"""Universal Robots program: `servoj` at every period, after checking the robot's position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOKAHEAD, GAIN = 0.05, 300  # s; both within what servoj allows (0.03 to 0.2, 1
 
 
 def texts(motion: ControllerMotion) -> dict[str, str]:
-    """The program as one file."""
+    """File of the program."""
     motion.require_turning(6, "a Universal Robot")
     if motion.rate > RATES[-1] or motion.rate < 1:
         raise Infeasible(f"a Universal Robot takes at most {RATES[-1]:g} postures a second, not {motion.rate:g}")

@@ -1,1 +1,1 @@
-"""What a recording is worth before anything is fitted to it."""
+"""Data quality checks of a recording before identification."""

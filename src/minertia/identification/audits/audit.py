@@ -1,4 +1,4 @@
-"""`audit`: what a recording is worth before anything is fitted to it, each finding with its channel and row."""
+"""`audit`: data quality check of a recording, each finding with its channel and row."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def audit(recording: Recording, robot: RobotLike | None = None) -> tuple[Finding, ...]:
-    """Everything worth saying about a recording; `robot` adds limits, units and the delay of the efforts."""
+    """Check the data quality of a recording; `robot` adds checks of limits, units and the delay of the efforts."""
     expect_recording(recording)
     if robot is not None:
         robot = as_robot(robot)
@@ -58,7 +58,7 @@ def audit(recording: Recording, robot: RobotLike | None = None) -> tuple[Finding
 
 
 def _finite_part(recording: Recording) -> Recording | None:
-    """The longest run of rows whose values are all numbers; None where it is too short to say anything about."""
+    """Longest run of rows with finite values only; None if it is too short."""
     if recording.has_gaps_in_values:
         channels = [getattr(recording, name) for name in MATRICES if getattr(recording, name) is not None]
         finite = np.logical_and.reduce([np.isfinite(v).all(axis=1) for v in channels])

@@ -12,10 +12,10 @@ LEVELS = ("info", "warning", "error")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence about a recording.
+    """One finding about a recording.
 
     level: "info", "warning" (the result may suffer) or "error" (the recording cannot be used as it is).
-    check: short name of what was looked at.  channel: name of the column, "" for the whole log.  row: from 1.
+    check: short name of the check.  channel: name of the column, "" for the whole log.  row: from 1.
     """
 
     level: str
@@ -30,7 +30,7 @@ class Finding:
 
 
 def checks_off(recording: Recording, robot: Robot) -> tuple[str, ...]:
-    """A sentence for each check that is off, with what is missing."""
+    """Sentences on skipped checks, with the missing information."""
     limits = [robot.joints[j].limits for j in robot.independent]
     missing = {
         "velocities are not logged: they are not held against the positions": recording.qd is None,

@@ -1,4 +1,4 @@
-"""Checks of the motion: units, limits, logged derivatives, standstill at the ends, efforts that lag."""
+"""Checks of the motion: units, limits, logged derivatives, standstill at the ends, delayed efforts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNUSED = {  # what becomes of a logged rate
 
 
 def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Revolute positions that only make sense in degrees."""
+    """Check for revolute positions in degrees."""
     for j in _revolute(recording, robot):
         x = recording.q[:, j]
         largest, limit = float(np.abs(x).max(initial=0.0)), _limit(robot, j)
@@ -48,7 +48,7 @@ def degrees(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def limits(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Positions outside the robot's limits."""
+    """Check for positions outside the robot's limits."""
     for j, joint in enumerate(robot.joints[k] for k in robot.independent) if robot is not None else ():
         lower, upper = joint.limits.lower, joint.limits.upper
         if lower is None or upper is None or not lower < upper or j >= recording.n:
@@ -64,13 +64,13 @@ def limits(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def velocities(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Logged velocities that are not the derivative of the positions."""
+    """Check for logged velocities that are not the derivative of the positions."""
     if recording.qd is not None:
         yield from _compared(recording, "qd", "positions")
 
 
 def accelerations(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Logged accelerations that are not the derivative of the velocities."""
+    """Check for logged accelerations that are not the derivative of the velocities."""
     if recording.qdd is not None:
         yield from _compared(recording, "qdd", "velocities" if recording.qd is not None else "positions")
 
@@ -105,7 +105,7 @@ def _compared(recording: Recording, name: str, of: str) -> Iterator[Finding]:
 
 
 def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Standstill at the ends, where friction is not defined."""
+    """Check for standstill at the ends, where friction is not defined."""
     if len(recording) < 4 or recording.has_gaps_in_values:
         return
     first, last = moving_range(recording)
@@ -118,7 +118,7 @@ def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def delay(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Efforts that lag or lead the positions, by the shift at which the robot's own regressor explains them best."""
+    """Check for a delay of efforts against positions: the shift at which the robot's regressor fits best."""
     if robot is None or recording.tau is None:
         return
     even = _even(recording)
@@ -139,17 +139,17 @@ def delay(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def longest_delay(samples: int, rate_hz: float) -> float:
-    """Seconds of the longest delay that is looked for in a log."""
+    """Longest delay considered for a log [s]."""
     return min(LAGS_S, samples / rate_hz / 10)
 
 
 def estimated_delay(recording: Recording, robot: Robot) -> float | None:
-    """Seconds by which efforts lag positions, from an evenly sampled recording; None where nothing stands out.
+    """Estimate the delay [s] of efforts behind positions, from an evenly sampled recording; None if not clear.
 
     For every shift the efforts are fitted with the columns of each joint's row of the regressor; the shift with the
-    smallest residual (the logarithms of the joints' residual powers added, so that the joints explained best count
-    most), refined by a parabola, is the delay, if most joints agree with it and one fit of all joints predicts
-    stretches of the log that were left out of it better with the delay than without.
+    smallest residual (the sum of the logarithms of the joints' residual powers, so that the joints explained best
+    count most), refined by a parabola, is the delay, if most joints agree with it and one fit of all joints predicts
+    held-out segments of the log better with the delay than without.
     """
     rate = recording.rate_hz
     cutoff = min(chosen_cutoff(recording.q, rate), 0.2 * rate)
@@ -168,7 +168,7 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
 
 
 def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate: float) -> float | None:
-    """The shift [s] that the joints agree on: first in coarse steps, then between the neighbours of the best one."""
+    """Shift [s] that the joints agree on: in coarse steps, then between the neighbours of the best one."""
     unit = max(1, largest // COARSE)
     bases = [_basis(Y[:, j, :]) for j in range(tau.shape[1])]
     coarse = np.arange(-(largest // unit) * unit, largest + 1, unit)
@@ -190,7 +190,7 @@ def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate:
 
 
 def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDArray[np.int64]) -> list[Array]:
-    """Logarithm of the part of each joint's power that its columns leave, for every shift of the efforts."""
+    """Logarithm of the residual fraction of each joint's power, for every shift of the efforts."""
     costs: list[Array] = []
     for j, basis in enumerate(bases):
         shifted = np.column_stack([tau[rows + s, j] for s in shifts])
@@ -203,10 +203,10 @@ def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDAr
 
 
 def _predicts_better(Y: Array, tau: Array, rows: NDArray[np.int64], shift: int) -> bool:
-    """Whether one set of parameters, fitted to the rest of the log, predicts what was left out better with a shift.
+    """Whether one set of parameters predicts held-out segments better with a shift (cross-validation).
 
-    In the efforts as they are, as residuals are judged, and in nearly every stretch: a joint with little effort, or one
-    stretch, may prefer any shift.
+    In unscaled efforts, as residuals are evaluated, and in nearly every segment: a joint with little effort, or one
+    segment, may prefer any shift.
     """
     size = np.maximum(np.std(tau[rows], axis=0), 1e-300)
     sides, columns = np.stack([tau[rows], tau[rows + shift]], axis=2) / size[:, None], Y / size[:, None]
@@ -235,7 +235,7 @@ def _basis(Y: Array) -> Array:
 
 
 def _minimum(x: Array, cost: Array) -> float:
-    """Where a cost is smallest, by a parabola through its neighbours, which need not be equally far."""
+    """Minimum of a cost by a parabola through its neighbours, which need not be equidistant."""
     k = int(np.argmin(cost))
     if k in (0, len(x) - 1):
         return float(x[k])
@@ -246,7 +246,7 @@ def _minimum(x: Array, cost: Array) -> float:
 
 
 def _even(recording: Recording) -> Recording | None:
-    """The recording at an even rate, None where it cannot be brought to one."""
+    """Recording resampled to an even rate, None if that is not possible."""
     try:
         even = repaired(recording, standstill=False)
     except MinertiaError:

@@ -1,4 +1,4 @@
-"""Checks of a recording's clock: length, rate, jitter, repeated or backward stamps, gaps."""
+"""Checks of time stamps: length, rate, jitter, repeated or backward stamps, gaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOWEST = 0.5  # s: a longer step shows no motion of a robot, so the unit of the
 
 
 def length(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Too few samples, or too short."""
+    """Check for too few samples or too short a log."""
     n, seconds = len(recording), recording.duration
     if n < 20:
         yield Finding("error", "length", f"{n} samples are too few to identify anything")
@@ -28,7 +28,7 @@ def length(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """The rate, and how even the stamps are."""
+    """Report the sampling rate and its jitter."""
     steps = np.diff(recording.t)
     good = steps[steps > 0]
     if not len(good):
@@ -64,13 +64,13 @@ def rate(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def torn(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Rows that were dropped because they were torn."""
+    """Report malformed rows that were dropped."""
     if recording.torn:
         yield Finding("warning", "torn rows", f"{torn_rows(recording.torn)} and dropped", "", recording.torn[0])
 
 
 def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Stamps that cannot be seconds."""
+    """Check for stamps that cannot be seconds."""
     steps = np.diff(recording.t)
     if not np.any(steps > 0):
         return
@@ -81,7 +81,7 @@ def unit(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Repeated and backward stamps."""
+    """Check for repeated and backward stamps."""
     steps = np.diff(recording.t)
     if bursts_of(recording.t) is not None:
         return
@@ -109,7 +109,7 @@ def order(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def gaps(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Steps that are longer than usual."""
+    """Check for gaps in the time stamps."""
     steps = np.diff(recording.t)
     if not np.any(steps > 0) or bursts_of(recording.t) is not None:
         return

@@ -36,7 +36,7 @@ def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def not_numbers(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Runs of NaN."""
+    """Check for runs of NaN."""
     for column, _, x in channels(recording):
         bad = ~np.isfinite(x)
         if not bad.any():
@@ -51,7 +51,7 @@ def not_numbers(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def constant(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Efforts and positions that never change."""
+    """Check for constant efforts and positions."""
     for column, _, x in channels(recording, "tau"):
         if np.ptp(x) == 0:
             yield Finding("error", "constant", f"the effort is {x[0]:g} throughout", column, recording.first_row)
@@ -61,7 +61,7 @@ def constant(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def held(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Rows that repeat the one before in every channel, with a new stamp."""
+    """Check for rows that repeat the previous one in every channel, with a new stamp."""
     signals = [getattr(recording, name) for name in MATRICES if getattr(recording, name) is not None]
     same = np.logical_and.reduce([(s[1:] == s[:-1]).all(axis=1) for s in signals])
     if same.sum() > 0.001 * len(recording):
@@ -74,7 +74,7 @@ def held(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def stuck(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """A position that stops changing in the middle of a motion and jumps on."""
+    """Check for a position that freezes during a motion and then jumps."""
     step = usual_step(recording.t)
     if step <= 0:
         return
@@ -95,7 +95,7 @@ def stuck(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def saturation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Efforts that stay at their largest or smallest value."""
+    """Check for efforts that stay at their largest or smallest value."""
     for column, _, x in channels(recording, "tau"):
         span = float(np.ptp(x))
         if not np.isfinite(span) or span == 0:
@@ -110,7 +110,7 @@ def saturation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def quantisation(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Channels that change in visible steps."""
+    """Check for channels with coarse quantisation."""
     for column, _, x in channels(recording, "q", "tau"):
         resolution = quantum(x)
         span = float(np.ptp(x))
@@ -120,7 +120,7 @@ def quantisation(recording: Recording, robot: Robot | None) -> Iterator[Finding]
 
 
 def quantum(x: Array) -> float | None:
-    """The step of a quantised channel; None where values are not multiples of one step apart."""
+    """Quantisation step of a channel; None if values are not multiples of one step apart."""
     levels = np.unique(x[np.isfinite(x)])
     if len(levels) < 3:
         return None
@@ -134,7 +134,7 @@ def quantum(x: Array) -> float | None:
 
 
 def spikes(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Single samples far from their neighbours."""
+    """Check for single samples far from their neighbours."""
     for column, _, x in channels(recording, "q", "tau"):
         if not np.isfinite(x).all() or len(x) < 20:
             continue
@@ -164,7 +164,7 @@ FAR = 1.0  # rad or m between command and position that no servo leaves at rest
 
 
 def commands(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """What the commands of a log are like."""
+    """Findings on the commands of a log."""
     u = recording.channels.get("command")
     if u is None or not np.isfinite(u).all():
         return
@@ -188,13 +188,13 @@ def commands(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def _held(u: np.ndarray) -> float:
-    """Rows between changes where the command does change: the usual number, breaks left out."""
+    """Median number of rows between changes of the command, without pauses."""
     changes = np.flatnonzero(np.diff(u) != 0)
     return float(np.median(np.diff(changes))) if len(changes) > 10 else 1.0
 
 
 def _lag(u: np.ndarray, q: np.ndarray, step: float) -> float:
-    """Seconds by which positions are most like the command before."""
+    """Delay [s] of the positions behind the command."""
     most = min(int(LONGEST_LAG / step), len(u) // 4)
     a, b = u - u.mean(), q - q.mean()
     likeness = [float(a[: len(a) - k] @ b[k:]) / max(len(a) - k, 1) for k in range(most + 1)]

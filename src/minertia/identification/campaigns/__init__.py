@@ -1,1 +1,1 @@
-"""The campaign file: everything an identification needs, in one place."""
+"""Campaign file: all settings of an identification, in one place."""

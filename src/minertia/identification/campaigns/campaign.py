@@ -1,4 +1,4 @@
-"""`Campaign`: everything an identification needs, written in Python or read from one TOML file (docs/campaign.md)."""
+"""`Campaign`: all settings of an identification, from Python or one TOML file (docs/campaign.md)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
 
 @dataclass(frozen=True, slots=True)
 class Log(Declared):
-    """One log of a campaign, or the part of it between two times.
+    """One log of a campaign, or a time window of it.
 
-    title: its name where it is no file.
+    title: its name if it is not a file.
     """
 
     source: Path | Recording | LogMotion = option(
@@ -54,7 +54,8 @@ class Log(Declared):
     stop: float | None = option(None, "Use only the part up to this time of the log's clock.", unit="s", key="to")
     load: Load | None = option(
         None,
-        "Known payload in this log. What it asks of the joints is taken off the efforts, so empty and loaded logs are "
+        "Known payload in this log. Its joint efforts are subtracted from the measured efforts, so empty and "
+        "loaded logs are "
         "fitted together and the model is that of the empty robot; predictions of the log have it added. `minertia "
         "payload` finds what is not known.",
         otherwise="none",
@@ -63,12 +64,12 @@ class Log(Declared):
 
     @property
     def file(self) -> Path | None:
-        """The file, if it is one."""
+        """Path of the file, if it is one."""
         return self.source if isinstance(self.source, Path) else None
 
     @property
     def name(self) -> str:
-        """Name of the file or recording, with the part."""
+        """Name of the file or recording, with its time window."""
         name = self.title or (self.file.name if self.file is not None else getattr(self.source, "source", "")) or "log"
         if self.start is None and self.stop is None:
             return str(name)
@@ -82,9 +83,9 @@ LogLike: TypeAlias = "str | Path | Recording | LogMotion | Log"
 
 @dataclass(frozen=True, repr=False)
 class Campaign(CampaignOptions):
-    """A campaign: the robot, its logs, and every choice.
+    """Identification campaign: the robot, its logs, and all options.
 
-    source: the file that it was read from.  places: folders in which files are looked up.
+    source: file that it was read from.  places: folders in which files are looked up.
     """
 
     robot: Given[Robot, Robot | str | Path] = option(
@@ -97,7 +98,7 @@ class Campaign(CampaignOptions):
         otherwise="required",
     )
     validate: Given[tuple[Log, ...], LogLike | Sequence[LogLike]] = option(
-        (), "Logs that are only predicted.", table="logs", otherwise="none"
+        (), "Validation logs, never fitted.", table="logs", otherwise="none"
     )
     source: str = field(default="", kw_only=True)
     places: tuple[Path, ...] = field(default=(), kw_only=True)
@@ -124,7 +125,7 @@ class Campaign(CampaignOptions):
         check(self)
 
     def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
-        """Logs of whatever was given; recordings without a name get this word and a number."""
+        """Logs of any accepted input; recordings without a name get this word and a number."""
         many = isinstance(given, Sequence) and not isinstance(given, str)
         logs = [self._log(item) for item in (given if many else [given])]
         return tuple(
@@ -143,7 +144,7 @@ class Campaign(CampaignOptions):
         raise InputError(f"a log is the path of a file, a recording or a motion, not {type(item).__name__}")
 
     def _named(self, name: str | Path) -> Log:
-        """A log as it is named: a file, or a part of one between two times [s]: "run.csv[2.5:10]"."""
+        """Log by name: a file, or a time window [s] of one: "run.csv[2.5:10]"."""
         found, part = self.find(name), PART.fullmatch(str(name))
         if part is None or is_there(found):
             return Log(found)
@@ -169,7 +170,7 @@ class Campaign(CampaignOptions):
         return one.read(top) if one.key in top else ()  # type: ignore[no-any-return]
 
     def _coupled(self) -> Robot:
-        """The robot with the coupling that the columns' drive states."""
+        """Robot with the drive coupling of the column map."""
         drive = self.map.drive
         if drive.coupling is None:
             return self.robot
@@ -178,27 +179,27 @@ class Campaign(CampaignOptions):
 
     @property
     def map(self) -> ColumnMap:
-        """Where signals stand in the logs."""
+        """Column map of the logs."""
         assert isinstance(self.columns, ColumnMap)
         return self.columns
 
     def without_torn_rows(self) -> Campaign:
-        """The campaign that leaves out torn rows of its logs."""
+        """Campaign that drops malformed rows of its logs."""
         return replace(self, columns=replace(self.map, drop_torn=True))
 
     def on_topic(self, topic: str) -> Campaign:
-        """The campaign that takes the joint states of its bags from one topic."""
+        """Campaign that reads the joint states of its bags from one topic."""
         return replace(self, columns=replace(self.map, topic=topic))
 
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
-        """The recording of a log, repaired as the campaign says; `whole` keeps standstill all the same."""
+        """Recording of a log with the campaign's repairs; `whole` retains standstill."""
         r = self.repairs
         return repaired(
             self.as_logged(log), stamps=r.stamps, resample=r.resample, standstill=r.standstill and not whole
         )
 
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
-        """The recording of a log, not repaired; effort: whether one without efforts is refused."""
+        """Recording of a log without repairs; effort: whether missing efforts raise an error."""
         if log.file is not None:
             recording = read_recording(log.file, self.robot, self.map, effort=effort)
         else:
@@ -213,7 +214,7 @@ class Campaign(CampaignOptions):
         return recording
 
     def save(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-        """Write the campaign as a file that can be run again; returns what was written."""
+        """Write the campaign as a file that can be rerun; returns the paths written."""
         return write_campaign(self, path, force=force)
 
     def __repr__(self) -> str:
@@ -223,9 +224,9 @@ class Campaign(CampaignOptions):
         return f"<Campaign '{clipped(self.name, 40)}': {logs}; effects {effects}; estimator {estimator}>"
 
     def find(self, log: str | Path) -> Path:
-        """The file of a log, looked up as it is named, then in the campaign's places.
+        """Path of a log, looked up as named, then in the campaign's folders.
 
-        As it is named where there is none, for the reader to refuse.
+        Returned as named if it does not exist; the reader raises the error.
         """
         for place in (Path(), *self.places):
             file = place / log
@@ -235,14 +236,14 @@ class Campaign(CampaignOptions):
 
 
 def _many(given: Any, what: str) -> Any:
-    """What can be gone through."""
+    """Validate an iterable argument."""
     if not isinstance(given, Iterable):
         raise InputError(f"{what} of a campaign must be a list, not {given.__class__.__name__}")
     return given
 
 
 def _named(given: Any, what: str) -> Any:
-    """Values by name."""
+    """Validate a mapping argument."""
     if not isinstance(given, Mapping):
         raise InputError(
             f"{what} of a campaign must be values by name, such as {{'M1': 2.0}}, not {clipped(given, 40)}"
@@ -251,7 +252,7 @@ def _named(given: Any, what: str) -> Any:
 
 
 def joint_names(robot: Robot, joints: Any) -> tuple[str, ...]:
-    """Names of coordinates given by name, or by number from 1, in the robot's order."""
+    """Names of coordinates given by name or by number from 1, in the robot's order."""
     given = joints if isinstance(joints, str | int) else _many(() if joints is None else joints, "joints")
     items = [given] if isinstance(given, str | int) else list(given)
     names = read_joints(robot, items) if items else ()

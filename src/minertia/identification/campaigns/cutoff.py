@@ -1,8 +1,8 @@
-"""The cut-off of the position filter that explains the measured efforts best.
+"""Selection of the position filter's cut-off that explains the measured efforts best.
 
-Too low, it takes away motion; too high, it lets in noise that two derivatives make large.  How much of either reaches
-the efforts depends on the robot: heavy friction at low speeds asks for a high cut-off, light links thrown about for a
-low one.  So the spectrum of the positions only gives the start, and short fits find the rest.
+Too low a cut-off removes motion; too high a one passes noise that two derivatives amplify.  Their effect on
+the efforts depends on the robot: high friction at low speeds needs a high cut-off, light links at high accelerations a
+low one.  So the spectrum of the positions gives only the initial value, and short fits refine it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
 
 
 def _descended(cost: Callable[[float], float], start: float, limits: tuple[float, float]) -> float:
-    """Downhill in steps from the start, first in the direction that helps; the start where nothing can be fitted."""
+    """Line search in steps, first in the direction that helps; the initial value if nothing can be fitted."""
     best, lowest = start, cost(start)
     if not np.isfinite(lowest):
         return start
@@ -82,7 +82,7 @@ def _descended(cost: Callable[[float], float], start: float, limits: tuple[float
 
 
 def _effects(campaign: Campaign) -> list[Wanted]:
-    """The campaign's effects without those that take longer."""
+    """Effects of the campaign except the slow ones."""
     effects = DEFAULT_EFFECTS if campaign.effects is None else campaign.effects
     return [e for e in effects if getattr(e, "kind", e) not in OWN_PASS]
 
@@ -93,7 +93,7 @@ def _residual(
     recorded: Sequence[tuple[RecordedLog, Carried | None]],
     plan: Filter,
 ) -> float:
-    """Relative residual of a weighted fit with this filter; infinite where it cannot be fitted."""
+    """Relative residual of a weighted fit with this filter; infinite if it cannot be fitted."""
     evaluation = campaign.evaluation
     assert evaluation is not None
     try:

@@ -1,7 +1,7 @@
-"""Measured efforts held against the law of the joints' position loops, where a log has both efforts and commands.
+"""Comparison of measured efforts with the position servo's control law, if a log has efforts and commands.
 
-The law is fitted to the efforts of each joint, tau = kp (u - q) - kd qd + a constant, at the delay that leaves least.
-A law that explains the efforts and asks for other gains than those stated says that one of the two is wrong.
+The control law is fitted to the efforts of each joint, tau = kp (u - q) - kd qd + a constant, at the delay with the
+smallest residual.  If it explains the efforts with gains other than those given, one of the two is wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHORTEST = 200  # rows
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """The law of one joint: kp, kd, ki with deviations, the delay [s], and the part of the effort that it leaves."""
+    """Fitted control law of one joint: kp, kd, ki with standard deviations, delay [s], relative residual."""
 
     gains: dict[str, tuple[float, float]]
     delay: float
@@ -35,7 +35,7 @@ class FittedLaw:
 
 
 def law_findings(recording: Recording, command: Command) -> Iterator[Finding]:
-    """Whether efforts are what the law makes of the commands, and with which gains; nothing without either."""
+    """Findings on whether the control law explains the efforts, and with which gains; none without commands."""
     u, tau = recording.channels.get("command"), recording.tau
     if u is None or tau is None or len(recording) < SHORTEST or recording.has_gaps_in_values:
         return
@@ -60,7 +60,7 @@ def _told(law: FittedLaw, recording: Recording) -> str:
 
 
 def _disagreements(law: FittedLaw, stated: dict[str, float], channel: str) -> Iterator[Finding]:
-    """Stated gains that are not those of the efforts; one that is not stated, or 0, is not compared."""
+    """Findings on given gains that differ from the fitted ones; unspecified or zero gains are not compared."""
     for name, (value, deviation) in law.gains.items():
         known = stated.get(name, 0.0)
         if known and abs(value - known) > max(OFF * known, SURE * deviation):
@@ -72,7 +72,7 @@ def _disagreements(law: FittedLaw, stated: dict[str, float], channel: str) -> It
 
 
 def fitted_law(recording: Recording, u: Array, j: int, command: Command) -> FittedLaw | None:
-    """The law of one joint by least squares on filtered signals; None where nothing moves."""
+    """Fit the control law of one joint by least squares on filtered signals; None if nothing moves."""
     rate = recording.rate_hz
     q, tau = recording.q[:, j], recording.efforts()[:, j]
     if not (np.ptp(q) > 0 and np.ptp(tau) > 0):
@@ -86,7 +86,7 @@ def fitted_law(recording: Recording, u: Array, j: int, command: Command) -> Fitt
 
 
 def _at(smooth: Array, speed: Array, late: int, longest: int, rate: float, command: Command) -> FittedLaw:
-    """The law with a command, or an effort, that is late by so many rows."""
+    """Fit of the control law with a command, or an effort, delayed by this number of rows."""
     rows = slice(longest, None)
     shift = slice(longest - late, len(smooth) - late)
     told = smooth[shift, 1]

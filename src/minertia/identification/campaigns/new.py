@@ -1,4 +1,4 @@
-"""`new_campaign`: the text of a campaign file from a robot and the headers of its logs."""
+"""`new_campaign`: text of a campaign file from a robot and the headers of its logs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ ROWS = 50_000  # looked at to choose a filter
 def new_campaign(
     robot: str | Path | Robot, logs: Sequence[str | Path], columns: ColumnMap | None = None, *, topic: str | None = None
 ) -> str:
-    """A campaign for a robot and its logs; what the headers do not tell is marked "?" for the user.
+    """Text of a campaign for a robot and its logs; values that cannot be inferred are marked "?".
 
-    The last of several logs is kept back for validation.  columns: how the files are to be read, such as a delimiter
-    or a header; None for the file beside the first log.  topic: of the joint states, where logs are bags.
+    The last of several logs is held out for validation.  columns: format of the files, such as a delimiter
+    or a header; None for the file beside the first log.  topic: of the joint states, if logs are bags.
     """
     if not logs:
         raise CampaignError("a campaign needs at least one log")
@@ -43,7 +43,7 @@ def new_campaign(
 
 
 class _CampaignWriter:
-    """One campaign being written from its first log."""
+    """Writer of a campaign file from its first log."""
 
     def __init__(
         self, robot: str | Path | Robot, logs: list[Path], columns: ColumnMap | None = None, topic: str | None = None
@@ -61,7 +61,7 @@ class _CampaignWriter:
         self.sample = self._sample()
 
     def _chosen(self) -> Chosen | None:
-        """The columns, as far as they are recognised: a missing clock or unit is asked for later."""
+        """Recognised columns; a missing clock or unit is marked later."""
         clock, unit = {"rate_hz": 1.0}, {"effort_unit": "Nm"}
         for more in ({}, clock, unit, clock | unit):
             columns = replace(self.map, **more)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ class _CampaignWriter:
         return self._chosen_commands()
 
     def _chosen_commands(self) -> Chosen | None:
-        """The columns of a log of commands without efforts."""
+        """Recognised columns of a log of commands without efforts."""
         for more in ({}, {"rate_hz": 1.0}):
             try:
                 chosen = choose(self.names, replace(self.map, **more), self.robot, str(self.logs[0]), effort=False)  # type: ignore[arg-type]
@@ -87,9 +87,9 @@ class _CampaignWriter:
         return None
 
     def _chosen_with_held(self) -> Chosen | None:
-        """The columns of a log without some of the joints, such as those of a hand; these are held.
+        """Recognised columns of a log without some of the joints, such as those of a gripper; these are locked.
 
-        Where columns go by numbers, nothing tells which joints are not logged: the user is asked.
+        With numbered columns the missing joints cannot be inferred, and the user is asked.
         """
         whole = self.robot
         for names, is_told in _absent(whole.coordinate_names, self.names):
@@ -106,7 +106,7 @@ class _CampaignWriter:
         return None
 
     def _sample(self) -> Recording | None:
-        """The first rows, with unknown gains taken as 1: only their shape in time counts."""
+        """First rows, with unknown gains set to 1, as only their time course matters."""
         if self.chosen is None or (self.chosen.t is None and self.map.rate_hz is None):
             return None
         n = self.robot.n
@@ -121,7 +121,7 @@ class _CampaignWriter:
             return None
 
     def text(self) -> str:
-        """The whole file."""
+        """Text of the whole file."""
         parts = [self._head(), self._logs(), self._columns()]
         parts += [self._command()] if self.is_commanded else [self._drive(), self._filter(), self._rest()]
         return "\n".join("\n".join(lines) + "\n" for lines in parts if lines)
@@ -182,7 +182,7 @@ class _CampaignWriter:
         return [*lines, *self._angle(), *self._length(), *unit]
 
     def _command(self) -> list[str]:
-        """How the joints' position loops make efforts of commands; unlike elsewhere, a question mark is an answer."""
+        """Lines of the position servo table; here a question mark is a valid value."""
         links = "robot" if self.robot.has_parameters else "physical"
         return [
             "# there are no efforts: the joints' position loops are simulated (docs/output-error.md)",
@@ -197,7 +197,7 @@ class _CampaignWriter:
         ]
 
     def _stated(self) -> list[str]:
-        """How the file is to be read, where a file beside the log says so."""
+        """Lines of the file format, if a file beside the log specifies it."""
         lines = [f"header = [{', '.join(map(_quoted, self.map.header))}]"] if self.map.header else []
         lines += [f"delimiter = {_quoted(self.map.delimiter)}"] if self.map.delimiter else []
         lines += [f"decimal = {_quoted(self.map.decimal)}"] if self.map.decimal != "." else []
@@ -207,7 +207,7 @@ class _CampaignWriter:
         return [*lines, "drop_torn = true"] if self.map.drop_torn else lines
 
     def _columns_to_name(self) -> list[str]:
-        """The table where the header did not tell which columns are this robot's."""
+        """Lines of the column table if the header does not identify this robot's columns."""
         clock = time_column(self.names)
         lines = ["[columns]", *self._stated(), f"# the log has: {_plain(', '.join(self.names[:60]))}"]
         lines.append(f"t = {ASK if clock is None else _quoted(clock)}")
@@ -222,7 +222,7 @@ class _CampaignWriter:
         return [*lines, *self._angle(), *self._length(), f"effort_unit = {ASK}  # {UNITS}"]
 
     def _is_useless(self, signal: str) -> bool:
-        """Whether a rate is logged that stays the same while its joint moves: a field that nobody fills in."""
+        """Whether a logged rate stays constant while its joint moves: an unused field."""
         logged = getattr(self.sample, signal, None) if signal in ("qd", "qdd") else None
         if logged is None or self.sample is None:
             return False
@@ -239,7 +239,7 @@ class _CampaignWriter:
         return self._position_unit("length", "prismatic", ("m", "mm"))
 
     def _position_unit(self, key: str, kind: str, units: tuple[str, str]) -> list[str]:
-        """The unit of the positions of joints of this kind, asked for where they are too large for the usual one."""
+        """Line of the position unit of a joint kind, marked "?" if values are too large for the default unit."""
         usual, other = units
         moving = [k for k, j in enumerate(self.robot.independent) if self.robot.joints[j].kind == kind]
         if not moving:
@@ -294,7 +294,7 @@ class _CampaignWriter:
 
 
 def with_decimal(log: str | Path, columns: ColumnMap) -> ColumnMap:
-    """The map of a log with a decimal comma where its first rows are numbers with one alone."""
+    """Column map with a decimal comma if the first rows can only be read with one."""
     file = open_log(log, columns)
     if columns.decimal != "." or not isinstance(file, CsvLog):
         return columns
@@ -302,7 +302,7 @@ def with_decimal(log: str | Path, columns: ColumnMap) -> ColumnMap:
 
 
 def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Joints that a log may lack, and whether its header tells so: those no column names, else the last one, two ..."""
+    """Joints that may be missing in a log, and whether its header shows it: unnamed ones, else the last, two ..."""
     unnamed = tuple(joint for joint in joints if not any(joint in column for column in columns))
     if 0 < len(unnamed) < len(joints):
         yield unnamed, True
@@ -311,13 +311,13 @@ def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[t
 
 
 def _middle(robot: Robot, name: str) -> float:
-    """The middle of a joint's range, 0 where it has none: good enough to look at the other joints."""
+    """Middle of a joint's range, 0 if it has none."""
     limits = robot.joints[robot.joint_index(name)].limits
     return 0.0 if limits.lower is None or limits.upper is None else 0.5 * (limits.lower + limits.upper)
 
 
 def _quoted(text: str) -> str:
-    """A TOML string."""
+    """Quoted TOML string."""
     escaped = "".join(c if c.isprintable() and c not in '"\\' else f"\\u{ord(c):04x}" for c in text if ord(c) < 0x10000)
     return f'"{escaped}"'
 

@@ -1,4 +1,4 @@
-"""The options of a campaign that are plain values: repairs, position loops, elastic joints, a floor, and its own."""
+"""Plain-value options of a campaign: repairs, position servos, elastic joints, ground contact, and others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FORMAT = 1  # of campaign files
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repairs(Declared):
-    """What may be repaired in a log; standstill, where friction is not defined, goes for fitting and judging alike."""
+    """Repairs of logs; standstill, where friction is not defined, is removed for fitting and evaluation."""
 
     stamps: bool = option(True, "Drop samples whose stamp repeats or goes back.")
     resample: bool = option(
@@ -60,14 +60,14 @@ class Repairs(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Command(Declared):
-    """The law of the joints' position loops, tau = kp (u - q) + ki int(u - q) + kd (ud - qd), within limits.
+    """Control law of the position servos, tau = kp (u - q) + ki int(u - q) + kd (ud - qd), with limits.
 
-    A gain is a number for all joints or one each; "?" an unknown each, "same" one unknown for all.
+    A gain is one value for all joints or one each; "?" for one unknown per joint, "same" for one shared unknown.
     """
 
     law: str = option(
         "pd",
-        'Control law of the position loops. `"voltage"` is for servos driven by their duty cycle: `KD` is back-EMF, '
+        'Control law of the position servos. `"voltage"` is for servos driven by their duty cycle: `KD` is back-EMF, '
         "which no limit bounds.",
         choices=("p", "pd", "pid", "voltage"),
     )
@@ -79,11 +79,14 @@ class Command(Declared):
         "Damping acts on the commanded less the measured velocity. The former is that of columns `qd_cmd1`, else the "
         "slope of the command; quadrupeds and MuJoCo's `kv` have none.",
     )
-    hold: str = option("zero", "The command between rows: held, or linear.", choices=("zero", "linear"))
+    hold: str = option(
+        "zero", "Interpolation of the command between rows: held, or linear.", choices=("zero", "linear")
+    )
     delay: Gain = option(UNKNOWN, "Delay.", unit="s", range=(-1.0, 1.0), words=(UNKNOWN,))
     delay_of: str = option(
         "command",
-        "What is late. The `command`: the servo closes its own loop; the whole `effort`: a host does, over a bus.",
+        "Signal that is delayed. The `command`: the servo closes its own loop; the whole `effort`: a host does, "
+        "over a bus.",
         choices=("command", "effort"),
     )
     limit: float | tuple[float, ...] | None = option(
@@ -91,8 +94,9 @@ class Command(Declared):
     )
     reference: str | None = option(
         None,
-        "What fixes the scale. `gains`, `links` (masses of the robot's file), `load` (a load that is known in some of "
-        "the fitted logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp are told).",
+        "Reference that fixes the scale. `gains`, `links` (masses of the robot's file), `load` (a load that is "
+        "known in some of "
+        "the fitted logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp are reported).",
         choices=("gains", "links", "load", "none"),
         otherwise="gains where they are known, else the links where these are kept",
     )
@@ -119,8 +123,7 @@ class Command(Declared):
     )
     leave_out_contact: bool = option(
         True,
-        "Stretches that nothing in the loop explains, as where the robot touches something, take no part in the fit "
-        "([below](#where-the-robot-is-pushed)).",
+        "Exclude segments with unmodelled contact from the fit ([below](#where-the-robot-is-pushed)).",
     )
 
     def __post_init__(self) -> None:
@@ -137,7 +140,7 @@ class Command(Declared):
             raise InputError("an effort cannot act before it is asked for: its delay is at least 0")
 
     def each(self, name: str, n: int) -> tuple[Gain, ...]:
-        """A gain or limit for each of n joints."""
+        """Gain or limit of each of n joints."""
         value = getattr(self, name)
         if not isinstance(value, tuple):
             return (value,) * n
@@ -148,14 +151,14 @@ class Command(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ElasticJoints(Declared):
-    """Which joints are elastic, where their fit starts, and on which side they are measured."""
+    """Options of elastic joints: which joints, initial values, and side of the measurement."""
 
     joints: tuple[str | int, ...] = option(
         (), "Elastic joints, by name or number from 1.", range=(1, math.inf), otherwise="those of the robot's file"
     )
     stiffness: Gains | None = option(
         None,
-        'Where the fit of the stiffness on the link side starts: a number for all of them or one each, or `"?"`.',
+        'Initial value of the stiffness on the link side: a number for all of them or one each, or `"?"`.',
         unit="N m/rad or N/m",
         range=STIFFNESS,
         words=(UNKNOWN,),
@@ -163,7 +166,7 @@ class ElasticJoints(Declared):
     )
     damping: Gains | None = option(
         None,
-        'Where the fit of the damping on the link side starts: a number for all of them or one each, or `"?"`.',
+        'Initial value of the damping on the link side: a number for all of them or one each, or `"?"`.',
         unit="N m s/rad or N s/m",
         range=(0, STIFFNESS[1]),
         words=(UNKNOWN,),
@@ -175,12 +178,12 @@ class ElasticJoints(Declared):
         choices=("both", "motor", "link"),
         otherwise='`"both"` where the log has a second encoder; else it must be said',
     )
-    feedback: str = option("motor", "Side that the joints' own position loops read.", choices=("motor", "link"))
+    feedback: str = option("motor", "Side that the joints' position servos read.", choices=("motor", "link"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Floor(Declared):
-    """A plane that frames of the robot cannot pass, level with gravity; none where nothing touches it."""
+    """Ground contact: horizontal plane that named frames of the robot cannot penetrate; none by default."""
 
     touches: tuple[str, ...] = option(
         (), "Links or frames of the robot's file whose origins touch the floor.", otherwise="none: no floor"
@@ -194,7 +197,11 @@ class Floor(Declared):
     )
     friction: Gain = option(0.0, "Coefficient of friction.", range=FLOORS["friction"], words=(UNKNOWN,))
     stiffness: Gain = option(
-        1e4, "Stiffness of the floor and what touches it.", unit="N/m", range=FLOORS["stiffness"], words=(UNKNOWN,)
+        1e4,
+        "Contact stiffness of the floor and the bodies that touch it.",
+        unit="N/m",
+        range=FLOORS["stiffness"],
+        words=(UNKNOWN,),
     )
 
 
@@ -202,16 +209,18 @@ class Floor(Declared):
 class MeasureColumns(Declared):
     """One [[measure]] of a calibration: what was measured of the tool, and where its numbers stand."""
 
-    kind: str = option(help="What was measured.", choices=MEASURED)
-    name: str = option("", "Name of the target, in results.", otherwise="its number")
-    at: Sequence[str] = option((), "Columns of the place, direction, pixel or distance.")
+    kind: str = option(help="Kind of measurement.", choices=MEASURED)
+    name: str = option("", "Name of the target in the results.", otherwise="its number")
+    at: Sequence[str] = option((), "Columns of the measured point, direction, pixel or distance.")
     rotation: Sequence[str] = option((), "Columns of the rotation.")
-    rotation_as: str = option("xyzw", "How the rotation is written.", choices=tuple(ROTATIONS))
-    groups: Sequence[str] = option((), "Columns whose equal entries mean one place, fixed point, plane or mark.")
-    of: str | None = option(None, "Column in which two places differ whose distance is known.")
-    within: Sequence[str] = option((), "Columns in which such places agree.")
-    apart: float | None = option(None, "Their distance.", unit="m", key="length", above=0)
-    camera: Sequence[float] | None = option(None, "Focal lengths and centre fx, fy, cx, cy.", unit="pixels", length=4)
+    rotation_as: str = option("xyzw", "Representation of the rotation.", choices=tuple(ROTATIONS))
+    groups: Sequence[str] = option((), "Columns that group rows: equal entries mean the same point, plane or mark.")
+    of: str | None = option(None, "Column that distinguishes two points whose distance is known.")
+    within: Sequence[str] = option((), "Columns that are equal for such a pair of points.")
+    apart: float | None = option(None, "Distance between the two points.", unit="m", key="length", above=0)
+    camera: Sequence[float] | None = option(
+        None, "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.", unit="pixels", length=4
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -219,12 +228,17 @@ class CalibrationOptions(Declared):
     """What of a robot's geometry is corrected by measurements of its tool, and how that is written."""
 
     levels: Sequence[str] | None = option(
-        None, "Corrections to fit, in this order.", choices=tuple(LEVELS), otherwise="chosen by regions left out"
+        None,
+        "Groups of corrections to fit, in this order.",
+        choices=tuple(LEVELS),
+        otherwise="chosen by regions left out",
     )
     tip: str | None = option(None, "Link or frame that carries the target.", otherwise="the last link")
-    root: str | None = option(None, "Link or frame where the chain begins.", otherwise="the ground")
+    root: str | None = option(None, "Link or frame where the kinematic chain begins.", otherwise="the ground")
     zeros: str = option(
-        "file", "Zeros into the robot's frames, or as a table for its controller.", choices=("file", "controller")
+        "file",
+        "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+        choices=("file", "controller"),
     )
 
     def __post_init__(self) -> None:
@@ -270,14 +284,14 @@ class WrenchOptions(Declared):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
-    """The options of a campaign that are plain values, or tables of them."""
+    """Plain-value options of a campaign, and tables of them."""
 
     name: str = option("", "Title of reports.", table="", otherwise="name of the file")
     repairs: Repairs = option(factory=Repairs, table="logs")
     filter: Filter = option(factory=Filter, table="filter")
     columns: ColumnMap | str | Path | None = option(
         None,
-        "Where signals stand in the logs; also the path of a file that says so.",
+        "Columns of the logs; also the path of a file with this table.",
         table="columns",
         otherwise="in a file beside the first log, else by name",
     )
@@ -329,7 +343,7 @@ class CampaignOptions(Declared):
     floor: Floor = option(factory=Floor, table="floor")
     measures: tuple[MeasureColumns, ...] = option(
         (),
-        "What was measured of the tool, for a [calibration](howto/calibrate.md): tables `[[measure]]`.",
+        "Measurements of the tool, for a [calibration](howto/calibrate.md): tables `[[measure]]`.",
         key="measure",
         table="",
         otherwise="none; of a calibration looked for in the header",

@@ -1,4 +1,4 @@
-"""From a campaign to logs that can be fitted and judged: read, audited, repaired, filtered."""
+"""Preparation of a campaign's logs for fit and validation: read, audit, repair, filter."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ TRIM_PART = 0.05  # ... or this part of a short one
 
 
 def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
-    """The campaign with the choices that depend on its logs made once, for all logs.
+    """Campaign with its log-dependent options determined, the same for all logs.
 
-    The cut-off is the highest that any recording asks for; efforts are judged at the cut-off that the first one asks
-    for, whatever the fit uses.
+    The cut-off is the highest required by any recording; efforts are evaluated at the cut-off of the first one,
+    whatever the fit uses.
     """
     filter_, evaluation = campaign.filter, campaign.evaluation
     if filter_.cutoff_hz is None:
@@ -49,7 +49,7 @@ def settled(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
 
 
 def usual_evaluation(recording: Recording) -> Evaluation:
-    """The evaluation filter where none is given."""
+    """Default evaluation filter."""
     plan = resolved(Filter(), recording)
     assert plan.cutoff_hz is not None and plan.rate_hz is not None
     return Evaluation(plan.cutoff_hz, plan.rate_hz, min(TRIM_S, TRIM_PART * recording.duration))
@@ -60,12 +60,12 @@ STANDSTILL = 1e-3  # rad or m; what flickers less stands still
 
 
 def silent(step: str) -> None:
-    """Nobody asked."""
+    """Ignore a progress message."""
 
 
 @dataclass(frozen=True)
 class PreparedCampaign:
-    """A campaign with its logs read and its filters settled."""
+    """Campaign with its logs read and its filters determined."""
 
     campaign: Campaign
     train: tuple[EffortLog, ...]
@@ -78,7 +78,7 @@ class PreparedCampaign:
 
 
 def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaign:
-    """Read, audit, repair and filter all logs; a log that cannot be used is refused with column and row."""
+    """Read, audit, repair and filter all logs; unusable logs raise an error with column and row."""
     refuse_twins(campaign)
     logs = (*campaign.train, *campaign.validate)
     read: dict[int, RecordedLog] = {}
@@ -106,12 +106,12 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
 
 
 def _is_recorded(log: Log) -> bool:
-    """Whether a log has to be filtered; a motion was already."""
+    """Whether a log has to be filtered; a motion is filtered already."""
     return log.file is not None or isinstance(log.source, Recording)
 
 
 def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> Campaign:
-    """The campaign with the filter and the evaluation that its logs ask for."""
+    """Campaign with the filter and evaluation chosen from its logs."""
     if not read:
         return campaign
     count = len(campaign.train)
@@ -128,7 +128,7 @@ def _settled(campaign: Campaign, read: dict[int, RecordedLog], tell: Tell) -> Ca
 
 
 def refuse_unknown_gains(campaign: Campaign, logs: Sequence[EffortLog]) -> None:
-    """Currents of several joints do not add up to anything unless their gains are known."""
+    """Raise an error for currents of several joints with unknown gains, as these cannot be combined."""
     rows = chosen_rows(campaign.robot, campaign.joints or None)
     for log in logs:
         recording = log.recording
@@ -148,7 +148,7 @@ def _prepared(campaign: Campaign, read: RecordedLog) -> EffortLog:
 
 
 def refuse_twins(campaign: Campaign) -> None:
-    """Refuse a log that counts twice: it would weigh double, or be called unseen though it was fitted."""
+    """Raise an error for duplicate or overlapping logs, which would count twice or validate their own fit."""
     for k, log in enumerate((*campaign.train, *campaign.validate)):
         if any(_overlap(log, fitted) for fitted in campaign.train[:k]):
             is_fitted = k < len(campaign.train)
@@ -179,7 +179,7 @@ def _same_source(a: Log, b: Log) -> bool:
 
 
 def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
-    """Refuse a file with the samples of another one that is fitted: copied, it would count twice just the same."""
+    """Raise an error for a file with the same samples as another one that is fitted."""
     for k, one in enumerate(read):
         for other in read[: min(k, count)]:
             a, b = one.beginning, other.beginning
@@ -191,7 +191,7 @@ def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
 
 
 def _refuse_standstill(log: Log, recording: Recording) -> None:
-    """Refuse to fit a log in which no joint moves: it shows one posture and nothing of inertia or friction."""
+    """Raise an error for a training log without motion, which does not excite inertia or friction."""
     travel = np.ptp(recording.q, axis=0)
     if not np.any(travel > STANDSTILL):
         raise RecordingError(

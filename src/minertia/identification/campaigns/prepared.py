@@ -181,7 +181,7 @@ def _kept(log: RecordedLog, plan: Filter) -> int:
 
 
 def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion, float, float]]:
-    """Motions with `halo` samples more on either side, and the times between which each one counts [s]."""
+    """Motions extended by `halo` samples on either side, and the valid time range of each [s]."""
     held: Motion | None = None
     start = -np.inf
     for motion, is_last in with_last(motions):

@@ -1,4 +1,4 @@
-"""The campaign file: one TOML that can be rerun (docs/campaign.md)."""
+"""Campaign file: one TOML file that can be rerun (docs/campaign.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from minertia.robot.variants import locked
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RobotEntries(Declared):
-    """What the top level of a file says of its format and robot."""
+    """Top-level entries of a file: format and robot."""
 
     format: int = option(FORMAT, f"Format of the file, always {FORMAT}.", range=(FORMAT, FORMAT), otherwise="required")
     robot: str = option(
@@ -80,7 +80,7 @@ def file_options() -> dict[str, dict[str, Option]]:
 
 
 def read_campaign(path: str | Path, data: str | Path | None = None) -> Campaign:
-    """A campaign from its file; logs are looked up beside it, then in `data`.
+    """Read a campaign file; logs are looked up beside it, then in `data`.
 
     The robot is also looked up in a folder `robots` two levels above `data`, and among the bundled ones.
     """
@@ -100,7 +100,7 @@ def is_campaign_file(path: str | Path) -> bool:
 
 
 class _CampaignReader:
-    """One campaign file being read."""
+    """Reader of one campaign file."""
 
     def __init__(self, path: Path, data: Path | None) -> None:
         self.path, self.data = path, data
@@ -113,7 +113,7 @@ class _CampaignReader:
             raise CampaignError(f"the data folder '{data}' does not exist", file=path)
 
     def campaign(self) -> Campaign:
-        """The checked campaign."""
+        """Validated campaign."""
         robot = self._robot()
         self.robot = robot
         found = {name: value for name, value in self._options().items() if value is not None}
@@ -126,7 +126,7 @@ class _CampaignReader:
             raise CampaignError(str(err), file=self.path) from None
 
     def _options(self) -> dict[str, Any]:
-        """Every option that the file states, by the name of its field."""
+        """Options specified in the file, by field name."""
         forms: dict[str, Callable[[CampaignTable, Option], Any]] = {
             **dict.fromkeys(("train", "validate"), self._logs),
             **{"columns": self._columns, "effects": self._effects, "joints": self._joints, "prior": self._prior},
@@ -148,14 +148,14 @@ class _CampaignReader:
         return found
 
     def _only(self, table: CampaignTable, name: str, own: Sequence[Option]) -> None:
-        """Refuse keys that no option of a table has; the top level and estimators have checks of their own."""
+        """Raise an error for unknown keys of a table; the top level and estimators have their own checks."""
         if name and not any(one.name == "options" for one in own):
             records = [one.kind.own_table for one in own if one.kind.own_table is not None]
             known = [key for one in own if one.kind.own_table is None for key in one.keys]
             table.only((*known, *(key for record in records for key in keys_of(record))))
 
     def _record(self, table: CampaignTable, one: Option) -> Any:
-        """The object of a table, or of the keys of a table that are its own."""
+        """Object of a table, or of the keys of a table that belong to it."""
         kind: Any = one.kind.record
         return read(replace(table, entries={k: v for k, v in table.entries.items() if k in keys_of(kind)}), kind)
 
@@ -206,7 +206,7 @@ class _CampaignReader:
         return tuple(read_effect(self.robot, item, table) for item in value)
 
     def _estimator_options(self, table: CampaignTable, one: Option) -> dict[str, Any]:
-        """Options of the estimator that the table names."""
+        """Options of the estimator named in the table."""
         name = table.text("name") or "auto"
         try:
             known = estimator_options(OLD_NAMES.get(name, name))  # the campaign warns of an old one
@@ -245,7 +245,7 @@ class _CampaignReader:
 
 
 def recorded_campaign(robot: Robot, record: Mapping[str, Any]) -> Campaign:
-    """The campaign of a record, without logs: how others are to be read, filtered and judged."""
+    """Campaign of a record, without logs: settings to read, filter and evaluate others."""
     try:
         evaluation = record.get("evaluation")
         return Campaign(

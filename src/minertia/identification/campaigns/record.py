@@ -1,4 +1,4 @@
-"""What a model has to remember of its campaign, so that other logs can be read and judged in the same way."""
+"""Record of a campaign in a model, so that other logs can be read and evaluated in the same way."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def campaign_record(campaign: Any) -> dict[str, Any]:
 
 
 def further_fields(campaign: Any) -> dict[str, Any]:
-    """The fields of a campaign whose record is their value, where that is not the usual one: every new field."""
+    """Non-default campaign fields without a record form of their own, by value; new fields are among them."""
     values = {one.name: (getattr(campaign, one.name), one.default) for one in further_options(type(campaign))}
     return {name: plain(value) for name, (value, usual) in values.items() if value != usual}
 
@@ -61,7 +61,7 @@ def _prior(prior: Any) -> str | None:
 
 
 def _effect(robot: Robot, given: Wanted) -> Any:
-    """An effect as a file states it."""
+    """Effect in the syntax of a campaign file."""
     effect = read_effect(robot, given)
     if effect.joints == robot.coordinate_names and not effect.options and not effect.known and not effect.tag:
         return effect.kind

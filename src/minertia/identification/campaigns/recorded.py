@@ -48,7 +48,7 @@ class RecordedLog:
 
     @property
     def rate_hz(self) -> float:
-        """Samples per second."""
+        """Sampling rate [Hz]."""
         return 1.0 / ((self.span[1] - self.span[0]) / (self.count - 1))
 
 

@@ -1,4 +1,4 @@
-"""A campaign that was made in Python as the file that `read_campaign` reads: the same thing."""
+"""Writing of a campaign as a file for `read_campaign`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_campaign(campaign: Any, path: str | Path, *, force: bool = False) -> t
 
 
 def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
-    """The TOML text of a campaign whose logs are named from a folder; robot: how the robot is named."""
+    """TOML text of a campaign with log paths relative to a folder; robot: name of the robot."""
     record = campaign_record(campaign)
     if record["estimator"]["name"] != campaign.estimator:
         raise CampaignError("an estimator made in Python cannot be written to a file; give its name and options")
@@ -73,7 +73,7 @@ def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
 
 
 def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
-    """How a campaign names its robot, and the file to write where there is none that reads back alike."""
+    """Name of the robot in a campaign, and the file to write if no existing one reads back the same."""
     source = robot.source or ""
     for name in (Path(source).stem, source):
         if name in bundled_robots() or os.path.isfile(name):
@@ -99,7 +99,7 @@ def _prior(prior: str | None, folder: Path) -> str | None:
 
 
 def _from(path: Path, folder: Path) -> str:
-    """A path as the campaign's folder sees it; whole where they are on different drives."""
+    """Path relative to the campaign's folder; absolute on different drives."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:
@@ -107,7 +107,7 @@ def _from(path: Path, folder: Path) -> str:
 
 
 def _without_none(value: Any) -> Any:
-    """Data that TOML can hold: without what is not stated."""
+    """Data without None, for TOML."""
     if isinstance(value, Mapping):
         kept = {str(key): _without_none(v) for key, v in value.items() if v is not None}
         return {key: v for key, v in kept.items() if v != {}}

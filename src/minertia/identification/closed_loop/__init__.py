@@ -1,1 +1,1 @@
-"""Identification without measured efforts: from commands and positions through the joints' position loops."""
+"""Closed-loop output-error identification without measured efforts, from commands and positions."""

@@ -1,6 +1,6 @@
-"""Position loops of an identified model for simulators: MJCF with `<position>` actuators, and Isaac Lab's text.
+"""Position servos of an identified model for simulators: MJCF `<position>` actuators, and Isaac Lab text.
 
-What each number means there is stated in the file that holds it (docs/output-error.md has the table).
+The files state the meaning of each value (docs/output-error.md has the table).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ISAAC_STEP = 0.005  # s, physics step that delays of Isaac Lab are counted in
 
 
 def loop_of(model: IdentifiedModel) -> dict[str, Any]:
-    """The position loops of a model; refused where it was fitted to efforts."""
+    """Position servos of a model; raises an error if it was fitted to efforts."""
     found = model.evidence.get(LOOP)
     if found is None:
         raise MinertiaError("this model was fitted to efforts and has no position loops; fit logs of commands for that")
@@ -37,11 +37,11 @@ def loop_of(model: IdentifiedModel) -> dict[str, Any]:
 
 
 def to_position_mjcf(model: IdentifiedModel) -> str:
-    """The identified robot as MJCF with a `<position>` actuator at each joint: force = kp (ctrl - q) - kv qd.
+    """Identified robot as MJCF with a `<position>` actuator at each joint: force = kp (ctrl - q) - kv qd.
 
     armature, damping and frictionloss of its joints are IA, FV and FC; offsets act as constant forces.  Damping on the
-    difference of velocities, and the back-EMF of servos in voltage mode, which no limit bounds, are a `<velocity>`
-    actuator of its own (`rate_name`).  Motors of elastic joints are joints of their own (`motor_name`), tied to their
+    velocity error, and the back-EMF of servos in voltage mode, which is not limited, are a separate `<velocity>`
+    actuator (`rate_name`).  Motors of elastic joints are separate joints (`motor_name`), coupled to their
     links by tendons with stiffness and damping.
     """
     loop = loop_of(model)
@@ -64,22 +64,22 @@ def to_position_mjcf(model: IdentifiedModel) -> str:
 
 
 def motor_name(joint: str) -> str:
-    """Joint of the motor of an elastic joint in an MJCF."""
+    """Name of the motor joint of an elastic joint in an MJCF."""
     return f"{joint}_motor"
 
 
 def rate_name(joint: str) -> str:
-    """Actuator in an MJCF that damps a joint where `<position>` does not: its ctrl is the commanded velocity, or 0."""
+    """Name of a joint's damping actuator in an MJCF; its ctrl is the commanded velocity, or 0."""
     return f"{joint}_rate"
 
 
 def damps_apart(loop: dict[str, Any]) -> bool:
-    """Whether damping is an actuator of its own: it reads the commanded velocity, or no limit bounds it."""
+    """Whether damping is a separate actuator: it acts on the velocity error, or is not limited."""
     return bool(loop["velocity_reference"] or loop["law"] == "voltage")
 
 
 def _bounded(robot: Robot, loop: dict[str, Any]) -> Robot:
-    """The robot with the loop's limits at its joints where they bound the sum of two actuators."""
+    """Robot with the servo's effort limits at its joints, if they bound the sum of two actuators."""
     if "limit" not in loop or not loop["velocity_reference"] or loop["law"] == "voltage":
         return robot
     joints = list(robot.joints)
@@ -102,7 +102,7 @@ def _drives(loop: dict[str, Any]) -> list[str]:
 
 
 def _rotor(robot: Robot, j: int) -> list[str]:
-    """The motor of an elastic coordinate: a body without weight, its inertia the armature of its joint."""
+    """Motor body of an elastic coordinate: massless, with the rotor inertia as armature of its joint."""
     joint, own = robot.coordinate_names[j], robot.effects[robot.independent[j]]
     kind = "slide" if robot.joints[robot.independent[j]].kind == "prismatic" else "hinge"
     values = effect_attributes({symbol: value for symbol, value in own.items() if symbol in AT_MOTOR})
@@ -132,7 +132,7 @@ def _springs(elastic: dict[str, Any]) -> list[str]:
 
 
 def _meanings(loop: dict[str, Any]) -> list[str]:
-    """What is said of the numbers in an MJCF."""
+    """Comments on the meaning of the values in an MJCF."""
     found = []
     if any(loop["damping_is_one"]):
         found.append("kv holds the damping of the loop and viscous friction, which positions do not tell apart")
@@ -150,7 +150,7 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
 
 
 def not_held(model: IdentifiedModel) -> list[str]:
-    """What of an identified model MuJoCo does not simulate, a sentence each."""
+    """Sentences on features of an identified model that MuJoCo does not simulate."""
     loop, robot = loop_of(model), model.robot
     rigid = replace(robot, joints=tuple(replace(joint, elastic=None) for joint in robot.joints))
     found = [f"{note.where}: {note.text}" for note in unheld_effects(rigid, HELD, "MJCF")]
@@ -166,9 +166,9 @@ def not_held(model: IdentifiedModel) -> list[str]:
 
 
 def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
-    """A piece of Python for Isaac Lab with the actuators' configuration; step: of its physics [s].
+    """Python text for Isaac Lab with the actuator configuration; step: of its physics [s].
 
-    Numbers are those of Isaac Sim 5 and later, where `friction` is an effort [N m].
+    Values follow Isaac Sim 5 and later, where `friction` is an effort [N m].
     """
     loop, robot = loop_of(model), model.robot
     effects = dict(robot.effect_values)
@@ -215,7 +215,7 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
 
 
 def _not_in_isaac(model: IdentifiedModel, loop: dict[str, Any]) -> list[str]:
-    """What of an identified model Isaac Lab's actuators do not hold, a sentence each."""
+    """Sentences on features of an identified model that Isaac Lab's actuators do not support."""
     found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, IN_ISAAC, "Isaac Lab")]
     if any(loop["ki"]):
         found.append("the integral part of the position loops has no place there")

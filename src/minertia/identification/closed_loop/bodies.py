@@ -1,4 +1,4 @@
-"""Links that are fitted stay bodies that can exist: each step passes through the cone program of the physical fit."""
+"""Physical consistency of fitted links: each step passes through the semidefinite program of the physical fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLEAR = 1e-6  # slack from which values are those of bodies beyond the solver's 
 
 
 class Bodies:
-    """The linear model's unknowns among those of a loop, and the space of bodies for them."""
+    """Unknowns of the linear model among those of a servo model, and their physically consistent set."""
 
     def __init__(self, model: ServoModel, names: Sequence[str]) -> None:
         self.model, self.linear = model, model.linear
@@ -36,7 +36,7 @@ class Bodies:
         return beta
 
     def held(self, theta: Array, R: Array, rows: int) -> Array:
-        """The values where they are those of bodies, else the best that are, on the triangle of [S | e + S theta]."""
+        """Values if physically consistent, else the best consistent ones for the factor of [S | e + S theta]."""
         try:
             if feasibility(self.space, self.beta(theta)).slack > CLEAR:
                 return theta

@@ -1,4 +1,4 @@
-"""The unknowns of a campaign of commands: what is known, tied, unknown or set because nothing fixes it."""
+"""Unknowns of a campaign of commands: known, shared, unknown, or fixed by convention."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
 def loop_model(campaign: Campaign, period: float) -> ServoModel:
-    """The unknowns of a campaign of commands; period: between rows of its logs [s], which bounds the delay."""
+    """Servo model of a campaign of commands; period: between rows of its logs [s], which bounds the delay."""
     robot, command = campaign.robot, campaign.command
     require_simple(robot)
     if campaign.joints and len(campaign.joints) < robot.n:
@@ -82,12 +82,12 @@ def loop_model(campaign: Campaign, period: float) -> ServoModel:
 
 
 def _compliance(name: str) -> str:
-    """The unknown that is fitted for a stiffness KJ2: its compliance CJ2, in which motion is nearly linear."""
+    """Name of the compliance, such as CJ2, fitted for a stiffness KJ2; the motion is nearly linear in it."""
     return f"CJ{name[2:]}" if re.fullmatch(r"KJ\d+", name) else name
 
 
 class _ServoBuilder:
-    """Unknowns and atoms on their way."""
+    """Builder of the unknowns and atoms of a servo model."""
 
     def __init__(
         self, robot: Robot, command: Command, linear: LinearModel, groups: Sequence[tuple[int, ...]], keeps: bool
@@ -115,7 +115,7 @@ class _ServoBuilder:
 
     @staticmethod
     def _constants(term: Term) -> dict[str, float]:
-        """Constants of an effect, which are not looked for under commands."""
+        """Constants of an effect, which are not estimated from commands."""
         values, missing = term.effect.filled(term.settings)
         if term.tag:
             missing = [name for name, usual in term.effect.constants.items() if usual is None]
@@ -127,7 +127,7 @@ class _ServoBuilder:
         return values
 
     def add(self, name: str, atoms: dict[Atom, float], lower: float = -np.inf) -> None:
-        """An unknown that enters these atoms."""
+        """Add an unknown with its coefficients in these atoms."""
         column = self.columns.setdefault(name, np.zeros(len(self.atoms)))
         for atom, weight in atoms.items():
             column[self.where[atom]] += weight
@@ -135,12 +135,12 @@ class _ServoBuilder:
 
     @property
     def damping_is_one(self) -> list[bool]:
-        """Whether kd and fv of each joint are one unknown: both are unknown and act on the same velocity."""
+        """Whether kd and fv of each joint are one unknown: both unknown and acting on the same velocity."""
         given = self.command.each("kd", self.n)
         return [isinstance(v, str) and not self.command.velocity_reference for v in given]
 
     def add_effects(self) -> None:
-        """Unknowns of links and effects: each effect where the links are kept, else those of the linear model."""
+        """Add the unknowns of links and effects: each effect if the links are fixed, else the linear model's."""
         choice = self.linear.choice
         for term in choice.terms:
             self.constant[self.where[Atom(term.symbol, term.joint)]] = float(term.is_known)
@@ -166,7 +166,7 @@ class _ServoBuilder:
         self.add(name, atoms, 0.0 if is_bounded else -np.inf)
 
     def add_gains(self) -> None:
-        """Gains: known, unknown or tied; where nothing fixes a group's scale, kp of its first joint is 1."""
+        """Add the gains: known, unknown or shared; if nothing fixes a group's scale, kp of its first joint is 1."""
         self._check_reference()
         for kind in ("kp", "kd", "ki"):
             for j, value in enumerate(self.command.each(kind, self.n)):
@@ -182,7 +182,7 @@ class _ServoBuilder:
                     self.add(f"{kind.upper()}{number}{twin}", {atom: 1.0}, 0.0)
 
     def _is_gauge(self, j: int, value: str) -> bool:
-        """Whether nothing fixes the scale of a joint's group, so that this kp is set."""
+        """Whether this kp is set to 1 because nothing fixes the scale of its group."""
         if self.reference == "none":
             return j in self._firsts or value == SAME
         weighed = [group for group in self.tied if self.loaded & set(group)]
@@ -200,7 +200,7 @@ class _ServoBuilder:
 
     @property
     def reference(self) -> str:
-        """What fixes the scale."""
+        """Reference that fixes the scale."""
         if self.command.reference is not None:
             return self.command.reference
         if not self._firsts:
@@ -225,7 +225,7 @@ class _ServoBuilder:
             )
 
     def add_zeros(self) -> None:
-        """Zeros of the joints: known, or an unknown each."""
+        """Add the joint zeros: known, or one unknown each."""
         for j, value in enumerate(self.command.each("zeros", self.n)):
             if isinstance(value, str):
                 self.add(f"ZERO{j + 1}", {Atom("zero", j): 1.0}, -FARTHEST_ZERO)
@@ -233,10 +233,10 @@ class _ServoBuilder:
                 self.constant[self.where[Atom("zero", j)]] = float(value)
 
     def add_springs(self, campaign: Campaign) -> None:
-        """Compliance and damping of elastic joints; with two encoders also the difference of their zeros.
+        """Add compliance and damping of elastic joints; with two encoders also the difference of their zeros.
 
-        Behind a spring the rotor moves by itself, so that its inertia is an unknown even where a rigid joint's is one
-        with that of its link.
+        Behind a spring the rotor moves independently, so its inertia is identifiable even where that of a rigid joint
+        is regrouped with that of its link.
         """
         self.begin, self.layout = elastic_joints(campaign.elastic, self.robot), layout_of(campaign)
         for j in self.layout.elastic:
@@ -254,7 +254,7 @@ class _ServoBuilder:
                 self.add(f"RJ{j + 1}", {Atom("rj", j): 1.0})
 
     def add_floor(self, floor: Floor) -> None:
-        """The floor: what is known of it, and an unknown for each of the rest."""
+        """Add the ground contact: its known values, and an unknown for each of the others."""
         self.floor = floor
         if not floor.touches:
             return
@@ -268,7 +268,7 @@ class _ServoBuilder:
                 self.constant[self.where[Atom("floor", k)]] = float(value)
 
     def add_delay(self, when: str | None, period: float) -> None:
-        """The delay: known, or an unknown that is negative only where it is not said when a row was read."""
+        """Add the delay: known, or an unknown that may be negative only if the sampling instant is unspecified."""
         atom, value = Atom("delay", 0), self.command.delay
         if value != UNKNOWN:
             self.constant[self.where[atom]] = float(value)
@@ -289,7 +289,7 @@ class _ServoBuilder:
         )  # fmt: skip
 
     def _group(self, joints: tuple[int, ...], G: Array) -> JointGroup:
-        """Joints simulated together, with the effects that can act there."""
+        """Group of joints simulated together, with the effects that can act there."""
         acting = [k for k, a in enumerate(self.atoms) if a.is_effect and (np.any(G[k]) or self.constant[k])]
         own = tuple(k for k in acting if self.atoms[k].place in joints)
         effects = [self._effect(joints, self.atoms[k]) for k in own]
@@ -304,14 +304,14 @@ class _ServoBuilder:
         return EffectAt(atom.kind, place, self.constants.get(atom, {}))
 
     def _under(self, joints: Sequence[int]) -> FloorUnder | None:
-        """The floor under a group: those of its frames that the group moves; all groups read its numbers."""
+        """Ground contact of a group: the frames that the group moves; all groups share its values."""
         if not self.floor.touches:
             return None
         moved = [name for name in self.floor.touches if frame_named(self.robot, name).joint in joints]
         return FloorUnder(tuple(moved))
 
     def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:
-        """Unknown atoms that act in a group; of the links those whose effect shows there."""
+        """Unknown atoms that act in a group; of the links those with an effect there."""
         shown: Any = shown_at(self.robot, self.links)[list(joints)].any(axis=0) if self.links else ()
 
         def acts(atom: Atom) -> bool:

@@ -1,4 +1,4 @@
-"""Logs of commands in which a known load is carried: it adds to the links, and fixes the scale of its joints."""
+"""Known payloads in logs of commands: they add to the links, and fix the scale of their joints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def refuse_loads(campaign: Campaign) -> None:
-    """Refuse loads where the links are those of the file, and the reference to a load that no fitted log has."""
+    """Raise an error for payloads if the links are fixed, and for a payload reference that no training log has."""
     is_loaded = any(log.load is not None for log in (*campaign.train, *campaign.validate))
     if is_loaded and campaign.links == "robot":
         raise CampaignError(
@@ -37,13 +37,13 @@ def refuse_loads(campaign: Campaign) -> None:
 
 
 def with_loads(model: ServoModel, logs: Sequence[LoopLog], named: Iterable[Log]) -> list[LoopLog]:
-    """The logs with what their loads add to the numbers that a rollout reads."""
+    """Logs with the contribution of their payloads to the rollout parameters."""
     pairs = zip(logs, named, strict=True)
     return [log if given.load is None else replace(log, carried=_atoms(model, given.load)) for log, given in pairs]
 
 
 def _atoms(model: ServoModel, load: Load) -> Array:
-    """What a load adds to the atoms: its ten parameters, regrouped as those of the links are."""
+    """Contribution of a payload to the atoms: its ten parameters, regrouped like those of the links."""
     robot, linear = model.robot, model.linear
     body = carried(robot, load)
     assert body is not None

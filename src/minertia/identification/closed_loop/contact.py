@@ -1,7 +1,7 @@
-"""Stretches of logs in which something else pushed the robot: a table that the hand presses on, a person, a cable.
+"""Detection of external contact in log segments: a table, a person, a cable.
 
-No values of the robot's own explain where it is then, and a fit that tries takes the push for friction or gravity.
-Such a stretch shows in that far more is left of it than of other motion, at the joints that inertia ties together.
+The robot's parameters cannot explain such positions, and a fit would take the contact for friction or gravity.
+Such a segment has a far larger residual than other motion, at the joints that are inertially coupled.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ STRETCH = 0.5  # s
 
 @dataclass(frozen=True)
 class UsualRest:
-    """What stretches in motion usually leave: of each joint [rad or m] (n,), and of each group, relative to that."""
+    """Typical residuals of moving segments: of each joint [rad or m] (n,), and of each group, relative to that."""
 
     joints: Array
     groups: Array
 
 
 def usual_rest(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) -> UsualRest | None:
-    """Medians over the stretches of logs in which the command moves; None where there is none."""
+    """Median residuals over the segments of logs in which the command moves; None if there are none."""
     moving = [_rms(e, log)[_moves(log)] for log, e in zip(logs, rest, strict=True)]
     levels = np.concatenate(moving)
     if not len(levels):
@@ -40,7 +40,7 @@ def usual_rest(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]
 
 
 def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
-    """Positions (N, n) of a log in pushed stretches and beside them, while it swings; a group's joints together."""
+    """Mask (N, n) of positions in contact segments and adjacent transients; joints of a group together."""
     found = _are_pushed(model, log, rest, usual)
     grown = found.copy()
     grown[1:] |= found[:-1]
@@ -56,7 +56,7 @@ def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) 
 
 
 def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) -> list[Mask]:
-    """Positions of each fitted log, (N, n), that something else pushed; none at all where that were too many."""
+    """Mask (N, n) of contact in each training log; all False if too many positions are affected."""
     usual = usual_rest(model, logs, rest)
     each = list(zip(logs, rest, strict=True))
     if usual is None or np.concatenate([_are_pushed(model, log, e, usual) for log, e in each]).mean() > at.PUSHED_MOST:
@@ -65,14 +65,14 @@ def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) ->
 
 
 def _are_pushed(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
-    """Stretches (stretches, groups) of which far more is left than of others, and much of the lag."""
+    """Segments (segments, groups) with a far larger residual than others, also relative to the tracking error."""
     levels, lag = _rms(rest, log), np.maximum(_of_groups(model, _rms(log.lag, log)), 1e-12)
     far = _of_groups(model, levels / usual.joints) > at.PUSHED * usual.groups
     return np.asarray(far & (_of_groups(model, levels) > at.PUSHED_LEFT * lag))
 
 
 def told_times(log: LoopLog, rows: Mask) -> str:
-    """When a log was pushed, in words; empty where never."""
+    """Times of contact in a log, in words; empty if there are none."""
     any_joint = np.concatenate([[False], rows.any(axis=1), [False]])
     edges = np.flatnonzero(np.diff(any_joint.astype(int)))
     spans = [
@@ -82,23 +82,23 @@ def told_times(log: LoopLog, rows: Mask) -> str:
 
 
 def _stretches(log: LoopLog) -> list[slice]:
-    """Stretches of rows; the last has what is left."""
+    """Segments of rows; the last one takes the remainder."""
     size, count = max(1, round(STRETCH / log.period)), len(log.q)
     starts = list(range(0, max(count - size // 2, 1), size))
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]
 
 
 def _moves(log: LoopLog) -> Mask:
-    """Stretches in which a command moves."""
+    """Mask of segments in which a command moves."""
     return np.array([bool(np.ptp(log.u[s], axis=0).any()) for s in _stretches(log)])
 
 
 def _rms(x: Array, log: LoopLog) -> Array:
-    """Of each stretch and joint."""
+    """Root mean square of each segment and joint."""
     return np.array([np.sqrt(np.mean(x[s] ** 2, axis=0)) for s in _stretches(log)])
 
 
 def _of_groups(model: ServoModel, levels: Array) -> Array:
-    """Root mean square over what is measured of the joints of each group, (stretches, groups)."""
+    """Root mean square over the measured joints of each group, (segments, groups)."""
     outputs = [model.layout.outputs_of(group.joints) for group in model.groups]
     return np.stack([np.sqrt(np.mean(levels[:, own] ** 2, axis=1)) for own in outputs], axis=1)

@@ -1,8 +1,8 @@
-"""Whether joints that were fitted as rigid move as if there were a spring between motor and link.
+"""Detection of joint elasticity in joints that were fitted as rigid.
 
-With two encoders the difference of both sides goes with the effort of the link.  With one, a spring is put into the
-fitted loop at every joint, far stiffer than any that would matter: where the first step of a fit asks for a softer one
-with many deviations, and takes much of a residual that is no noise, the rigid fit misses it.
+With two encoders the difference of both sides is proportional to the link effort.  With one, a very stiff spring is
+added to the fitted servo model at every joint: if the first step of a fit makes it softer by many standard deviations,
+and removes much of a residual that is not noise, the rigid fit lacks it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STIFF = 40.0  # Hz, of the springs that are put in
 
 
 def elasticity_notes(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...]:
-    """A sentence for each joint that was fitted as rigid and seems to be elastic."""
+    """Sentences on joints that were fitted as rigid and appear to be elastic."""
     both = _both_sides(campaign, fit, logs)
     return both if both is not None else _one_side(campaign, fit, logs)
 
@@ -40,7 +40,7 @@ def elasticity_notes(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) 
 
 
 def _both_sides(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...] | None:
-    """From the difference of two encoders; None where the logs do not have them."""
+    """Elasticity from the difference of two encoders; None if the logs do not have them."""
     model, names = fit.model, campaign.robot.coordinate_names
     if not all("motor" in log.recording.channels for log in logs):
         return None
@@ -97,7 +97,7 @@ def _one_side(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tupl
 
 
 def noise(q: Array) -> Array:
-    """Noise of an encoder from third differences, which motion has little part in; steps of its counts included."""
+    """Encoder noise from third differences, which contain little motion; includes quantisation."""
     third = np.diff(q, n=3, axis=0)
     return np.asarray(np.median(np.abs(third), axis=0) / 0.6745 / np.sqrt(20.0))
 
@@ -105,7 +105,7 @@ def noise(q: Array) -> Array:
 def _springs_wanted(
     campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog], side: str
 ) -> dict[int, tuple[float, float]]:
-    """For each joint the deviations of its compliance, and the part of its residual that springs would take."""
+    """For each joint the significance of its compliance [standard deviations], and the residual fraction removed."""
     elastic = ElasticJoints(joints=tuple(range(1, campaign.robot.n + 1)), encoder=side)
     known = {name: value for name, value in campaign.fix.items() if name in fit.model.linear.names}
     try:

@@ -1,4 +1,4 @@
-"""Files of an identification from commands: position loops for simulators."""
+"""Simulator files of an identification from commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOP_FILES = ("actuators.mjcf", "isaac_lab.py")
 
 
 def write_loop_files(model: IdentifiedModel, draft: Path) -> tuple[Note, ...]:
-    """The position loops for simulators, where a scale is known."""
+    """Write the position servos for simulators, if the scale is known."""
     mjcf, isaac = LOOP_FILES
     if model.evidence[LOOP]["gauges"] or not model.is_physical:
         return (Note("warning", mjcf, "not written: a simulator needs a scale and bodies that can exist"),)

@@ -1,7 +1,7 @@
-"""Closed-loop output error: values whose simulated motion leaves least of the measured one.
+"""Closed-loop output-error fit: parameters that minimise the error of the simulated motion.
 
-Each Gauss-Newton step is a linear problem like any other: rows S with e + S theta on the right go into the triangles,
-weights and intervals of every fit, and links that are fitted through the cone program of bodies that can exist.
+Each Gauss-Newton step is a linear problem: rows S with e + S theta on the right enter the same triangular factors,
+weights and intervals as every fit, and fitted links the semidefinite program for physical consistency.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GUESSES = {"IA": 0.01, "FV": 0.1, "FC": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
 
 @dataclass
 class _Rolled:
-    """Values, those of the starts of all logs behind them, with the motion that they make."""
+    """Parameter values, followed by the initial states of all logs, with their simulated motion."""
 
     theta: Array
     rest: list[Array]  # of each log, (N, n); zero where something else pushed the robot
@@ -69,9 +69,10 @@ def output_error(
     steps: Sequence[int] | None = None,
     iterate: bool = True,
 ) -> LoopFit:
-    """Fit the unknowns to logs, from a start or from the law's least squares; steps are halved as far as it tells.
+    """Fit the unknowns to logs, from initial values or the control law's least squares.
 
-    iterate: whether the values may move; else only deviations and residuals are made.
+    Simulation steps are halved while that changes the result.  iterate: whether the values may change; else only
+    standard deviations and residuals are computed.
     """
     with one_thread():
         if steps is None and model.command.step is not None:
@@ -81,7 +82,7 @@ def output_error(
 
 
 class _OutputError:
-    """One fit on its way."""
+    """State of one output-error fit."""
 
     def __init__(self, model: ServoModel, logs: Sequence[LoopLog]) -> None:
         self.model, self.logs = model, [replace(log, first=0) for log in logs]  # the start is an unknown, too
@@ -127,7 +128,7 @@ class _OutputError:
         return self._finished(point, steps)
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
-        """The motion of some values; None where it runs away."""
+        """Simulated motion at some values; None if it diverges."""
         motions = self._motions(theta, steps, slopes=slopes)
         if motions is None:
             return None
@@ -150,9 +151,9 @@ class _OutputError:
         return motions
 
     def _without_contact(self, point: _Rolled, first: Array, steps: tuple[int, ...]) -> _Rolled:
-        """Values of the rows in which nothing else pushed the robot, which show as soon as they have no part in it.
+        """Refit without rows of external contact, which become visible once they are excluded.
 
-        first: the values with which the fit began.
+        first: initial values of the fit.
         """
         self.looks = False
         for _ in range(LOOKS):
@@ -189,7 +190,7 @@ class _OutputError:
         return min(usable, key=lambda point: point.cost)
 
     def _guess(self) -> Array:
-        """Plain guesses, which suit small robots; links as in the robot's file."""
+        """Default initial values, which suit small robots; links as in the robot file."""
         model = self.model
         wanted = np.array([GUESSES.get(atom.kind, 0.0) for atom in model.atoms])
         if model.gauges:  # everything is told in units of a gain
@@ -201,12 +202,12 @@ class _OutputError:
         return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
 
     def _places(self, k: int, part: GroupSlopes) -> list[int]:
-        """Unknowns of a group's columns in a log, its start among them."""
+        """Unknowns of a group's columns in a log, including its initial state."""
         p, own = self.model.count, self.starts[k]
         return [c if c < p else own[c - p] for c in part.columns]
 
     def _triangle(self, point: _Rolled) -> Array:
-        """The triangle of [S | e + S theta] over each position's noise, group by group: most columns are zero there."""
+        """Triangular factor of [S | e + S theta] over each position's noise, by groups of joints."""
         if point.R is None:
             parts = []
             for k, e in enumerate(point.rest):
@@ -221,7 +222,7 @@ class _OutputError:
         return point.R
 
     def _whole(self, point: _Rolled) -> Observation:
-        """The same as a linear problem like any other."""
+        """The same as an ordinary linear problem."""
         pairs = []
         for k, e in enumerate(point.rest):
             Y = np.zeros((*e.shape, self.total))
@@ -231,7 +232,7 @@ class _OutputError:
         return observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
 
     def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
-        """Values of the next step, and deviations for white residuals."""
+        """Values of the next step, and standard deviations for white residuals."""
         whole = self._triangle(point)
         kept = [k for k in independent_columns(whole[:-1, :-1], TOGETHER) if k not in self.held]
         others = [k for k in range(self.total) if k not in kept]
@@ -259,7 +260,7 @@ class _OutputError:
         return theta, deviation
 
     def _settled(self, point: _Rolled, steps: Sequence[int], most: int = ITERATIONS) -> _Rolled:
-        """Gauss-Newton steps, damped as needed, until they are small."""
+        """Damped Gauss-Newton iteration until convergence."""
         damping = DAMPING
         is_likely = True  # that the next step is better: then its derivatives are wanted, too
         for _ in range(most):
@@ -301,7 +302,7 @@ class _OutputError:
         )  # fmt: skip
 
     def _inflation(self, point: _Rolled) -> Array:
-        """Deviations over those for white residuals, by which a change of values is judged; group by group."""
+        """Ratio of standard deviations to those for white residuals, for judging convergence; by groups."""
         found = np.ones(self.total)
         kept = set(independent_columns(self._triangle(point)[:-1, :-1], TOGETHER))
         for g, group in enumerate(self.model.groups):
@@ -320,7 +321,7 @@ class _OutputError:
         return found
 
     def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
-        """A sentence for each unknown without a value of its own."""
+        """Sentences on unidentifiable unknowns."""
         R = self._triangle(point)[:-1, :-1]
         lengths = np.linalg.norm(R, axis=0)
         found = {}
@@ -347,9 +348,9 @@ def _bound_note(model: ServoModel, k: int) -> str:
 def probed(
     model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int]
 ) -> tuple[Array, Array, Array] | None:
-    """The first step of a fit from some values: where it goes, deviations, and the part of each residual it takes.
+    """First step of a fit: its values, standard deviations, and the fraction of each residual it removes.
 
-    Deviations hold under correlated residuals; None where the motion runs away.
+    Standard deviations hold under correlated residuals; None if the simulation diverges.
     """
     with one_thread():
         fit = _OutputError(model, logs)
@@ -374,5 +375,5 @@ def probed(
 
 
 def _not_narrower(widths: Spread) -> Spread:
-    """Deviations at least those for white residuals: encoders are white at best, and what a model lacks is slow."""
+    """Standard deviations, at least those for white residuals: encoder noise is white, model errors are slow."""
     return replace(widths, inflation=np.maximum(widths.inflation, 1.0))

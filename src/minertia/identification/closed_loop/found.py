@@ -1,4 +1,4 @@
-"""`LoopFit`: the values of a fit of commands with the linear problem that tells their deviations."""
+"""`LoopFit`: estimates of a fit to commands, with the linear problem that gives their standard deviations."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LoopFit:
-    """Values of all unknowns of a model.
+    """Estimates of all unknowns of a model.
 
-    part: the linear problem of the last iteration, for the unknowns that the logs tell apart; kept: their indices,
-    beyond the model's those of the starts.
-    hidden: the others, with a sentence each.  sigma: of the positions [rad or m]; steps: between rows of each log.
-    pushed: positions of each log (N, n) that were left out, because something else pushed the robot there.
+    part: the linear problem of the last iteration, for the identifiable unknowns; kept: their indices, beyond the
+    model's those of the initial states. hidden: unidentifiable ones, with a sentence each.  sigma: of the positions
+    [rad or m]; steps: between rows of each log. pushed: mask of each log (N, n) of positions excluded because of
+    external contact.
     """
 
     model: ServoModel
@@ -42,7 +42,7 @@ class LoopFit:
 
     @property
     def covariance(self) -> Array:
-        """Covariance of all unknowns under correlated residuals; hidden ones have none."""
+        """Covariance of all unknowns under correlated residuals; unidentifiable ones have none."""
         R = self.part.triangle(self.sigma)
         inv = inverse(R[:-1, :-1])
         own = inv @ inv.T if self.widths is None else self.widths.stated
@@ -53,14 +53,14 @@ class LoopFit:
 
     @property
     def deviation(self) -> Array:
-        """Deviation of each unknown; of hidden ones infinite."""
+        """Standard deviation of each unknown; infinite for unidentifiable ones."""
         found = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         found[[k for k in range(self.model.count) if k not in self.kept]] = np.inf
         return found
 
 
 def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
-    """A sentence where stretches were left out."""
+    """Sentence on excluded segments of contact."""
     told = [f"{told_times(log, rows)} of {log.name}" for log, rows in zip(logs, masks, strict=True) if rows.any()]
     if not told:
         return []

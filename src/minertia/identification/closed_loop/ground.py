@@ -1,4 +1,4 @@
-"""A floor under a robot that follows commands: which joints it ties together, and where a fit starts with it."""
+"""Ground contact of a robot under position commands: coupled joints, and initial values of its fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEGIN = {"stiffness": 1e4, "friction": 0.3}  # of a fit, where they are not know
 
 
 def tied_by_floor(robot: Robot, floor: Floor, groups: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Groups of joints, those that move a frame which touches the floor together."""
+    """Groups of joints, merged if they move a common frame that touches the ground."""
     found = [set(group) for group in groups]
     for name in floor.touches:
         frame = frame_named(robot, name)
@@ -30,7 +30,7 @@ def tied_by_floor(robot: Robot, floor: Floor, groups: Sequence[tuple[int, ...]])
 
 
 def heights(robot: Robot, floor: Floor, q: Array) -> Array:
-    """How high the frames are that touch the floor [m], (N, frames)."""
+    """Heights of the frames that may touch the ground [m], (N, frames)."""
     up, numeric = against_gravity(robot), robot.numeric
     columns = [q[:, j] for j in range(robot.n)]
     found = []
@@ -41,7 +41,7 @@ def heights(robot: Robot, floor: Floor, q: Array) -> Array:
 
 
 def with_floor(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Array:
-    """Values with a start for what is not known of the floor: the robot was nowhere lower than where it lies."""
+    """Values with initial values for unknown ground parameters; the ground is at the robot's lowest point."""
     found = theta.copy()
     if not model.floor.touches:
         return found

@@ -1,4 +1,4 @@
-"""Joints that inertia ties together: each such group has a scale of its own, and moves whatever the others do."""
+"""Inertially coupled joints: each such group has its own scale, and moves independently of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEGLIGIBLE = 1e-9  # of the largest entry of a column
 
 
 def require_simple(robot: Robot) -> None:
-    """Refuse robots whose loops cannot be simulated here."""
+    """Raise an error for robots whose servos cannot be simulated here."""
     if robot.is_floating:
         raise MinertiaError(f"'{robot.name}' has a floating base, which logs of joints do not show; read it as fixed")
     if robot.open_cuts:
@@ -46,7 +46,7 @@ def tied_groups(robot: Robot) -> tuple[tuple[int, ...], ...]:
 
 
 def shown_at(robot: Robot, names: Sequence[str]) -> NDArray[np.bool_]:
-    """At which joints parameters of the links (full names) show, (n, names)."""
+    """Mask (n, names) of the joints at which link parameters (full names) have an effect."""
     q, qd, qdd = (np.asarray(a) for a in numeric.random_states(robot, STATES, 0))
     Y = numeric.regressor_at(robot, names, q, qd, qdd).reshape(STATES, robot.n, -1)
     size = np.abs(Y).max(axis=0)

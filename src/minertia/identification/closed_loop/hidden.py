@@ -1,7 +1,7 @@
-"""What commands and positions cannot show, whatever the motion: how many directions of all values change nothing.
+"""Structurally unidentifiable directions of a fit to commands and positions.
 
-Where gains are unknown, all efforts of a group of joints that inertia ties together can be scaled by one number;
-damping of the loop and viscous friction act on the same velocity; an offset and a shift of the encoder's zero are one.
+With unknown gains, all efforts of a group of inertially coupled joints can be scaled by one factor;
+servo damping and viscous friction act on the same velocity; an offset is equivalent to a shift of the encoder zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 def hidden_directions(robot: Robot, *, friction: bool = True, known: Collection[int] = (), seed: int = 0) -> int:
-    """Directions of [links with IA | FV FC OFF | KP | KD] that no motion under the law shows.
+    """Number of directions of [links with IA | FV FC OFF | KP | KD] unidentifiable from any motion.
 
     friction: whether viscous friction is among the unknowns.  known: coordinates (from 0) whose kp is known.
     """

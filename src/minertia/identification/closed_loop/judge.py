@@ -1,4 +1,4 @@
-"""A fit of commands judged where it will be used: by open simulation of logs, from their commands alone."""
+"""Evaluation of a fit to commands by simulation of logs from their commands alone."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ FRICTIONAL = tuple(s for s in SIMULATED if "qd" in BY_SYMBOL[s].inputs)  # what 
 
 
 def position_residuals(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Residuals:
-    """What simulation leaves of a log, from a start that its first rows tell; infinite where it runs away."""
+    """Simulation residuals of a log, with the initial state from its first rows; infinite if it diverges."""
     return _residuals(model, log, _rest(model, theta, log, h))
 
 
 def _rest(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Array | None:
-    """Measured less simulated positions, (N, n); None where the motion runs away."""
+    """Measured less simulated positions, (N, n); None if the simulation diverges."""
     steps = steps_of(log, h)
     found = simulated(model, theta, with_start(model, theta, log, steps), steps, slopes=False)
     return None if found is None else np.asarray(log.q - found.q)
 
 
 def _residuals(model: ServoModel, log: LoopLog, rest: Array | None, counted: Mask | None = None) -> Residuals:
-    """Residuals of the rows that count, and of them those positions (N, n) that are `counted`."""
+    """Residuals of the rows that count, restricted to the positions (N, n) that are `counted`."""
     joints, lag = model.output_names, log.lag[log.rows]
     if rest is None:
         endless = (float("inf"),) * len(joints)
@@ -56,7 +56,7 @@ def _residuals(model: ServoModel, log: LoopLog, rest: Array | None, counted: Mas
 
 
 def contact_sentences(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], h: float) -> list[str]:
-    """A sentence for each unseen log in which something else seems to push the robot, with what is left of the rest."""
+    """Sentences on validation logs with apparent external contact, with the residual of the other rows."""
     model, found = fit.model, []
     if not model.command.leave_out_contact:
         return []
@@ -75,12 +75,12 @@ def contact_sentences(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[Lo
 
 
 def steps_of(log: LoopLog, h: float) -> int:
-    """Steps between rows that are at most h [s]."""
+    """Number of steps between rows, each at most h [s]."""
     return max(1, int(np.ceil(log.period / h - 1e-9)))
 
 
 def file_values(model: ServoModel, theta: Array) -> Array | None:
-    """The robot file's own inertia and friction under the same loop; None where it has no masses."""
+    """Values with the robot file's inertia and friction under the same servos; None if it has no masses."""
     robot = model.robot
     if not robot.has_parameters:
         return None
@@ -98,7 +98,7 @@ def file_values(model: ServoModel, theta: Array) -> Array | None:
 
 
 def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog]) -> Evidence:
-    """Residuals of fitted and unseen logs, those of other values there, and what the motion does not tell."""
+    """Residuals of training and validation logs, those of reference models, and unidentifiable parameters."""
     model, theta = fit.model, fit.theta
     h = min(log.period / count for log, count in zip(logs, fit.steps, strict=True))
     own = tuple(position_residuals(model, theta, log, h) for log in logs)
@@ -126,7 +126,7 @@ def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[Loo
 
 
 def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array) -> LoopFit | None:
-    """Friction, gains and delay fitted, all else as the robot's file has it; None where there is nothing else."""
+    """Fit of friction, gains and delay with all else from the robot file; None if nothing else was fitted."""
     names = fit.model.names
     fixed = {name: float(file[k]) for k, name in enumerate(names) if not _is_frictional(name)}
     if not fixed or len(fixed) == len(names):
@@ -140,7 +140,7 @@ def _is_frictional(name: str) -> bool:
 
 
 def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
-    """The last log, or the last part of the only one, predicted by a fit of the rest; None where that is too short."""
+    """Held-out residual of the last log, or the last part of the only one; None if that is too short."""
     logs = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
     if len(logs) > 1:
         rest, last = list(logs[:-1]), logs[-1]
@@ -156,7 +156,7 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | Non
 
 
 def scale(model: ServoModel) -> str:
-    """The sentence that says what fixed the scale."""
+    """Sentence on the reference that fixes the scale."""
     if model.gauges:
         names = ", ".join(model.robot.coordinate_names[j] for j in model.gauges)
         return f"nothing fixes the scale: values are ratios, in units of kp of {names}, which was set to 1"
@@ -173,12 +173,15 @@ def scale(model: ServoModel) -> str:
 
 
 def hidden_sentences(fit: LoopFit) -> list[str]:
-    """What this motion does not tell apart: a gain without a scale, a delay and damping."""
+    """Warnings on parameters that this motion does not distinguish: a gain without a scale, delay and damping."""
     return [*(_scale(fit, name) for name in loose_gains(fit)), *_delay_and_damping(fit)]
 
 
 def loose_gains(fit: LoopFit) -> list[str]:
-    """Names of kp that the logs give no scale: a rank test does not see it, the deviation of log kp does."""
+    """Names of gains kp whose scale the logs do not determine, by the relative standard deviation of kp.
+
+    A rank test does not detect them.
+    """
     found = []
     for k, name in enumerate(fit.model.names):
         if name.startswith("KP") and not fit.deviation[k] <= at.POOR * abs(fit.theta[k]):
@@ -197,7 +200,7 @@ def _scale(fit: LoopFit, name: str) -> str:
 
 
 def _delay_and_damping(fit: LoopFit) -> list[str]:
-    """A sentence where slow motion shows only kd + fv + kp delay, with the sums and their deviations."""
+    """Warning where slow motion determines only the sum kd + fv + kp delay, with the sums and their deviations."""
     model = fit.model
     if "delay" not in model.names or model.names.index("delay") not in fit.kept:
         return []
@@ -222,7 +225,7 @@ def _delay_and_damping(fit: LoopFit) -> list[str]:
 
 
 def loop_parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:
-    """Each value with its deviation and interval."""
+    """Estimate, standard deviation and confidence interval of each parameter of the servo model."""
     entries = []
     for k, name in enumerate(fit.model.names):
         if k not in fit.kept:
@@ -238,7 +241,10 @@ def loop_parameters(fit: LoopFit) -> tuple[ParameterEvidence, ...]:
 
 
 def ratios(fit: LoopFit) -> list[dict[str, float | str | None]]:
-    """Values over kp of each joint, with deviations: what a simulated servo needs, whatever fixed the scale."""
+    """Parameters of each joint divided by its kp, with standard deviations.
+
+    These ratios are sufficient to simulate a servo and do not depend on how the scale was fixed.
+    """
     model = fit.model
     values, C = model.atom_values(fit.theta), fit.covariance
     units = {"IA": "s2", "FV+kd": "s", "FC": "", "OFF": ""}  # without one: of the joint's position

@@ -1,7 +1,7 @@
-"""Efforts of the law with least squares: where the fit starts, and a quick fit of its own; DIDIM on simulated states.
+"""Least squares on the efforts of the control law: initial values of the output-error fit, a quick fit, and DIDIM.
 
-Commands and positions pass one zero-phase filter, on a grid fine enough that a held command is not half a row early.
-Each atom has a column of efforts, so that known gains go to the other side by themselves.
+Commands and positions pass one zero-phase filter, on a grid fine enough that a zero-order-held command is not shifted
+by half a sample.  Each atom has its own regressor column, so that known gains move to the right-hand side.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ STILL = 0.02  # of a joint's highest speed: slower motion does not tell the sign
 
 @dataclass(frozen=True)
 class LawRows:
-    """Rows of one log: Y (N, n, unknowns) and tau (N, n), with Y theta = tau."""
+    """Regression equations of one log: Y (N, n, unknowns) and tau (N, n), with Y theta = tau."""
 
     Y: Array
     tau: Array
 
 
 def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None = None) -> LawRows:
-    """Filtered rows of the law's efforts; states (N, n): positions of which the robot's own columns are made."""
+    """Filtered regression equations of the control law's efforts.
+
+    states (N, n): positions from which the robot's own regressor columns are computed.
+    """
     rate, factor, cutoff = _rates(log)
     measured = _signals(log.q, log.period, factor, cutoff, rate)
     own = measured if states is None else _signals(states, log.period, factor, cutoff, rate)
@@ -58,7 +61,7 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
     rows = slice(ends + round(log.first * factor), len(grid) - ends, step)
 
     def thinned(x: Array) -> Array:
-        """A column through the filter that all of them pass, at the rows that stay."""
+        """Filter a column with the common filter and decimate it to the retained rows."""
         return np.asarray(low_pass(x.reshape(len(x), -1), smooth, rate)[rows]).reshape(-1, *x.shape[1:])
 
     motors = list(model.layout.motor_outputs)
@@ -80,7 +83,7 @@ def law_rows(model: ServoModel, log: LoopLog, delay: float, states: Array | None
 
 
 def filtered_signals(log: LoopLog) -> tuple[Array, Array, Array]:
-    """Filtered positions that were measured, velocities and accelerations (M, outputs), without what filters spoil."""
+    """Filtered measured positions, velocities and accelerations (M, outputs), without filter transients."""
     rate, factor, cutoff = _rates(log)
     ends = int(TRIM / cutoff * rate)
     found = _signals(log.q, log.period, factor, cutoff, rate)
@@ -89,7 +92,7 @@ def filtered_signals(log: LoopLog) -> tuple[Array, Array, Array]:
 
 
 def _rates(log: LoopLog) -> tuple[float, int, float]:
-    """Rate of the fine grid, rows of it per row, and the cut-off [Hz]."""
+    """Sampling rate of the fine grid, its rows per row of the log, and the cut-off [Hz]."""
     factor = max(1, int(np.ceil(FINE * log.period)))
     return factor / log.period, factor, chosen_cutoff(log.q, 1 / log.period)
 
@@ -111,9 +114,9 @@ def _mean_command(model: ServoModel, log: LoopLog, edges: Array) -> Array:
 def _columns(
     model: ServoModel, own: tuple[Array, Array, Array], error: Array, speed: Array, rate: float
 ) -> tuple[dict[str, Array], Array]:
-    """Efforts for unit atoms of each kind (N, its joints), of links (N, n, links), and of the robot's file (N, n).
+    """Regressor columns of unit atoms of each kind (N, its joints), of links (N, n, links), and known efforts (N, n).
 
-    Friction by load has none: what a joint carries is not known yet.
+    The known efforts are those of the robot file.  Load-dependent friction has no column: the load is not known yet.
     """
     q, qd, qdd = (x[:, : model.robot.n] for x in own)
     at_motor = list(model.layout.motor_outputs)  # what the motors of elastic joints turn with
@@ -140,9 +143,9 @@ def _columns(
 def observation_of(
     model: ServoModel, names: Sequence[str], titles: Sequence[str], rows: Sequence[tuple[Array, Array]]
 ) -> Observation:
-    """Rows (Y, tau) of logs as a linear problem like any other: the same triangles, weights and intervals.
+    """Regression equations (Y, tau) of logs as an `Observation`, with its R factors, weights and intervals.
 
-    Each log is one block: nothing here is found from some of its rows.
+    Each log is one block, because no choice here depends on a part of its rows.
     """
     logs = []
     for title, (Y, tau) in zip(titles, rows, strict=True):
@@ -166,7 +169,7 @@ def observation_of(
 
 
 def independent_columns(R: Array, tolerance: float = 1e-7) -> list[int]:
-    """Columns of a triangle that depend on none before them, each scaled to length 1."""
+    """Indices of linearly independent columns of an R factor, found by Gram-Schmidt on unit-norm columns."""
     lengths = np.linalg.norm(R, axis=0)
     largest = float(lengths.max(initial=0.0))
     kept: list[int] = []
@@ -185,7 +188,7 @@ def independent_columns(R: Array, tolerance: float = 1e-7) -> list[int]:
 
 
 def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] | None = None) -> Array | None:
-    """Values by least squares on the law's efforts; a delay that is unknown is the best of a few, refined."""
+    """Least-squares estimate from the efforts of the control law; an unknown delay by a refined grid search."""
     delays, place = DELAYS, None
     if "delay" in model.names:
         place = model.names.index("delay")
@@ -206,7 +209,7 @@ def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] 
 
 
 def _valley(x: Array, y: Array, k: int) -> float:
-    """The lowest point of a parabola through three values."""
+    """Abscissa of the minimum of a parabola through three points."""
     if not 0 < k < len(x) - 1 or not np.isfinite(y[k - 1 : k + 2]).all():
         return float(x[k])
     a, b, _ = np.polyfit(x[k - 1 : k + 2], y[k - 1 : k + 2], 2)
@@ -216,7 +219,7 @@ def _valley(x: Array, y: Array, k: int) -> float:
 def _fit_at(
     model: ServoModel, logs: Sequence[LoopLog], delay: float, states: Sequence[Array] | None
 ) -> tuple[Array, float] | None:
-    """Values and cost at one delay."""
+    """Least-squares estimate and cost at one delay."""
     rows = []
     for k, log in enumerate(logs):
         made = law_rows(model, log, delay, None if states is None else states[k])
@@ -243,7 +246,10 @@ def _fit_at(
 
 
 def didim(model: ServoModel, logs: Sequence[LoopLog]) -> Array | None:
-    """Least squares on the law's efforts with the robot's columns on simulated states (Gautier, Janot, Vandanjon)."""
+    """DIDIM: least squares on the control law's efforts with the robot's regressor on simulated states.
+
+    Gautier, Janot, Vandanjon.
+    """
     theta = law_fit(model, logs)
     for _ in range(ROUNDS):
         if theta is None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SprungLayout:
-    """n joints, then the motors of elastic ones: the coordinates that are simulated.
+    """Simulated coordinates: the n joints, then the motors of the elastic ones.
 
     elastic: joints (from 0).  encoder: the side on which positions of elastic joints were measured; feedback: the side
-    that their position loops read.
+    that their position servos use.
     """
 
     n: int
@@ -25,12 +25,12 @@ class SprungLayout:
         return self.n + len(self.elastic)
 
     def motor(self, joint: int) -> int:
-        """Coordinate of the motor of a joint, which is the joint itself where it is rigid."""
+        """Coordinate of the motor of a joint; the joint coordinate itself where the joint is rigid."""
         return self.n + self.elastic.index(joint) if joint in self.elastic else joint
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Coordinates that are measured: one for each joint, and behind them the motors where both sides are."""
+        """Measured coordinates: one per joint, followed by the motors where both sides are measured."""
         if self.encoder == "both":
             return tuple(range(self.size))
         return tuple(self.motor(j) if self.encoder == "motor" else j for j in range(self.n))
@@ -42,32 +42,32 @@ class SprungLayout:
 
     @property
     def shown_by(self) -> tuple[int, ...]:
-        """The output that is each coordinate, or the other side of its spring."""
+        """Output that measures each coordinate or, where it is not measured, the other side of its spring."""
         motors = range(self.n, self.size) if self.encoder == "both" else self.elastic
         return (*range(self.n), *motors)
 
     @property
     def motor_outputs(self) -> tuple[int, ...]:
-        """For each joint the output that is nearest its motor."""
+        """For each joint, the output nearest to its motor."""
         return tuple(self.shown_by[self.motor(j)] for j in range(self.n))
 
     def inside(self, joints: Sequence[int]) -> tuple[int, ...]:
-        """Elastic joints among some."""
+        """Elastic joints among the given joints."""
         return tuple(j for j in joints if j in self.elastic)
 
     def coordinates(self, joints: Sequence[int]) -> tuple[int, ...]:
-        """Coordinates of some joints as they are simulated: the joints, then their motors."""
+        """Simulated coordinates of the given joints: the joints, then their motors."""
         return (*joints, *(self.motor(j) for j in self.inside(joints)))
 
     def place(self, joints: Sequence[int], joint: int, *, at_link: bool) -> int:
-        """Place among `coordinates` of some joints at which something acts: at its motor, or at its link."""
+        """Index among the `coordinates` of the given joints on which an effort acts: motor or link side."""
         inside = self.inside(joints)
         return joints.index(joint) if at_link or joint not in inside else len(joints) + inside.index(joint)
 
     def outputs_of(self, joints: Sequence[int]) -> list[int]:
-        """Outputs (their positions among all) of some joints."""
+        """Indices of the outputs of the given joints among all outputs."""
         return [k for k, j in enumerate(self.joint_of) if j in joints]
 
     def names(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """Names of the outputs, of joints with these names."""
+        """Names of the outputs, for the given joint names."""
         return (*joints, *(f"motor of {joints[j]}" for j in self.joint_of[self.n :]))

@@ -1,4 +1,4 @@
-"""`LoopLog`: commands and positions of one log, at even times, and what a rollout is told in each of its steps."""
+"""`LoopLog`: commands and positions of one log, uniformly sampled, and the command in each simulation step."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ class LoopLog(PreparedLog):
 
     @property
     def told(self) -> Array:
-        """The command of each position that was measured, (N, outputs)."""
+        """Command that belongs to each measured position, (N, outputs)."""
         return self.u if self.layout is None else np.asarray(self.u[:, self.layout.joint_of])
 
     @property
     def lag(self) -> Array:
-        """Measured positions less their commands."""
+        """Tracking error: measured positions minus commands."""
         return np.asarray(self.q - self.told)
 
     @property
     def rows(self) -> slice:
-        """Rows that are fitted and judged."""
+        """Slice of the rows that are fitted and evaluated."""
         return slice(self.first, None)
 
     @property
     def samples(self) -> int:
-        """Number of rows that count."""
+        """Number of rows that are fitted and evaluated."""
         return len(self.q) - self.first
 
     def part(self, first: int, stop: int) -> LoopLog:
-        """Rows of the log as a log of its own."""
+        """Segment of the log as a separate log."""
         rows = slice(first, stop)
         q0, v0 = start_of(self.q[rows], self.period, self.layout)
         ud = None if self.ud is None else self.ud[rows]
@@ -81,7 +81,7 @@ class LoopLog(PreparedLog):
         )  # fmt: skip
 
     def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:
-        """What a group is told in each step, `steps` of them between two rows, delayed [s]."""
+        """Command of a joint group in each simulation step, `steps` of them per row, delayed [s]."""
         u = self.u[:, list(joints)]
         held = HeldCommand(u, self.period, linear)
         h = self.period / steps
@@ -100,7 +100,7 @@ class LoopLog(PreparedLog):
 
 
 class HeldCommand:
-    """A command between its rows, and its integral, beyond the log as at its ends."""
+    """Command interpolated between its rows, and its integral; constant beyond both ends of the log."""
 
     def __init__(self, u: Array, period: float, linear: bool) -> None:
         self.u, self.period, self.linear = u, period, linear
@@ -108,13 +108,13 @@ class HeldCommand:
         self.area = np.concatenate([np.zeros((1, u.shape[1])), np.cumsum(area, axis=0)])
 
     def _cell(self, t: Array) -> tuple[NDArray[np.intp], Array]:
-        """Row before each time, and how far it is behind [s]; rounding does not send a time to the row before."""
+        """Index of the row before each time, and the time elapsed since it [s], robust to rounding."""
         position = t / self.period
         k = np.clip(np.floor(position + 1e-9), 0, len(self.u) - 1).astype(int)
         return k, (position - k)[:, None] * self.period
 
     def at(self, t: Array) -> Array:
-        """The command at times from the first row on."""
+        """Command at the given times, counted from the first row."""
         k, past = self._cell(t)
         if not self.linear:
             return np.asarray(self.u[k])
@@ -123,7 +123,7 @@ class HeldCommand:
         return np.asarray(self.u[k] + part * (self.u[last] - self.u[k]))
 
     def integral(self, t: Array) -> Array:
-        """From the first row to each time."""
+        """Integral of the command from the first row to each time."""
         k, past = self._cell(t)
         inside = self.area[k] + self.u[k] * past
         if self.linear:
@@ -133,13 +133,13 @@ class HeldCommand:
         return np.asarray(inside)
 
     def means(self, edges: Array) -> tuple[Array, Array]:
-        """Mean between neighbouring edges, and its derivative by a delay of all of them."""
+        """Mean command between neighbouring edges, and its derivative with respect to a common delay."""
         widths = np.diff(edges)[:, None]
         return np.diff(self.integral(edges), axis=0) / widths, -np.diff(self.at(edges), axis=0) / widths
 
 
 def loop_log(campaign: Campaign, log: Log) -> LoopLog:
-    """A log of commands and positions, read and repaired; refused where it has no commands."""
+    """Read and repair a log of commands and positions; raises an error where it has no commands."""
     return commanded_log(campaign, recorded_log(campaign, log, simulated=True))
 
 
@@ -178,7 +178,7 @@ def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
 
 
 def elastic_joints(given: ElasticJoints, robot: Robot) -> dict[int, Elastic]:
-    """The elastic coordinates of a robot (from 0), with values to start from."""
+    """Elastic coordinates of a robot (from 0), with initial values of stiffness and damping."""
     known = robot.elastic
     if given.joints:
         names = joint_names(robot, given.joints)
@@ -202,7 +202,7 @@ def _start(given: float | str | None, own: float | None) -> float | None:
 
 
 def layout_of(campaign: Campaign) -> SprungLayout:
-    """Coordinates of a campaign's robot; refused where it is not said on which side elastic joints were measured."""
+    """Coordinates of a campaign's robot; an error where the encoder side of elastic joints is not specified."""
     robot, given = campaign.robot, campaign.elastic
     elastic = tuple(elastic_joints(given, robot))
     if elastic and given.encoder is None:
@@ -214,7 +214,7 @@ def layout_of(campaign: Campaign) -> SprungLayout:
 
 
 def with_encoder(campaign: Campaign, recordings: Sequence[Recording]) -> Campaign:
-    """A campaign that says on which side its elastic joints were measured: both where the logs have two encoders."""
+    """Campaign with the encoder side of its elastic joints set: "both" where the logs have two encoders."""
     given = campaign.elastic
     if given.encoder is not None or not elastic_joints(given, campaign.robot):
         return campaign
@@ -223,7 +223,7 @@ def with_encoder(campaign: Campaign, recordings: Sequence[Recording]) -> Campaig
 
 
 def _measured(whole: Recording, layout: SprungLayout) -> Array:
-    """What was measured of each coordinate that a fit counts with, (N, outputs)."""
+    """Measured positions of the outputs of a layout, (N, outputs)."""
     q, motor = np.asarray(whole.q), whole.channels.get("motor")
     if not layout.elastic or layout.encoder == "link" or (layout.encoder == "motor" and motor is None):
         return q
@@ -244,9 +244,9 @@ def _measured(whole: Recording, layout: SprungLayout) -> Array:
 
 
 def start_of(q: Array, period: float, layout: SprungLayout | None = None) -> tuple[Array, Array]:
-    """Position and velocity at the first row, from a parabola through the first ones; at rest where that is likely.
+    """Initial position and velocity from a parabola through the first rows; zero velocity where rest is likely.
 
-    layout: of elastic joints, whose coordinates that are not measured begin with the other side of their spring.
+    layout: of elastic joints, whose unmeasured coordinates are initialised with the other side of their spring.
     """
     rows = min(START_ROWS, len(q))
     t = period * np.arange(rows)

@@ -1,7 +1,7 @@
-"""`ServoModel`: the unknowns of a robot under its position loops, and what a rollout of each group is given.
+"""`ServoModel`: the unknown parameters of a robot with position servos, and the simulation inputs of each joint group.
 
-Everything that a rollout reads (`Atom`s: an inertia, a gain at a joint, a delay) is an affine function of the unknowns,
-atoms = constant + G theta; so values that are known, tied or regrouped need no case of their own.
+Every parameter of the simulation (`Atom`s: an inertia, a gain at a joint, a delay) is an affine function of the
+unknowns, atoms = constant + G theta; so known, tied or regrouped parameters need no special case.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FARTHEST_ZERO = 0.5  # rad or m by which zeros of a log may differ from those of
 
 
 def floor_name(what: str) -> str:
-    """Name of an unknown of the floor."""
+    """Name of an unknown of the ground contact."""
     return f"floor_{what}"
 
 
 @dataclass(frozen=True)
 class Atom:
-    """One number that a rollout reads: its kind, and its joint or number.
+    """One scalar parameter of the simulation: its kind, and its joint or index.
 
     kind: the symbol of an effect, "floor", or another of `rollout.task.KINDS`.
     """
@@ -49,20 +49,20 @@ class Atom:
 
     @property
     def is_effect(self) -> bool:
-        """Whether it is the value of an effect."""
+        """Whether it is the coefficient of a joint effect."""
         return self.kind in BY_SYMBOL
 
     @property
     def simulated(self) -> str:
-        """Its kind in a rollout."""
+        """Its kind in the simulation."""
         return "effect" if self.is_effect else "link" if self.kind == "floor" else self.kind
 
 
 @dataclass(frozen=True)
 class JointGroup:
-    """Joints simulated together, with the unknown atoms that act there (their indices among all, links first).
+    """Joints simulated together, with the indices of the unknown atoms that act on them (links first).
 
-    effects: atoms of all effects that act there, in the order of the kernel's.
+    effects: atoms of all effects that act on them, in the order of the kernel's.
     """
 
     joints: tuple[int, ...]
@@ -73,14 +73,14 @@ class JointGroup:
 
 @dataclass(frozen=True)
 class ServoModel:
-    """Unknowns `names` with atoms = constant + G theta.
+    """Unknowns `names` of a robot with position servos, with atoms = constant + G theta.
 
-    linear: the robot's linear model, in whose terms the result is told; keeps_links: whether the links are those of
-    the robot's file.  links: standard parameters of the links that are atoms.  lower: bounds of the unknowns.
-    gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout: coordinates, and
-    which of them are measured.  constants: those of each effect that has some.  begin: stiffness and
-    damping of elastic joints to start from, None where not known.  floor: what the
-    robot may touch; `links` of a rollout then hold its numbers and the step, too.
+    linear: the robot's linear model, in whose parameters the result is expressed; keeps_links: whether the link
+    parameters are those of the robot file.  links: standard parameters of the links that are atoms.  lower: bounds of
+    the unknowns.  gauges: joints (from 0) whose kp was set to 1 because nothing fixes their group's scale.  layout:
+    coordinates, and which of them are measured.  constants: those of each effect that has some.  begin: initial
+    stiffness and damping of elastic joints, None where not known.  floor: ground that the robot may touch; `links` of a
+    rollout then also hold its parameters and the step.
     """
 
     robot: Robot
@@ -106,12 +106,12 @@ class ServoModel:
         return len(self.names)
 
     def index(self, kind: str, place: int) -> int:
-        """Position of an atom."""
+        """Index of an atom."""
         return self.atoms.index(Atom(kind, place))
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Positions of the atoms of each kind, in order of their places."""
+        """Indices of the atoms of each kind, ordered by place."""
         found: dict[str, list[int]] = {}
         for k, atom in enumerate(self.atoms):
             found.setdefault(atom.kind, []).append(k)
@@ -122,20 +122,20 @@ class ServoModel:
         return np.asarray(self.constant + self.G @ theta)
 
     def of_kind(self, kind: str, values: Array) -> Array:
-        """Values of one kind, one for each joint (or link parameter)."""
+        """Values of the atoms of one kind, one for each joint (or link parameter)."""
         return np.asarray(values[self.places[kind]]) if kind in self.places else np.zeros(0)
 
     def shape(self, atom: Atom, state: JointState) -> Scalar:
-        """Effort of an effect with value 1."""
+        """Effort of an effect with a coefficient of 1."""
         return BY_SYMBOL[atom.kind].shape(state, self.constants.get(atom, {}))
 
     def inputs(self, values: Array, h: float) -> Array:
-        """Numbers that the robot's own terms read: of the links where these are fitted, of the floor, and the step."""
+        """Inputs of the robot dynamics: fitted link parameters, ground-contact parameters, and the step."""
         below = [*self.of_kind("floor", values), h] if self.floor.touches else []
         return np.append(np.zeros(0) if self.keeps_links else self.of_kind("link", values), below)
 
     def loop_values(self, group: JointGroup, values: Array, h: float) -> LoopValues:
-        """What a rollout of a group at step h [s] is given, from the values of all atoms."""
+        """Simulation parameters of a joint group at step h [s], from the values of all atoms."""
         n = self.robot.n
         limits = np.array([np.inf if v is None else float(v) for v in self.command.each("limit", n)])
         given = {name: self.of_kind(name, values) for name in AT_JOINTS if name != "limit"} | {"limit": limits}
@@ -153,7 +153,7 @@ class ServoModel:
         )
 
     def _at_coordinates(self, group: JointGroup, name: str, values: Array) -> Array:
-        """Values of all joints at a group's coordinates: of elastic ones at the motor, zeros at the link."""
+        """Values of all joints at the coordinates of a group: for elastic joints at the motor, zeros at the link."""
         own, motors = list(group.joints), list(self.layout.inside(group.joints))
         if name == "zero":
             return np.append(values[own], np.zeros(len(motors)))
@@ -170,14 +170,14 @@ class ServoModel:
         return Springs(link, tuple(range(first, first + len(inside))), *numbers)
 
     def _sees(self, group: JointGroup) -> tuple[int, ...]:
-        """Coordinates that the laws of a group read; none where each reads its own."""
+        """Coordinates that the control laws of a group feed back; empty where each uses its own."""
         inside = self.layout.inside(group.joints)
         if not inside or self.layout.feedback == "motor":
             return ()
         return (*range(len(group.joints)), *(group.joints.index(j) for j in inside))
 
     def place_in(self, group: JointGroup, atom: Atom) -> int:
-        """Where a rollout of a group has an atom: a number among links or effects, its spring or its coordinate."""
+        """Index of an atom in the simulation of a group: among links or effects, springs or coordinates."""
         if atom.kind == "floor":
             return len(self.links) + atom.place
         if atom.kind in ("link", "delay"):
@@ -190,11 +190,11 @@ class ServoModel:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Names of the positions that are measured."""
+        """Names of the measured positions."""
         return self.layout.names(self.robot.coordinate_names)
 
     def standard(self, theta: Array) -> dict[str, float]:
-        """The robot's standard parameters and effects with these values."""
+        """Standard parameters and effect coefficients of the robot for these values."""
         values = self.atom_values(theta)
         found = dict.fromkeys(self.linear.standard, 0.0)
         if self.keeps_links:
@@ -208,7 +208,7 @@ class ServoModel:
         return found
 
     def standard_slopes(self) -> Array:
-        """Derivatives of the linear model's unknowns by theta, (linear unknowns, theta)."""
+        """Derivatives of the linear model's unknowns with respect to theta, (linear unknowns, theta)."""
         K, rows = self.linear.K, np.zeros((len(self.linear.standard), self.count))
         for k, name in enumerate(self.linear.standard):
             symbol = symbol_of(name)
@@ -219,7 +219,7 @@ class ServoModel:
         return np.asarray(K @ rows)
 
     def with_fixed(self, values: dict[str, float]) -> ServoModel:
-        """The same with some unknowns known."""
+        """Model with some unknowns fixed at known values."""
         keep = [k for k, name in enumerate(self.names) if name not in values]
         gone = [k for k, name in enumerate(self.names) if name in values]
         given = np.array([values[self.names[k]] for k in gone])

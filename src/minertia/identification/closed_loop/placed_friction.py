@@ -1,7 +1,8 @@
-"""Friction that changes with the position, as of joints driven through linkages: taken where the logs ask for it.
+"""Position-dependent friction, as of joints driven through linkages, added where the logs support it.
 
-It is put into the fitted loop as a zero at every joint.  Where the first step of a fit moves it by many deviations and
-takes much of what a joint leaves, it is fitted there; it stays where a part that was left out is predicted better.
+It enters the fitted servo model with value zero at every joint.  It is fitted at a joint where the first Gauss-Newton
+step moves it by many standard deviations and removes much of that joint's residual.  It is retained where held-out
+data are predicted better.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ Array = NDArray[np.float64]
 def with_placed_friction(
     campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]
 ) -> tuple[Campaign, LoopFit, str] | None:
-    """Campaign and fit with such friction at some joints, and why; None where it is stated or does not help."""
+    """Campaign and fit with position-dependent friction at some joints, and the reason.
+
+    None where such friction is specified already or does not help.
+    """
     is_open = campaign.effects is None and campaign.command.method == "output-error" and not fit.model.layout.elastic
     joints = _asked_for(campaign, fit, logs) if is_open else {}
     if not joints:
@@ -51,7 +55,7 @@ def with_placed_friction(
 
 
 def _with(campaign: Campaign, logs: Sequence[LoopLog], joints: Any) -> Campaign:
-    """The campaign with such friction at some joints, told from the middle of their motion."""
+    """Campaign with position-dependent friction at some joints, relative to the middle of their motion."""
     middle = np.median(np.concatenate([log.q[:, : campaign.robot.n] for log in logs]), axis=0)
     robot = campaign.robot
     more = [at_joints(robot, "position_coulomb", [j], {"middle": round(float(middle[j]), 3)}) for j in joints]
@@ -63,13 +67,13 @@ def _model(campaign: Campaign, logs: Sequence[LoopLog]) -> ServoModel:
 
 
 def _moved(fit: LoopFit, model: ServoModel) -> Array:
-    """Values of a fit as those of a model with more unknowns."""
+    """Estimates of a fit, mapped to a model with more unknowns."""
     own = dict(zip(fit.model.names, fit.theta, strict=True))
     return np.array([own.get(name, 0.0) for name in model.names])
 
 
 def _asked_for(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> dict[int, float]:
-    """Joints (from 0) at which the first step asks for it, with the part of the squares left there that it takes."""
+    """Joints (from 0) where the first step supports it, with the part of the residual sum of squares it removes."""
     every = range(campaign.robot.n)
     model = _model(_with(campaign, logs, every), logs)
     masked = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]

@@ -1,4 +1,4 @@
-"""Logs of commands in open simulation: what a model leaves of their positions, and curves."""
+"""Free-run simulation of logs of commands: position residuals and curves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRAWN_STEP = 1e-3  # s, of the curves of a fit, whose residuals have steps of th
 
 @dataclass(frozen=True)
 class SimulatedLog(PredictedLog):
-    """A log, the position loops that simulate it with their values, and what is left; step: of its curves [s]."""
+    """A log, the servo model with its parameters that simulates it, and residuals; step: of its curves [s]."""
 
     log: LoopLog
     model: ServoModel
@@ -37,11 +37,11 @@ class SimulatedLog(PredictedLog):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the positions that are measured."""
+        """Names of the measured positions."""
         return self.model.output_names
 
     def curves(self) -> Curves | None:
-        """How far outputs are from their commands [mrad or mm], measured and simulated; None where it runs away."""
+        """Tracking error of the outputs [mrad or mm], measured and simulated; None where the simulation diverges."""
         log, steps = self.log, steps_of(self.log, self.step)
         motion = simulated(self.model, self.theta, with_start(self.model, self.theta, log, steps), steps, slopes=False)
         if motion is None:
@@ -58,7 +58,7 @@ class SimulatedLog(PredictedLog):
 def simulate_logs(
     model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[SimulatedLog, ...]:
-    """Logs of commands simulated by a model that was fitted to commands."""
+    """Simulate logs of commands with a model that was fitted to commands."""
     campaign = campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn)
     found = []
     for log in campaign.validate:

@@ -1,4 +1,4 @@
-"""`CommandProblem`: commands and positions of joints under their position loops, whose motion is simulated."""
+"""`CommandProblem`: identification from commands and positions of servo-controlled joints, by simulation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 class CommandProblem(Problem):
     """Logs of commands and positions, and the unknowns of robot and servos.
 
-    servos: the unknowns, and what a simulation reads of them.
+    servos: the unknowns, and the parameters of the simulation.
     """
 
     kind: ClassVar[str] = "commands"
@@ -65,7 +65,7 @@ class CommandProblem(Problem):
 
     @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> CommandProblem:
-        """Read and audit the logs, and find the unknowns."""
+        """Read and audit the logs, and determine the unknowns."""
         assert isinstance(campaign, Campaign)  # `takes` no other
         tell("the logs hold commands and no efforts: fitting through the joints' position loops")
         refuse_twins(campaign)
@@ -86,7 +86,7 @@ class CommandProblem(Problem):
 
     @property
     def linear(self) -> LinearModel:
-        """The robot's own unknowns as columns of efforts, without those of the servos."""
+        """Linear model of the robot's own unknowns, without those of the servos."""
         return self.servos.linear
 
     @property
@@ -96,36 +96,36 @@ class CommandProblem(Problem):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the positions that are measured."""
+        """Names of the measured positions."""
         return self.servos.output_names
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
-        """Values by the method of the campaign, or by another one: output-error, law, didim."""
+        """Estimate the unknowns by the method of the campaign, or by another: output-error, law, didim."""
         method = asked_method(self.campaign, estimator)
         return solve_commands(self.campaign, self.servos, list(self.logs), method, tell)
 
     def settled(self, estimate: Estimate) -> CommandProblem:
-        """The problem with the unknowns that were fitted in the end."""
+        """Problem with the unknowns of the final fit."""
         expected(estimate, ServoEstimate, "the estimate of a fit of commands", "solve")
         fit, campaign = _servo(estimate).servo, _servo(estimate).campaign
         return replace(self, campaign=campaign, servos=fit.model)
 
     def evidence(self, estimate: Estimate) -> Evidence:
-        """Residuals of open simulation, of other models and of a part that is left out."""
+        """Free-run simulation residuals of the fit, of reference models and of a held-out part."""
         return command_evidence(_servo(estimate).servo, self.logs, self.unseen)
 
     def rows(self, estimate: Estimate) -> Observation:
-        """Derivatives of the positions by the unknowns at the values, with those of the starts of logs behind them."""
+        """Derivatives of the positions by the unknowns, followed by those by the initial states of the logs."""
         return _servo(estimate).servo.part
 
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
-        """What the motion could tell apart at the values."""
+        """Excitation diagnosis: which unknowns the motion distinguishes at the estimate."""
         e, fit = estimate, _servo(estimate).servo
         own = tuple(k for k in fit.kept if k < fit.model.count)
         return ExcitationDiagnosis(len(e.names), e.rank, e.condition, e.scaled_condition, own, dict(e.not_excited))
 
     def predicted(self, estimate: Estimate, log: LoopLog, residuals: Residuals) -> SimulatedLog:
-        """One of the logs in open simulation."""
+        """Free-run simulation of one of the logs."""
         fit = _servo(estimate).servo
         return SimulatedLog(log, fit.model, fit.theta, residuals, DRAWN_STEP)
 
@@ -135,7 +135,7 @@ class CommandProblem(Problem):
         return fit.model.linear.values(fit.model.standard(fit.theta))
 
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """As the fit states it."""
+        """Covariance of the estimate as stated by the fit."""
         return _servo(estimate).servo.covariance
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
@@ -143,12 +143,12 @@ class CommandProblem(Problem):
         return command_parts(_servo(estimate).servo).model(estimate, facts)
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """The position loops, and what holds whatever fixed the scale."""
+        """Record of the position servos, and of the ratios that do not depend on the scale."""
         fit = _servo(estimate).servo
         return {LOOP: loop_record(fit.model, fit.theta), "ratios": ratios(fit)}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
-        """Scale, position loops, ratios, and what this motion does not tell apart."""
+        """Report sections: scale, position servos, ratios, and parameters that this motion does not distinguish."""
         fit = _servo(estimate).servo
         hidden = tuple(hidden_sentences(fit))
         keys = ("joint", "ratio", "value", "deviation", "unit")
@@ -164,7 +164,7 @@ class CommandProblem(Problem):
         )
 
     def made(self, estimate: Estimate) -> dict[str, object]:
-        """Links, and steps of the simulation."""
+        """Origin of the link parameters, and simulation steps per row of each log."""
         fit = _servo(estimate).servo
         steps = ", ".join(f"{log.name} {count}" for log, count in zip(self.logs, fit.steps, strict=True))
         links = "of the robot's file" if fit.model.keeps_links else "fitted"
@@ -172,28 +172,28 @@ class CommandProblem(Problem):
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
-        """Whether a model has position loops."""
+        """Whether a model has position servos."""
         return LOOP in model.evidence
 
     @classmethod
     def predict_logs(
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[SimulatedLog, ...]:
-        """Logs of commands in open simulation."""
+        """Free-run simulation of logs of commands."""
         return simulate_logs(with_efforts(model), logs, reading)
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:
-        """The position loops."""
+        """Report section of the position servos."""
         return (loop_section(model.evidence[LOOP]),)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Position loops for simulators."""
+        """Names of the files of servo parameters for simulators."""
         return LOOP_FILES
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """Position loops for simulators, where a scale is known."""
+        """Write the servo parameters for simulators, where the scale is known."""
         return write_loop_files(with_efforts(model), draft)
 
     def __repr__(self) -> str:
@@ -211,7 +211,7 @@ def _servo(estimate: Estimate) -> ServoEstimate:
 
 
 def is_commanded(campaign: Campaign) -> bool:
-    """Whether the logs that are fitted hold commands and no efforts."""
+    """Whether the fitted logs hold commands and no efforts."""
     return bool(campaign.train) and all(_has_commands_alone(campaign, log) for log in campaign.train)
 
 

@@ -1,4 +1,4 @@
-"""Position loops as a model remembers them: as plain data, and back."""
+"""Conversion of position servos to and from the plain data of a saved model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOOP = "loop"  # key of a model's evidence that holds its position loops
 
 
 def command_parts(fit: LoopFit) -> ModelParts:
-    """What a model to save, simulate and generate code from is made of; its evidence holds the position loops."""
+    """Parts of a model for saving, simulation and code generation; its evidence holds the position servos."""
     model, theta = fit.model, fit.theta
     slopes = model.standard_slopes()
     standard, is_physical = _standard(model, theta)
@@ -47,7 +47,7 @@ def command_parts(fit: LoopFit) -> ModelParts:
 
 
 def _sprung(model: ServoModel, theta: Array) -> Robot:
-    """The robot with the stiffness and damping that were found at its elastic joints."""
+    """Robot with the identified stiffness and damping of its elastic joints."""
     robot, values = model.robot, model.atom_values(theta)
     joints = list(robot.joints)
     for j in model.layout.elastic:
@@ -57,7 +57,10 @@ def _sprung(model: ServoModel, theta: Array) -> Robot:
 
 
 def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
-    """All standard parameters, and whether a robot can have them; fitted links are bodies with these efforts."""
+    """All standard parameters, and whether they are physically consistent.
+
+    Fitted links are bodies that give the same efforts.
+    """
     standard = model.standard(theta)
     if not model.keeps_links:
         rotors = [f"IA{j + 1}" for j in model.layout.elastic]
@@ -72,7 +75,7 @@ def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
 
 
 def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> tuple[ServoModel, Array]:
-    """The position loops of a model that was saved, with nothing left to fit but a delay that is known already."""
+    """Position servos of a saved model, with all parameters known."""
     loop = model.evidence[LOOP]
     given: dict[str, Any] = {key: loop[key] for key in ("law", "hold", "delay_of", "velocity_reference")}
     given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop}
@@ -89,7 +92,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
 
 
 def _own_effects(robot: Robot) -> tuple[Any, ...]:
-    """The usual effects, and all others that a robot has and a loop simulates."""
+    """Default effects, and all others of a robot that the servo simulation supports."""
     more = [
         at_joints(robot, symbol, [j], robot.constants[j].get(symbol, {}))
         for j, own in enumerate(robot.effects)
@@ -100,7 +103,7 @@ def _own_effects(robot: Robot) -> tuple[Any, ...]:
 
 
 def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
-    """The position loops of a robot, as plain data."""
+    """Position servos of a robot as plain data."""
     values, command = model.atom_values(theta), model.command
     n = model.robot.n
     limit = command.each("limit", n)
@@ -124,7 +127,7 @@ def loop_record(model: ServoModel, theta: Array) -> dict[str, Any]:
 
 
 def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
-    """Elastic joints [N m/rad, N m s/rad; N/m, N s/m], and everything of them that a simulation reads, by name."""
+    """Elastic joints [N m/rad, N m s/rad; N/m, N s/m], with all their simulation parameters, by name."""
     layout, names = model.layout, model.robot.coordinate_names
     numbers = {kind: [float(values[model.index(kind, j)]) for j in layout.elastic] for kind in (*OF_SPRINGS, "IA")}
     return {
@@ -141,7 +144,7 @@ def _elastic_record(model: ServoModel, values: Array) -> dict[str, Any]:
 
 
 def loop_section(loop: Mapping[str, Any]) -> Section:
-    """The position loops of a record, as a part of a page."""
+    """Report section of the position servos of a record."""
     columns = [key for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop]
     rows = tuple((joint, *(float(loop[key][j]) for key in columns)) for j, joint in enumerate(loop["joints"]))
     late = f"the {loop['delay_of']} is late by {1e3 * loop['delay']:.3g} ms"

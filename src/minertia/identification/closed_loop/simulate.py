@@ -1,4 +1,4 @@
-"""Logs simulated under their commands, group by group, with the derivatives by all unknowns."""
+"""Simulation of logs under their commands, by joint group, with sensitivities to all unknowns."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STARTS = 6  # steps towards the start of a log that is only predicted
 
 @dataclass(frozen=True)
 class GroupSlopes:
-    """Derivatives of the positions of one group: values (N, outputs, columns) of those outputs by those unknowns.
+    """Sensitivities of one group: values (N, outputs, columns), derivatives of outputs with respect to unknowns.
 
-    Columns are the unknowns and, behind them, positions and velocities of all coordinates at the start.
+    Columns are the unknowns, followed by the initial positions and velocities of all coordinates.
     """
 
     outputs: list[int]
@@ -28,27 +28,27 @@ class GroupSlopes:
     values: Array
 
     def counted(self, rows: NDArray[np.bool_]) -> GroupSlopes:
-        """The same with zeros where positions (N, all outputs) do not count."""
+        """Sensitivities with zeros where positions (N, all outputs) are excluded."""
         own = rows[:, self.outputs]
         return self if own.all() else replace(self, values=self.values * own[:, :, None])
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Simulated positions of one log (N, outputs), and their derivatives, group by group: most others are zero."""
+    """Simulated positions of one log (N, outputs), and their sensitivities by group; most others are zero."""
 
     q: Array
     slopes: tuple[GroupSlopes, ...]
 
     @property
     def is_steady(self) -> bool:
-        """Whether the motion is still determined by its values."""
+        """Whether all sensitivities are small enough that the parameters still determine the motion."""
         ends = [(s.values.min(initial=0.0), s.values.max(initial=0.0)) for s in self.slopes]
         return all(-STEEPEST < least <= most < STEEPEST for least, most in ends)
 
 
 def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slopes: bool = True) -> Simulated | None:
-    """A log from its start, `steps` steps between rows; None where the motion runs away."""
+    """Simulate a log from its initial state, `steps` steps per row; None where the simulation diverges."""
     values = model.atom_values(theta) + (0.0 if log.carried is None else log.carried)
     layout, size, count = model.layout, model.layout.size, model.count
     q = np.empty((len(log.u), len(layout.outputs)))
@@ -74,7 +74,7 @@ def simulated(model: ServoModel, theta: Array, log: LoopLog, steps: int, *, slop
 def model_rollout(
     model: ServoModel, group: JointGroup, values: Array, log: LoopLog, steps: int, *, slopes: bool
 ) -> tuple[Array, Array] | None:
-    """Positions of a group at the rows of a log, and derivatives by its atoms and its start."""
+    """Positions of a group at the rows of a log, and sensitivities to its atoms and its initial state."""
     command, own = model.command, list(model.layout.coordinates(group.joints))
     delay = float(values[model.places["delay"][0]]) if command.delay_of == "command" else 0.0
     joints = (*group.joints, *model.layout.inside(group.joints))
@@ -89,7 +89,7 @@ def model_rollout(
 
 
 def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> LoopLog:
-    """A log whose start is the one that its first rows, which do not count, are explained by best."""
+    """Log with the initial state that fits its first rows best, which do not count in the cost."""
     rows = log.first + 1
     begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
     n, best, lowest = model.layout.size, log, np.inf

@@ -1,4 +1,4 @@
-"""Values of the unknowns of commands, with the choices that a first fit asks for."""
+"""Estimation of the unknowns from commands, with the model changes that a first fit suggests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOTE = "the logs hold commands and no efforts: fitted through the joints' positi
 
 @dataclass(frozen=True, repr=False)
 class ServoEstimate(Estimate):
-    """An estimate from commands: the fit of the position loops, and the campaign with the choices it asked for."""
+    """Estimate from commands: the fit of the position servos, and the campaign with the choices it led to."""
 
     servo: LoopFit = field(kw_only=True)
     campaign: Campaign = field(kw_only=True)
@@ -43,7 +43,7 @@ class ServoEstimate(Estimate):
 def solve_commands(
     campaign: Campaign, servos: ServoModel, logs: list[LoopLog], method: str, tell: Tell
 ) -> ServoEstimate:
-    """Fit the position loops, change what the logs do not tell, and look for what is missing."""
+    """Fit the position servos, adapt the choices that the logs do not determine, and search for missing effects."""
     period = min(log.period for log in logs)
     fit, notes = fitted(servos, logs, method), []
     for change in (_with_same_gains, _without_offsets):
@@ -63,7 +63,7 @@ def solve_commands(
 
 
 def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
-    """The method that is asked for; refused where an estimator of efforts would have no effect."""
+    """Name of the requested method; an error for an effort estimator, which would have no effect."""
     asked = campaign.estimator if estimator is None else estimator
     if isinstance(asked, str) and asked in ("output-error", *METHODS):
         return asked
@@ -77,7 +77,7 @@ def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
 
 
 def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
-    """The campaign with one kp for all joints where some of them have no scale of their own, and why."""
+    """Campaign with one common kp where some joints have no scale of their own, and the reason."""
     loose = loose_gains(fit)
     if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
         return None
@@ -88,7 +88,7 @@ def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] |
 
 
 def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
-    """The campaign without offsets where these can take the place of the weights that give kp its scale, and why."""
+    """Campaign without offsets where they are confounded with the weights that fix the scale of kp, and the reason."""
     loose = loose_gains(fit)
     offsets = [name for name in fit.model.names if symbol_of(name) == "OFF"]
     if not loose or not offsets or not fit.model.keeps_links:
@@ -103,7 +103,7 @@ METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {
 
 
 def fitted(model: ServoModel, logs: list[LoopLog], method: str) -> LoopFit:
-    """A fit by one of the methods; of the quick ones the positions tell deviations and residuals all the same."""
+    """Fit by one of the methods; standard deviations and residuals are always those of the positions."""
     if method == "output-error":
         return output_error(model, logs)
     if method not in METHODS:

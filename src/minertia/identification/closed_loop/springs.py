@@ -1,4 +1,4 @@
-"""Where a fit of elastic joints starts: stiffness from two encoders by least squares, from one by a scan of resonances.
+"""Initial values of elastic joints: stiffness by least squares on two encoders, or by a scan of resonances with one.
 
 The spring's effort is that of the link, tau_link = KJ (theta - q - RJ) + DJ (thetad - qd), so that with both encoders
 theta - q = RJ + CJ tau_link, CJ = 1 / KJ, is linear with little noise in its regressor.
@@ -34,9 +34,9 @@ STEP = 2e-3  # s, of the scan
 
 
 def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> list[Array]:
-    """Values with starts for stiffness and damping of elastic joints, the others as they are; the best comes first.
+    """Initial values with stiffness and damping of elastic joints, the others unchanged; the best comes first.
 
-    Several where one encoder tells resonances alone, of which a fit may find the wrong one.
+    Several candidates where one encoder shows resonances alone, because a fit may converge to the wrong one.
     """
     if not model.layout.elastic:
         return [theta]
@@ -58,7 +58,7 @@ def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> li
 
 
 def steady_rotors(model: ServoModel, theta: Array) -> Array:
-    """Inertia that a rotor must have to be held by a law whose effort is late [kg m2, kg]; zero where it is not."""
+    """Least rotor inertia for a stable servo with delayed effort [kg m2, kg]; zero without effort delay."""
     if model.command.delay_of != "effort":
         return np.zeros(model.robot.n)
     values = model.atom_values(theta)
@@ -67,7 +67,7 @@ def steady_rotors(model: ServoModel, theta: Array) -> Array:
 
 
 def link_inertias(model: ServoModel, theta: Array, log: LoopLog) -> Array:
-    """Inertia that each joint moves in the middle of a log [kg m2, kg], its rotor left out; never zero."""
+    """Inertia of the links that each joint moves mid-log [kg m2, kg], without its rotor; never zero."""
     values = model.atom_values(theta)
     middle = np.median(log.q, axis=0)
     found = np.zeros(model.robot.n)
@@ -87,7 +87,7 @@ def _mass(model: ServoModel, group: JointGroup, values: Array, q: Array) -> Arra
 
 
 def placed(model: ServoModel, theta: Array, inertia: Array, j: int, stiffness: float) -> Array:
-    """Values with this stiffness at a joint, and with the damping of its start or a usual one."""
+    """Parameter values with this stiffness at a joint, and its given or a default damping."""
     found, k = theta.copy(), float(np.clip(stiffness, *STIFFNESS))
     rotor = max(float(model.atom_values(theta)[model.index("IA", j)]), 0.02 * inertia[j])
     usual = 2 * DAMPED * np.sqrt(k * inertia[j] * rotor / (inertia[j] + rotor))
@@ -102,7 +102,7 @@ def placed(model: ServoModel, theta: Array, inertia: Array, j: int, stiffness: f
 
 
 def _from_both_sides(model: ServoModel, logs: Sequence[LoopLog], theta: Array, inertia: Array) -> Array:
-    """Least squares of motor less link position on the effort of the link."""
+    """Stiffness by least squares of the spring deflection (motor minus link position) on the link effort."""
     found, n = theta.copy(), model.layout.n
     parts = [filtered_signals(log) for log in logs]
     efforts = [link_efforts(model, theta, *(x[:, :n] for x in signals)) for signals in parts]
@@ -119,7 +119,7 @@ def _from_both_sides(model: ServoModel, logs: Sequence[LoopLog], theta: Array, i
 
 
 def link_efforts(model: ServoModel, theta: Array, q: Array, qd: Array, qdd: Array) -> Array:
-    """Efforts that the links need (N, n), with what acts beside them."""
+    """Link-side efforts of the rigid-body dynamics (N, n), with the effects that act on the link side."""
     values = model.atom_values(theta)
     at = q + model.of_kind("zero", values)
     spring = np.zeros_like(q)  # and what else acts at the links
@@ -138,7 +138,7 @@ def link_efforts(model: ServoModel, theta: Array, q: Array, qd: Array, qdd: Arra
 
 
 def _scanned(model: ServoModel, log: LoopLog, theta: Array, inertia: Array) -> list[Array]:
-    """The best of some resonances at each elastic joint, one joint after the other, and others that are not near it."""
+    """Best resonance of each elastic joint by a scan, one joint after the other, and distinct alternatives."""
     rows = min(len(log.q), round(LONGEST / log.period))
     short = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
     best, lowest = theta, _cost(model, theta, short)
@@ -154,7 +154,7 @@ def _scanned(model: ServoModel, log: LoopLog, theta: Array, inertia: Array) -> l
 
 
 def _distinct(model: ServoModel, seen: Sequence[tuple[float, Array]]) -> list[Array]:
-    """The best values of a scan that differ in some resonance."""
+    """Best candidates of a scan that differ in some resonance."""
     own = [model.names.index(f"CJ{j + 1}") for j in model.layout.elastic if f"CJ{j + 1}" in model.names]
     found: list[Array] = []
     for _, theta in sorted(seen, key=lambda pair: pair[0]):
@@ -165,7 +165,7 @@ def _distinct(model: ServoModel, seen: Sequence[tuple[float, Array]]) -> list[Ar
 
 
 def _cost(model: ServoModel, theta: Array, log: LoopLog) -> float:
-    """What simulation leaves of a log, infinite where it runs away."""
+    """Simulation cost of a log: sum of log mean square residuals; infinite where the simulation diverges."""
     found = simulated(model, theta, log, max(1, int(np.ceil(log.period / STEP))), slopes=False)
     if found is None:
         return float("inf")

@@ -1,1 +1,1 @@
-"""The kind of problem whose rows are measured efforts."""
+"""Identification from measured joint efforts."""

@@ -1,4 +1,4 @@
-"""Logs of efforts to rows that are linear in the unknowns.  Nothing is fitted."""
+"""Linear regression equations from logs of efforts, without a fit."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EffortRows:
-    """The linear problem of a campaign: logs read, audited, repaired and filtered; rows, names and weights.
+    """Linear problem of a campaign: logs read, audited, repaired and filtered; equations, names and weights.
 
-    campaign: with every choice that depends on its logs made.  logs, unseen: those fitted, and those only predicted.
-    observation: the triangles of all unknowns; free: the same with what is fixed taken to the side of the efforts.
-    fixed: unknowns that are known.  excitation: what the motion can tell apart.  ladder: how the effects were chosen,
-    None where they were stated.
+    campaign: with every choice that depends on its logs made.  logs, unseen: fitted logs, and validation logs.
+    observation: the R factors of all unknowns; free: the same with fixed parameters moved to the right-hand side.
+    fixed: known parameters.  excitation: which unknowns the motion distinguishes.  ladder: forward selection of the
+    effects, None where they were specified.
     """
 
     campaign: Campaign
@@ -62,7 +62,7 @@ class EffortRows:
 
     @property
     def linear(self) -> LinearModel:
-        """The unknowns and their columns."""
+        """Linear model: the unknowns and their regressor columns."""
         return self.observation.model
 
     @property
@@ -76,13 +76,13 @@ class EffortRows:
         return {**self.linear.choice.fixed, **self.campaign.fix}
 
     def unseen_observation(self) -> Observation | None:
-        """The linear problem of the logs that are only predicted, None without any."""
+        """Linear problem of the validation logs, None without any."""
         if not self.unseen:
             return None
         return with_fixed(_observed(self.linear, self.unseen), self.known)[0]
 
     def in_torques(self, part: Observation) -> Observation | None:
-        """The fitted logs with efforts for rows and the unknowns of a part; None where these are its rows."""
+        """Fitted logs with efforts for rows and the unknowns of a part; None where the rows are efforts already."""
         if part.row_names == self.linear.row_names:
             return None
         whole = _observed(self.linear, [log.in_torques() for log in self.logs])
@@ -98,7 +98,7 @@ class EffortRows:
 
 
 def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
-    """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
+    """Read, audit, repair and filter the logs of a campaign, and build its linear regression equations."""
     stated = campaign.campaign if isinstance(campaign, PreparedCampaign) else campaign
     stated.robot.require_values("an identification")
     ready = campaign if isinstance(campaign, PreparedCampaign) else prepare_campaign(campaign, tell)
@@ -118,14 +118,14 @@ def build_rows(campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortRows:
 
 
 def linear_of(campaign: Campaign) -> LinearModel:
-    """The unknowns of a campaign."""
+    """Linear model of a campaign."""
     usual = (*(everywhere(campaign.robot, word) for word in START), *springs(campaign.robot))
     effects = usual if campaign.effects is None else campaign.effects
     return linear_model(campaign.robot, effects, joints=campaign.joints or None, method=SETS[campaign.parameters])
 
 
 def chosen_effects(ready: PreparedCampaign) -> Ladder:
-    """The effects that pay on folds of the fitted logs that were left out; the other logs are not looked at."""
+    """Forward selection of effects by cross-validation on the fitted logs; validation logs are not used."""
     campaign = ready.campaign
     names = [log.name for log in ready.train]
     short = [judged_motion(shortened(log)) for log in ready.train]  # friction shows in efforts
@@ -160,7 +160,7 @@ def _problem(ready: PreparedCampaign, observation: Observation) -> EffortRows:
 
 
 def _observed(model: LinearModel, logs: Sequence[EffortLog]) -> Observation:
-    """One pass, or two where friction depends on the load: first without it, to know the rigid-body torques."""
+    """Observation in one pass, or in two for load-dependent friction: the first yields rigid-body torques."""
     names = [log.name for log in logs]
     if not model.choice.needs_load:
         return observe(model, logs, names=names)

@@ -23,13 +23,13 @@ def robot_files(robot: Robot) -> tuple[str, ...]:
 
 
 def _robot_files(own: Path) -> tuple[str, ...]:
-    """Names of the robot's files in a result: its own, and beside a URDF an MJCF, which holds more."""
+    """Names of the robot's files in a result: its own file, and an MJCF beside a URDF, which represents more."""
     suffix = own.suffix.lower()
     return (f"robot{suffix}", *(("robot.mjcf",) if suffix == ".urdf" else ()))
 
 
 def _own_file(robot: Robot) -> Path | None:
-    """The URDF or MJCF a robot was read from."""
+    """Path of the URDF or MJCF from which a robot was read."""
     source = Path(robot.source or "")
     return source if source.suffix.lower() in TEMPLATES and source.is_file() else None
 

@@ -1,4 +1,4 @@
-"""Evidence for an estimate from efforts."""
+"""Evaluation of an estimate from efforts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OFFSET = "OFF"  # no friction
 
 
 def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
-    """What an estimate predicts well and badly, and how well each value is known."""
+    """Evidence for an estimate: residuals, and the uncertainty of each parameter."""
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     widths, by_prior = _spread(problem, estimate)
@@ -83,7 +83,7 @@ def effort_evidence(problem: EffortRows, estimate: Estimate) -> Evidence:
 
 
 def _doubts(problem: EffortRows) -> Doubts:
-    """What the rows of the logs say against the set-up and the motion."""
+    """Diagnosis of the set-up and the motion from the logs."""
     if wrong_units((*problem.logs, *problem.unseen)) is not None:
         return Doubts()
     units = {log.recording.effort_unit for log in problem.logs if log.recording is not None}
@@ -94,7 +94,7 @@ def _doubts(problem: EffortRows) -> Doubts:
 
 
 def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residuals, int]]:
-    """Residuals of each fitted log and its samples; a log that was given as a motion is judged as the fit saw it."""
+    """Residuals of each fitted log and its samples; a log given as a motion is evaluated as it was fitted."""
     found = []
     for k, log in enumerate(problem.logs):
         own = problem.observation.only([k])
@@ -106,7 +106,10 @@ def _on_training(problem: EffortRows, estimate: Estimate) -> list[tuple[Residual
 
 
 def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tuple[str, ...]]:
-    """Widths under correlated residuals, where data and prior determine the fit, and names of what the prior gives."""
+    """Interval widths under correlated residuals, and names of parameters that the prior determines.
+
+    None for the widths where data and prior do not determine the fit.
+    """
     fit, part = estimate.fit, estimate.part
     assert fit is not None and part is not None
     if part.count and fit.prior is not None:
@@ -121,9 +124,9 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
 
 
 def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Residuals, int]:
-    """Residuals of values on one log, as it is judged, and over how many samples.
+    """Residuals of an estimate on one log, through the evaluation filter, and the number of samples.
 
-    A log that was given as a motion is judged as it is fitted.
+    A log given as a motion is evaluated as it is fitted.
     """
     if log.evaluation is None:
         load = load_efforts(model, beta, log.states) if model.choice.needs_load else None
@@ -158,7 +161,7 @@ def _noise_of(log: EffortLog, block: Motion) -> Array:
 
 
 def friction_part(observation: Observation, beta: Array) -> float:
-    """Part of the fitted effort that friction takes, offsets aside."""
+    """Part of the fitted effort due to friction, offsets excluded."""
     model = observation.model
     own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
     whole = float(np.linalg.norm(observation.totals[:, :, -1]))
@@ -168,10 +171,7 @@ def friction_part(observation: Observation, beta: Array) -> float:
 def _unseen(
     problem: EffortRows, estimate: Estimate, covariance: Array, training: Residuals
 ) -> tuple[tuple[Residuals, ...], tuple[str, ...]]:
-    """Residuals of the logs that were only predicted, with remarks on how far they leave what was fitted.
-
-    Then sentences on what changed between the logs.
-    """
+    """Residuals of the validation logs, with warnings on extrapolation, and messages on changes between logs."""
     reach = fitted_reach(problem.observation)
     found, changes = [], []
     for log in problem.unseen:
@@ -185,7 +185,7 @@ def _unseen(
 
 
 def _unmoved(problem: EffortRows) -> dict[str, float]:
-    """Joints that hardly moved in the fit and do in a log that was only predicted."""
+    """Joints that hardly moved in the fitted logs and do move in a validation log."""
     reach, found = fitted_reach(problem.observation), dict[str, float]()
     for log in problem.unseen:
         for joint, times in unmoved(problem.linear.robot, reach, log.judged).items():
@@ -194,7 +194,7 @@ def _unmoved(problem: EffortRows) -> dict[str, float]:
 
 
 def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> CarriedLoad | None:
-    """The load that would explain best what is left of a log."""
+    """Payload that explains the residual of a log best."""
     trial = trial_of(problem.linear, [log])
     if trial is None or problem.linear.choice.needs("temperature"):
         return None
@@ -203,7 +203,7 @@ def _load_of(problem: EffortRows, estimate: Estimate, log: EffortLog) -> Carried
 
 
 def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvidence], widths: Spread | None) -> Array:
-    """The covariance whose deviations are those of the evidence: they hold under correlated residuals."""
+    """Covariance whose standard deviations are those of the evidence, valid under correlated residuals."""
     covariance = np.array(estimate.covariance)
     if widths is not None and estimate.part is not None:
         own = [estimate.names.index(name) for name in estimate.part.names]
@@ -215,7 +215,7 @@ def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvid
 
 
 def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
-    """What alone makes a model not good."""
+    """Faults, each of which alone rejects a model."""
     fit = estimate.fit
     assert fit is not None
     found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
@@ -227,7 +227,7 @@ def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
 
 
 def _overlaps(problem: EffortRows) -> Iterator[str]:
-    """Logs that are called unseen and share rows with fitted ones."""
+    """Warnings on validation logs that share rows with fitted ones."""
     for log in problem.unseen:
         for fitted in problem.logs:
             if log.prints is None or fitted.prints is None or log.blocks is fitted.blocks:
@@ -243,7 +243,7 @@ def _overlaps(problem: EffortRows) -> Iterator[str]:
 
 
 def _repeats(problem: EffortRows) -> Iterator[str]:
-    """Logs that are unseen and move as a fitted one."""
+    """Warnings on validation logs that repeat the motion of a fitted one."""
     for log in problem.unseen:
         same = [f.name for f in problem.logs if f.blocks is not log.blocks and moves_alike(_rows(log), _rows(f))]
         if same:
@@ -254,12 +254,12 @@ def _repeats(problem: EffortRows) -> Iterator[str]:
 
 
 def _rows(log: EffortLog) -> Recording | Motion:
-    """A log as it was written, or as its motion was given."""
+    """Raw rows of a log, or of the motion it was given as."""
     return next(iter(log)) if log.recording is None else log.recording
 
 
 def wrong_units(logs: Sequence[EffortLog]) -> str | None:
-    """A sentence where a log can hardly be in the units that it was read in."""
+    """Warning where a log is hardly in the units in which it was read."""
     found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
     if not found:
         return None
@@ -269,14 +269,14 @@ def wrong_units(logs: Sequence[EffortLog]) -> str | None:
 
 
 def _remarks(problem: EffortRows, estimate: Estimate, unseen: Sequence[Residuals]) -> tuple[str, ...]:
-    """What is odd about the logs that were only predicted."""
+    """Warnings on the validation logs."""
     told = [f"{r.log}: {remark}" for r in unseen for remark in r.remarks]
     doubts = [*_repeats(problem), *(_load_doubt(problem, estimate, log) for log in problem.unseen)]
     return (*told, *(doubt for doubt in doubts if doubt is not None))
 
 
 def _load_doubt(problem: EffortRows, estimate: Estimate, log: EffortLog) -> str | None:
-    """A sentence where a log is predicted better without the load that it is said to have."""
+    """Warning where a log is predicted better without its specified payload."""
     if log.carried is None:
         return None
     left = [0.0, 0.0]

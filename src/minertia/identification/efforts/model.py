@@ -1,4 +1,4 @@
-"""Standard parameters of an identification from efforts, of a robot that can exist where there is one."""
+"""Standard parameters of an identification from efforts, physically consistent where possible."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 def standard_parameters(
     observation: Observation, estimate: Estimate, *, physical: bool
 ) -> tuple[dict[str, float], bool, float]:
-    """All standard parameters, whether a robot can have them, and what that costs in the sum of squares.
+    """All standard parameters, whether they are physically consistent, and the cost in the sum of squares.
 
-    Those of the physical fit, else of the physical robot with the same efforts, else of the one that fits best.
+    Those of the physical fit, else physically consistent ones with the same efforts, else those that fit best.
     """
     model, beta = observation.model, np.array(estimate.beta)
     if estimate.standard:
@@ -42,7 +42,7 @@ def standard_parameters(
 
 
 def _nearest(space: PhysicalSpace, beta: Array) -> Array:
-    """The physical robot with these efforts, with centres of mass in their links where there is one."""
+    """Physically consistent standard parameters with these efforts, centres of mass in their links if possible."""
     try:
         return nearest_with_base(space, beta)
     except SolverFailed:

@@ -1,4 +1,4 @@
-"""Efforts of a log as a model predicts them, through the filter in which they are judged."""
+"""Predicted efforts of a log, through the filter of the evaluation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN_UNIT = {"revolute": "N m", "prismatic": "N"}
 
 @dataclass(frozen=True)
 class PredictedEfforts(PredictedLog):
-    """A log, the model with its values, and what these leave of it; of a log in blocks the first one is drawn."""
+    """A log, the model with its parameters, and residuals; of a log in blocks the first one is drawn."""
 
     log: EffortLog
     linear: LinearModel
@@ -37,13 +37,13 @@ class PredictedEfforts(PredictedLog):
         return self.linear.row_names
 
     def nominal(self) -> Residuals | None:
-        """Residuals of the robot file's own values."""
+        """Residuals of the robot file's nominal parameters."""
         if not self.linear.robot.has_parameters:
             return None
         return residuals_on(self.linear, self.linear.nominal(), self.log)[0]
 
     def curves(self) -> Curves:
-        """Through the evaluation filter; of a log that was given as a motion, as it was given."""
+        """Measured and predicted efforts through the evaluation filter; a log given as a motion is not filtered."""
         model, log = self.linear, self.log
         part = next(iter(log.judged))
         if part.instants is None:

@@ -1,4 +1,4 @@
-"""`EffortProblem`: the kind of problem whose rows are measured efforts, linear in the unknowns."""
+"""`EffortProblem`: identification from measured efforts, linear in the unknowns."""
 
 from __future__ import annotations
 
@@ -45,50 +45,50 @@ class EffortProblem(EffortRows, Problem):
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whatever no other kind takes: logs are read as efforts, and refused where they have none."""
+        """True: logs that no other kind of problem accepts are read as efforts, an error where they have none."""
         return True
 
     @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> EffortProblem:
-        """Read, audit, repair and filter the logs of a campaign, and make the rows of its linear problem."""
+        """Read, audit, repair and filter the logs of a campaign, and build its linear regression equations."""
         rows = build_rows(campaign, tell)
         return cls(**{field.name: getattr(rows, field.name) for field in fields(rows)})
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the rows of a sample: of the efforts, or of the power of all of them."""
+        """Names of the equations of a sample: the efforts, or their total power."""
         return self.observation.row_names
 
     def linear_rows(self) -> tuple[Observation, Observation | None]:
-        """Rows of the unknowns that are not known, of fitted and of unseen logs."""
+        """Regression equations of the free unknowns, of the fitted and of the validation logs."""
         return self.free, self.unseen_observation()
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> Estimate:
-        """Values of the unknowns by the campaign's estimator, or by another one."""
+        """Estimate the unknowns by the campaign's estimator, or by another one."""
         return solve_efforts(self, estimator)
 
     def evidence(self, estimate: Estimate) -> Evidence:
-        """Residuals, deviations, folds, rivals and doubts."""
+        """Evidence: residuals, standard deviations, cross-validation, reference models and set-up diagnosis."""
         return effort_evidence(self, estimate)
 
     def rows(self, estimate: Estimate) -> Observation:
-        """The triangles of all unknowns, whatever their values."""
+        """R factors of all unknowns, independent of the estimate."""
         return self.observation
 
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
-        """What the motion can tell apart, whatever the values."""
+        """Excitation diagnosis: which unknowns the motion distinguishes, independent of the estimate."""
         return self.excitation
 
     def predicted(self, estimate: Estimate, log: EffortLog, residuals: Residuals) -> PredictedEfforts:
-        """One of the logs as an estimate predicts it."""
+        """Prediction of one of the logs by an estimate."""
         return PredictedEfforts(log, self.linear, estimate.beta, residuals)
 
     def linear_values(self, estimate: Estimate) -> Array:
-        """The values themselves."""
+        """Values of the unknowns of `linear`: the estimate itself."""
         return estimate.beta
 
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """With the deviations of the evidence."""
+        """Covariance of the estimate, with the standard deviations of the evidence."""
         return correlated_covariance(estimate, evidence.parameters, evidence.spread)
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
@@ -109,21 +109,21 @@ class EffortProblem(EffortRows, Problem):
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
-        """Whatever no other kind remembers."""
+        """True: models that no other kind of problem recognises."""
         return True
 
     @classmethod
     def predict_logs(
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedEfforts, ...]:
-        """Logs as a model predicts them, with remarks on how far they leave its own."""
+        """Predict logs with a model, with warnings where they extrapolate from the fitted ones."""
         return predicted_efforts(with_efforts(model), logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """The robot's own file, and an MJCF beside a URDF."""
+        """Names of the robot's own file, and of an MJCF beside a URDF."""
         return robot_files(campaign.robot)
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """The robot's own file with the new parameters."""
+        """Write the robot's own file with the new parameters."""
         return write_robot_files(with_efforts(model), draft, out)

@@ -1,4 +1,4 @@
-"""Values of the unknowns of efforts."""
+"""Estimation of the unknowns from efforts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def solve_efforts(problem: EffortRows, estimator: str | Estimator | None) -> Est
 
 
 def _fitted(chosen: Estimator, part: Observation) -> Fit:
-    """The fit, refused where its numbers run out of digits."""
+    """Fit of an estimator; raises an error where it is singular or not finite."""
     try:
         fit = chosen.fit(part)
     except np.linalg.LinAlgError:
@@ -69,7 +69,7 @@ def _fitted(chosen: Estimator, part: Observation) -> Fit:
 
 
 def prior_values(campaign: Campaign) -> dict[str, float] | None:
-    """What estimators may be drawn to, by full names of standard parameters."""
+    """Prior values for regularising estimators, by full names of standard parameters."""
     prior = campaign.robot if campaign.prior == "robot" else campaign.prior
     if isinstance(prior, str | Path):
         prior = _read_prior(campaign.robot, Path(prior))

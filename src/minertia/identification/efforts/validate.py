@@ -1,4 +1,4 @@
-"""Logs of efforts as a model predicts them that was identified before."""
+"""Prediction of effort logs by a saved model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from minertia.identification.remembered import campaign_like, fitted_before
 def predicted_efforts(
     model: IdentifiedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedEfforts, ...]:
-    """Logs read, repaired, filtered and judged as the campaign of a model says, nothing fitted."""
+    """Read, repair, filter and evaluate logs with the settings of a model's campaign, without fitting."""
     ready = prepare_campaign(campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn), reading.tell)
     reading.tell("predicting")
     return tuple(PredictedEfforts(log, model.linear, model.beta, _validated(model, log)) for log in ready.validate)

@@ -1,4 +1,4 @@
-"""The estimators, by name; each is loaded when it is asked for."""
+"""The estimators, by name; each is imported on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OLD_NAMES = {"weighted": "wls", "ordinary": "ols", "total": "tls", "instrumental
 
 
 def table_name(name: str) -> str:
-    """The name in the table; an old one works until 1.0.0, with a warning that says the new one."""
+    """Current name of an estimator; an old one works until 1.0.0, with a deprecation warning."""
     known = OLD_NAMES.get(name, name)
     if known not in ESTIMATORS:
         raise UnknownName("estimator", name, ESTIMATORS)
@@ -41,19 +41,19 @@ def table_name(name: str) -> str:
 
 
 def estimator_class(name: str) -> type[Estimator]:
-    """The class of an estimator of the table."""
+    """Class of an estimator, by name."""
     module, kind = ESTIMATORS[table_name(name)].split(":")
     found: type[Estimator] = getattr(importlib.import_module(module), kind)
     return found
 
 
 def estimator_options(name: str) -> tuple[Option, ...]:
-    """The options of an estimator of the table."""
+    """Options of an estimator, by name."""
     return options(estimator_class(name))
 
 
 def named_estimator(name: str, **given: Any) -> Estimator:
-    """An estimator of the table with its options."""
+    """Estimator with its options, by name."""
     make = estimator_class(name)
     known = [field.name for field in fields(make) if field.init]  # type: ignore[arg-type]
     for option in given:
@@ -64,5 +64,5 @@ def named_estimator(name: str, **given: Any) -> Estimator:
 
 
 def takes_prior(name: str) -> bool:
-    """Whether an estimator can be drawn to prior values."""
+    """Whether an estimator accepts prior values to regularise towards."""
     return estimator_class(name).takes_prior

@@ -1,4 +1,4 @@
-"""`Estimate`: values with their deviations, and what could not be estimated."""
+"""`Estimate`: parameter estimates with standard deviations, and the parameters that could not be estimated."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prior:
-    """What a fit was regularised towards, for the unknowns of its problem.
+    """Prior that a fit was regularised towards, for the unknowns of its problem.
 
-    target: prior values.  rows (unknowns, unknowns): with them on beta - target, the prior enters the sum of squares of
-    the weighted rows.  error (unknowns, unknowns): covariance of target less truth for a relative error of 1.
+    target: prior values.  rows (unknowns, unknowns): multiplied by beta - target, they enter the sum of squares beside
+    the weighted rows.  error (unknowns, unknowns): covariance of target minus truth for a relative error of 1.
     """
 
     target: Array
@@ -29,10 +29,10 @@ class Prior:
 
 @dataclass(frozen=True)
 class Fit:
-    """What an estimator returns for the unknowns of its problem.
+    """Result of an estimator for the unknowns of its problem.
 
-    sigma: noise level of each effort.  standard: all standard parameters where the estimator found them.
-    verdict: of a physical fit.  notes: sentences for the user.  refit: values from the triangle of other rows of the
+    sigma: noise standard deviation of each effort.  standard: all standard parameters where the estimator found them.
+    verdict: of a physical fit.  notes: messages for the user.  refit: estimate from the R factor of other rows of the
     same problem, with the same choices; None for plain least squares.  prior: None where there is none.
     """
 
@@ -51,11 +51,12 @@ class Fit:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Values of all unknowns of a linear model.
+    """Estimates of all unknowns of a linear model.
 
-    beta, covariance: of every unknown; fixed ones have no deviation.  not_excited: unknowns whose number in `beta` only
-    serves predictions of the same motion, each with a sentence.  fit, part: what the estimator returned, and the
-    problem it was given; fills_gaps: whether priors or constraints stand in for what the data leave open.
+    beta, covariance: of every unknown; fixed ones have a standard deviation of zero.  not_excited: unidentifiable
+    unknowns, whose entry in `beta` only serves predictions of the same motion, each with a message.  fit, part: result
+    of the estimator, and the problem it solved; fills_gaps: whether priors or constraints determine what the data do
+    not.
     """
 
     names: tuple[str, ...]
@@ -89,17 +90,17 @@ class Estimate:
 
     @property
     def relative_deviation(self) -> Array:
-        """Deviation over size; infinite for a value of zero."""
+        """Relative standard deviation; infinite for a value of zero."""
         size = np.abs(self.beta)
         return np.asarray(np.divide(self.deviation, size, out=np.full(size.shape, np.inf), where=size > 0))
 
     @property
     def identified(self) -> tuple[int, ...]:
-        """Unknowns that have a value of their own from the data."""
+        """Indices of the unknowns that the data identify."""
         return tuple(k for k, name in enumerate(self.names) if name not in self.not_excited and name not in self.fixed)
 
     def value(self, name: str) -> float:
-        """Value of an unknown by name."""
+        """Estimate of an unknown by name."""
         return float(self.beta[self.names.index(name)])
 
     def __repr__(self) -> str:

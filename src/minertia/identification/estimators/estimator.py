@@ -1,4 +1,4 @@
-"""The abstract estimator."""
+"""Abstract base class of the estimators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from minertia.io.schema import Declared
 
 @dataclass(frozen=True)
 class Known:
-    """What is known before the data are looked at, by full names of standard parameters.
+    """Prior knowledge, by full names of standard parameters.
 
-    prior: values that fits may be drawn to, None without any.  fixed: parameters that are not fitted.
+    prior: values that fits may be regularised towards, None without any.  fixed: parameters that are not fitted.
     """
 
     prior: Mapping[str, float] | None = None
@@ -25,10 +25,10 @@ class Known:
 
 
 class Estimator(Declared, abc.ABC):
-    """A way to solve Y beta = tau.
+    """Estimator of beta in Y beta = tau.
 
-    fills_gaps: whether it gives a value to what the motion does not excite (from a prior); other estimators are given
-    problems of full rank.  takes_prior: whether it can be drawn to prior values.
+    fills_gaps: whether it estimates parameters that the motion does not excite (from a prior); other estimators are
+    given problems of full rank.  takes_prior: whether it can be regularised towards prior values.
     """
 
     fills_gaps: ClassVar[bool] = False
@@ -36,20 +36,20 @@ class Estimator(Declared, abc.ABC):
 
     @abc.abstractmethod
     def fit(self, problem: Observation) -> Fit:
-        """Values, covariance and noise levels."""
+        """Fit the problem: estimate, covariance and noise levels."""
 
     def informed(self, model: LinearModel, known: Known) -> Self:
-        """The estimator told what is known beforehand; those that take no prior have no use for it."""
+        """Estimator with prior knowledge; estimators without a prior ignore it."""
         return self
 
     def chosen(self, problem: Observation) -> Choice:
-        """The estimator to use for a problem: this one, unless it is one that chooses."""
+        """Estimator to use for a problem: this one, unless it selects among others."""
         return Choice(self)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An estimator to use, its name in the table where it is not the one asked for, and sentences that say why."""
+    """Estimator to use, its name where it is not the requested one, and messages that give the reason."""
 
     estimator: Estimator
     name: str | None = None
@@ -57,5 +57,5 @@ class Choice:
 
 
 def prior_weight(weight: float) -> str:
-    """How far a fit was drawn to its prior, as a sentence."""
+    """Message on the weight of the prior in a fit."""
     return f"the prior has weight {weight:.3g} (at 1 it counts as much as the logs)"

@@ -1,7 +1,7 @@
-"""Instrumental variables: columns of a simulated motion, which the noise of the measured one does not touch.
+"""Instrumental variables: regressor of a simulated motion, uncorrelated with the noise of the measured one.
 
-Noise in the measured positions makes least squares shrink values; correlating with a simulation of the model that
-follows the measured motion removes that (Janot, Vandanjon, Gautier 2014).
+Noise in the measured positions biases least squares towards zero; instruments from a simulation of the model that
+follows the measured motion remove that bias (Janot, Vandanjon, Gautier 2014).
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ LOST = 100.0  # travels of the joint that moves most; a simulation farther off i
 @final
 @dataclass(frozen=True)
 class InstrumentalVariable(Estimator):
-    """Refined instruments: simulate with the last values, solve, repeat."""
+    """Refined instrumental variables: simulate with the last estimate, solve, repeat."""
 
     bandwidth: float = option(
         20.0,
-        "Bandwidth of the loop that holds the simulation near the measured motion.",
+        "Bandwidth of the tracking controller of the simulation.",
         unit="rad/s",
         range=(0.1, 1e4),
     )
     segments: int = option(
         32,
-        "Pieces of a recording that are simulated side by side, each from its measured start.",
+        "Number of segments of a recording that are simulated in parallel, each from its measured state.",
         range=(1, 1_000_000),
     )
-    iterations: int = option(3, "Most iterations.", range=(1, 10_000))
-    tolerance: float = option(1e-3, "Step that ends the iteration, in deviations.", range=(1e-12, 1))
+    iterations: int = option(3, "Maximum number of iterations.", range=(1, 10_000))
+    tolerance: float = option(1e-3, "Convergence tolerance on the step, in standard deviations.", range=(1e-12, 1))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         if len(problem.row_names) < problem.model.robot.n_velocity:
@@ -66,7 +66,7 @@ class InstrumentalVariable(Estimator):
         return Fit(beta, half @ ZZ @ half.T, sigma)
 
     def _step(self, problem: Observation, beta: Array, inv: Array, sigma: Array) -> tuple[Array, Array, Array]:
-        """Correction in units of deviations, Z'Z and Z'W, columns orthonormal for the measured motion."""
+        """Correction in standard deviations, Z'Z and Z'W; columns are orthonormal for the measured motion."""
         p = problem.count
         ZZ, ZW, Zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
         change = _simulation(problem.model, problem.expand(beta), self.bandwidth, self.segments)
@@ -86,10 +86,10 @@ def _simulation(model: LinearModel, beta: Array, bandwidth: float, segments: int
 
 
 def simulated(model: LinearModel, beta: Array, section: Motion, bandwidth: float, segments: int) -> Motion:
-    """Integrate the model under the measured efforts, held near the measured positions by an observer.
+    """Simulate the model under the measured efforts, kept near the measured positions by an observer.
 
     x' = v + 2 w (q - x), v' = model + w^2 (q - x): measured velocities do not enter.  Fixed steps of one sample
-    (classical Runge-Kutta), all segments side by side, each started early enough to forget its start.
+    (classical Runge-Kutta), all segments in parallel, each started early enough that its initial state decays.
     """
     t, q, qd, tau = section.t, section.q, section.qd, section.tau
     samples = len(t)
@@ -122,7 +122,7 @@ def simulated(model: LinearModel, beta: Array, section: Motion, bandwidth: float
 
 
 def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Callable[..., tuple[Array, Array]]:
-    """x' and v' of the observer; states: at which it is asked for them, in all."""
+    """Function that returns x' and v' of the observer; states: total number of states it will be evaluated at."""
 
     def rates(x: Array, v: Array, measured: tuple[Array, Array]) -> tuple[Array, Array]:
         q, tau = measured

@@ -17,7 +17,7 @@ from minertia.io.schema import option
 @final
 @dataclass(frozen=True)
 class OrdinaryLeastSquares(Estimator):
-    """All efforts count alike; the covariance still knows that each has its own noise."""
+    """Least squares with equal weights; the covariance accounts for the noise level of each effort."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         ones = np.ones(len(problem.row_names))
@@ -35,9 +35,12 @@ class OrdinaryLeastSquares(Estimator):
 @final
 @dataclass(frozen=True)
 class WeightedLeastSquares(Estimator):
-    """Each effort is divided by the deviation of its residual, until the two agree (theory, eq. 25; Izaguirre 1992)."""
+    """Least squares with each effort divided by its residual standard deviation, iterated to convergence.
 
-    iterations: int = option(30, "Most iterations of the weights.", range=(1, 10_000))
+    Theory, eq. 25; Izaguirre 1992.
+    """
+
+    iterations: int = option(30, "Maximum number of reweighting iterations.", range=(1, 10_000))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         beta, R, sigma = weighted_solution(problem, self.iterations)

@@ -1,4 +1,4 @@
-"""Physically consistent estimator: values that a real robot can have, with a stated verdict."""
+"""Physically consistent estimator, with a verdict on consistency."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class Physical(Estimator):
     prior: Mapping[str, float] | None = None
     weight: float | None = option(
         GAPS_ONLY,
-        "Weight of the prior against the data, each per number fitted.",
+        "Weight of the prior relative to the data, both per fitted value.",
         range=(1e-20, 1e20),
         otherwise="fills gaps; chosen by cross-validation when a prior is given",
     )
-    kind: str = option("euclidean", "Distance to the prior.", choices=PRIORS)
+    kind: str = option("euclidean", "Distance measure to the prior.", choices=PRIORS)
     margin: float = option(
-        MARGIN, "Least eigenvalue of a pseudo-inertia, as a part of its trace.", range=(1e-12, 0.1), zero=True
+        MARGIN, "Smallest eigenvalue of a pseudo-inertia, relative to its trace.", range=(1e-12, 0.1), zero=True
     )
     fixed: Mapping[str, float] = field(default_factory=dict)
     heaviest: float = math.inf
@@ -143,7 +143,7 @@ class Physical(Estimator):
     def _placed(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool
     ) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
-        """The fit with centres of mass in the boxes of their links, unless the data contradict them."""
+        """Fit with centres of mass in the bounding boxes of their links, unless the data contradict them."""
 
         def fitted(within: PhysicalSpace) -> PhysicalFit:
             return physical_fit(within, R, rows, weight=weight, kind=self.kind, margin=self.margin, settle=settle)
@@ -163,7 +163,7 @@ class Physical(Estimator):
     def _free_fit(
         self, problem: Observation, space: PhysicalSpace, beta: Array, sigma: Array, slack: float
     ) -> Fit | None:
-        """The free fit where it is physical: then physics changes nothing."""
+        """Unconstrained fit where it is physically consistent, so that constraints are inactive."""
         try:
             x = nearest_with_base(space, beta, self.margin)
         except SolverFailed:
@@ -198,7 +198,7 @@ class Physical(Estimator):
         return Fit(_own(problem, answer.beta), covariance, sigma, standard, verdict, notes, refit, prior)
 
     def _prior(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Prior:
-        """The prior of the standard parameters as one of the base parameters."""
+        """Prior of the standard parameters, transformed to the base parameters."""
         K = problem.model.K[list(problem.keep)]
         size = space.scales / np.sqrt(space.pull(weight) * problem.samples * len(sigma))
         root = K * size
@@ -209,7 +209,7 @@ class Physical(Estimator):
         return Prior(_own(problem, problem.model.K @ space.x0), rows, error @ error.T)
 
     def _covariance(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Array:
-        """K H^-1 K' with H the curvature of the cost; an active constraint only makes it smaller."""
+        """K H^-1 K' with H the Hessian of the cost; an active constraint only makes it smaller."""
         scales = space.scales
         K = problem.model.K[list(problem.keep)] * scales
         A = problem.triangle(sigma)[:-1, :-1] @ K
@@ -219,7 +219,7 @@ class Physical(Estimator):
         return np.asarray(half.T @ half)
 
     def _best_weight(self, problem: Observation, space: PhysicalSpace, sigma: Array) -> float:
-        """The weight that predicts left-out folds best."""
+        """Strongest prior weight within one standard error of the smallest cross-validation error."""
         folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma, FOLDS)]
         if not folds:
             return GAPS_ONLY
@@ -236,7 +236,7 @@ class Physical(Estimator):
 
 
 def _slack(space: PhysicalSpace, beta: Array) -> float | None:
-    """How far inside the physical robots base parameters are; None where the solver does not tell."""
+    """Margin of base parameters to the boundary of the physically consistent set; None where the solver fails."""
     try:
         return feasibility(space, beta).slack
     except SolverFailed:
@@ -244,9 +244,9 @@ def _slack(space: PhysicalSpace, beta: Array) -> float | None:
 
 
 def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, float], failed: SolverFailed) -> Fit:
-    """Plain least squares where no physical robot was found, and what that means.
+    """Least squares where no physically consistent parameters were found, with an explanation.
 
-    part: the problem without what was not excited.
+    part: the problem without unidentifiable parameters.
     """
     beta, R, sigma = weighted_solution(part)
     inv = inverse(R[:-1, :-1])
@@ -267,5 +267,5 @@ def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, flo
 
 
 def _own(problem: Observation, beta: Array) -> Array:
-    """Values of the problem's unknowns from those of the model."""
+    """Values of the problem's unknowns from those of the full model."""
     return np.asarray((beta - problem.shift)[list(problem.keep)])

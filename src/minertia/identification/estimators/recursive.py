@@ -1,4 +1,4 @@
-"""On-line estimation: one sample at a time, in square-root form, with forgetting."""
+"""On-line (recursive) estimation, sample by sample, in square-root form, with exponential forgetting."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Array = NDArray[np.float64]
 
 
 class OnlineState:
-    """The triangle of all samples so far, older ones forgotten by a factor per sample.
+    """R factor of all samples so far, with exponential forgetting.
 
-    Square-root information form: the triangle is updated by orthogonal transformations, so it never loses its sign.
-    With forgetting a second triangle keeps what the covariance needs: weights lambda^k make the values, and their
-    squares the spread of what noise adds to them.
+    Square-root information form: the R factor is updated by orthogonal transformations, so the information matrix stays
+    positive semidefinite.  With forgetting a second R factor is needed for the covariance: weights lambda^k give the
+    estimate, and their squares its variance due to noise.
     """
 
     def __init__(
         self, count: int, sigma: Array, *, forgetting: float = 1.0, prior: Array | None = None, trust: float = 0.0
     ) -> None:
-        """prior, trust: values to start from and their weight (1 / deviation, all unknowns alike)."""
+        """prior, trust: initial values and their weight (1 / standard deviation, the same for all unknowns)."""
         if not 0 < forgetting <= 1:
             raise MinertiaError(f"the forgetting factor must lie above 0 and at most at 1; it is {forgetting:g}")
         self.R: Array = np.zeros((count + 1, count + 1))
@@ -43,7 +43,7 @@ class OnlineState:
         self.samples = 0
 
     def update(self, Y: Array, tau: Array) -> None:
-        """Take in one sample: Y (efforts, unknowns), tau (efforts,)."""
+        """Update with one sample: Y (efforts, unknowns), tau (efforts,)."""
         rows = np.column_stack([Y, tau]) / self.sigma[:, None]
         self.R = triangle(np.concatenate([np.sqrt(self.forgetting) * self.R, rows]))
         if self.forgetting < 1:
@@ -59,16 +59,16 @@ class OnlineState:
 
     @property
     def beta(self) -> Array:
-        """Values now."""
+        """Current estimate."""
         if not self.is_ready:
             raise MinertiaError(f"after {self.samples} samples the motion has not excited every unknown yet")
         return solution(self.R)
 
     @property
     def covariance(self) -> Array:
-        """Covariance of the values, for white noise of the stated levels: P (sum lambda^2k y' y / sigma^2) P.
+        """Covariance of the estimate, for white noise of the given levels: P (sum lambda^2k y' y / sigma^2) P.
 
-        P = inverse(sum lambda^k y' y / sigma^2) alone is wider by sqrt(1 + lambda) where samples are forgotten.
+        P = inverse(sum lambda^k y' y / sigma^2) alone is wider by sqrt(1 + lambda) with forgetting.
         """
         inv = inverse(self.R[:-1, :-1])
         if self.forgetting == 1:
@@ -80,7 +80,7 @@ class OnlineState:
 @final
 @dataclass(frozen=True)
 class Recursive(Estimator):
-    """The on-line estimator run over the logs in order."""
+    """Recursive estimator, run over the logs in order."""
 
     forgetting: float = option(1.0, "Forgetting factor per sample.", range=(0.5, 1))
 

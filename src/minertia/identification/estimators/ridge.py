@@ -1,4 +1,4 @@
-"""Ridge: least squares drawn towards prior values, as strongly as predicts best what was left out."""
+"""Ridge regression towards prior values, with the weight chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ WEIGHTS = tuple(10.0**k for k in range(-8, 2))
 @final
 @dataclass(frozen=True)
 class Ridge(Estimator):
-    """Each unknown is drawn to its prior value by what it does to the efforts, so units do not matter.
+    """Ridge regression with each unknown scaled by its column norm, so that units do not matter.
 
     prior: values of all the model's unknowns (None: zero).
-
     """
 
     prior: Array | None = None
@@ -65,7 +64,7 @@ class Ridge(Estimator):
         return Fit(beta, inv @ inv.T, sigma, notes=(prior_weight(weight),), prior=self._prior(problem, sigma, weight))
 
     def _prior(self, problem: Observation, sigma: Array, weight: float) -> Prior:
-        """With a relative error of 1, each unknown is wrong by what explains all efforts."""
+        """Prior whose relative error of 1 is an error of each unknown that alone explains all efforts."""
         lengths = _lengths(problem, sigma)
         whole = float(np.linalg.norm(problem.triangle(sigma)[:, -1]))
         return Prior(self._target(problem), np.diag(np.sqrt(weight) * lengths), np.diag((whole / lengths) ** 2))
@@ -87,20 +86,20 @@ class Ridge(Estimator):
 
 
 def penalised(R: Array, target: Array, weight: float, lengths: Array) -> Array:
-    """The triangle with rows sqrt(weight) lengths (beta - target) added."""
+    """R factor with rows sqrt(weight) lengths (beta - target) added."""
     root = np.sqrt(weight) * lengths
     return triangle(np.concatenate([R, np.column_stack([np.diag(root), root * target])]))
 
 
 def _lengths(problem: Observation, sigma: Array) -> Array:
-    """Length of each column; of one the motion does not excite, its usual length."""
+    """Norm of each column; for a column that is not excited, its reference norm."""
     lengths = np.linalg.norm(problem.triangle(sigma)[:, :-1], axis=0)
     usual = problem.model.reference[list(problem.keep)] * np.sqrt(problem.samples) / float(np.max(sigma))
     return np.asarray(np.where(lengths > 1e-7 * usual, lengths, usual))
 
 
 def _best_weight(problem: Observation, sigma: Array, target: Array) -> float:
-    """The weight that predicts left-out folds best."""
+    """Strongest prior weight within one standard error of the smallest cross-validation error."""
     folds = block_folds(problem, sigma)
     if not folds:
         return WEIGHTS[2]

@@ -1,4 +1,4 @@
-"""Robust fit: Huber's weights, iterated, so that single bad samples do not count in full."""
+"""Robust fit by iteratively reweighted least squares with Huber weights, against outliers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Robust(Estimator):
     """Huber's M-estimator, scale per effort from the median absolute residual."""
 
     threshold: float = option(
-        1.345, "Residual over the scale from which it counts less; 1.345 is 95 % efficient on clean data.", range=LEAST
+        1.345, "Huber threshold in units of the residual scale; 1.345 is 95 % efficient on clean data.", range=LEAST
     )
-    iterations: int = option(30, "Most iterations.", range=(1, 10_000))
-    tolerance: float = option(1e-4, "Step that ends the iteration, in deviations.", range=(1e-12, 1))
+    iterations: int = option(30, "Maximum number of iterations.", range=(1, 10_000))
+    tolerance: float = option(1e-4, "Convergence tolerance on the step, in standard deviations.", range=(1e-12, 1))
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         beta, R, sigma = weighted_solution(problem)

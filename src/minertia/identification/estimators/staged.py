@@ -1,7 +1,7 @@
-"""Link by link: what one stage has found is known to the next, with its uncertainty.
+"""Sequential estimation link by link: each stage uses the previous estimates with their uncertainty.
 
-From the last link to the first (Lin 1995, section IV): joint i's effort holds only the combinations of bodies i and
-beyond.  One joint at a time (Khosla 1987): the logs in which only outer joints move come first.
+From the last link to the first (Lin 1995, section IV): joint i's effort depends only on the parameters of bodies i
+and beyond.  One joint at a time (Khosla 1987): the logs in which only outer joints move come first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDING = 1e-10  # of the longest a column is in any stage; a shorter one shows
 @final
 @dataclass(frozen=True)
 class Sequential(Estimator):
-    """One small problem per joint, from the last to the first."""
+    """One small least-squares problem per joint, from the last to the first."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         found = _StagedValues(np.linalg.norm(problem.totals[:, :, :-1], axis=1).max(axis=0))
@@ -41,7 +41,7 @@ class Sequential(Estimator):
 @final
 @dataclass(frozen=True)
 class OneJointAtATime(Estimator):
-    """Stages of logs: first those in which only the outermost joints move."""
+    """Stages of logs, starting with those in which only the outermost joints move."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, _, sigma = weighted_solution(problem)
@@ -59,7 +59,7 @@ class OneJointAtATime(Estimator):
 
 
 class _StagedValues:
-    """Values found so far, and the rows that hold what is still unknown; longest: length of each column anywhere."""
+    """Estimates so far, and the equations of the remaining unknowns; longest: largest norm of each column."""
 
     def __init__(self, longest: Array) -> None:
         count = len(longest)
@@ -70,14 +70,14 @@ class _StagedValues:
         self.waiting = np.zeros((0, count + 1))
 
     def learn(self, R: Array, rows: int, floor: float, scale: float | None = None) -> float:
-        """Find what the rows of a triangle show by themselves; returns their noise level."""
+        """Estimate the parameters that the rows of an R factor determine; returns their noise level."""
         R = np.where(np.append(np.linalg.norm(R[:, :-1], axis=0) > self.least, True), R, 0.0)
         level = self._noise(R, rows, floor) if scale is None else scale
         self._solve(triangle(np.concatenate([self.waiting, R / level])))
         return level
 
     def finish(self) -> None:
-        """What no stage showed by itself is taken from all that is waiting."""
+        """Estimate the parameters that no single stage determined from all deferred equations."""
         if not self.known.all():
             self._solve(self.waiting, everything=True)
 

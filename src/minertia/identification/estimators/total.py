@@ -1,4 +1,4 @@
-"""Total least squares: noise in the columns as well as in the efforts."""
+"""Total least squares: errors in the regressor as well as in the efforts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How well each value is known, and how well a model predicts what it was and was not fitted on."""
+"""Parameter uncertainty, and the prediction errors on fitted and validation data."""

@@ -1,7 +1,7 @@
-"""Did something change between the fitted logs and one that was only predicted?
+"""Detection of changes between the fitted logs and a validation log.
 
-What noise leaves on unseen motion is what it leaves in training, a little more where values are not well known.
-Several times that is another robot: most often one that carries something.
+Under noise alone the residual on a validation log is about that in training, slightly more where parameters are
+uncertain.  A residual several times as large indicates a changed robot, most often a payload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CarriedLoad:
-    """The point mass [kg] at the end of a branch that explains a log's residual best, and what it leaves of it."""
+    """Point mass [kg] at the end of a branch that explains a log's residual best, and the residual with it."""
 
     mass: float
     link: str
@@ -30,7 +30,7 @@ class CarriedLoad:
 
 
 def changed(log: Residuals, training: Residuals, unknown: float, load: CarriedLoad | None) -> str | None:
-    """A sentence where a log was not made by the robot that was fitted; unknown: see `unknown_part`."""
+    """Message where a log stems from a changed robot; unknown: see `unknown_part`."""
     over_joints, usual = _over_joints(log), _over_joints(training)
     much = over_joints > at.CHANGED_LEAST and over_joints > at.LOAD_TIMES * max(usual, unknown)
     times = log.relative / max(training.relative, 1e-300)
@@ -54,7 +54,7 @@ def _over_joints(residuals: Residuals) -> float:
 
 
 def carried_load(trial: Trial, predicted: Array) -> CarriedLoad | None:
-    """The load that explains what is left of an unseen log; predicted: efforts (N, joints used) of its rows."""
+    """Payload that explains the residual of a validation log; predicted: efforts (N, joints used) of its rows."""
     joints = list(trial.joints)
     size = np.maximum(trial.sizes[joints], 1e-300)
     rest = ((trial.tau()[:, joints] - predicted) / size).ravel()
@@ -76,10 +76,10 @@ def carried_load(trial: Trial, predicted: Array) -> CarriedLoad | None:
 
 @dataclass(frozen=True)
 class Tool:
-    """A load in the fitted logs that the file lacks, as all joints but a slide tell it.
+    """Payload in the fitted logs that the robot file lacks, estimated from all joints but a prismatic one.
 
-    weight: that it puts on the slide [N]; before, after: part of the other joints' efforts that the file's masses leave
-    without it and with it.
+    weight: its weight on the prismatic joint [N]; before, after: relative residual of the other joints with the file's
+    masses, without and with it.
     """
 
     weight: float
@@ -87,9 +87,10 @@ class Tool:
     after: float
 
     def explains(self, more: float) -> bool:
-        """Whether so much more constant effort on the slide [N] can be its weight.
+        """Whether its weight can explain this additional constant effort on the prismatic joint [N].
 
-        Its mass is seen where it swings; elsewhere rotors take it, and the torque of its weight alone tells.
+        Its mass is identifiable where it rotates; elsewhere rotor inertia absorbs it, and only its gravity torque shows
+        it.
         """
         is_seen = self.before > at.TOOL_SEEN and self.after < at.TOOL_FALLS * self.before
         part = self.weight / more if more else 0.0
@@ -97,7 +98,7 @@ class Tool:
 
 
 def tool_beside(trial: Trial, slide: int) -> Tool | None:
-    """The load at the end of a branch that explains best what the file's masses leave of the joints but one."""
+    """Payload at the end of a branch that best explains the residual of all joints but one with the file's masses."""
     others = [j for j in trial.joints if j != slide and trial.sizes[j] > 0]
     rigid, tau, found = inverse_dynamics(trial.bare, trial.q, trial.qd, trial.qdd), trial.tau(), []
     count = np.sqrt(len(tau) * max(len(others), 1))
@@ -116,6 +117,6 @@ def tool_beside(trial: Trial, slide: int) -> Tool | None:
 
 
 def _ends(trial: Trial) -> list[int]:
-    """Joints that carry no other."""
+    """Terminal joints: joints without child joints."""
     parents = {joint.parent for joint in trial.robot.joints}
     return [j for j in range(trial.robot.n_joints) if j not in parents]

@@ -1,4 +1,4 @@
-"""What the fitted logs themselves say against a campaign: its set-up, its masses, its motion, its limits."""
+"""Diagnosis of a campaign from its fitted logs: set-up, masses, motion, limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TAKEN_BY_ROTORS = (
 
 @dataclass(frozen=True)
 class Doubts:
-    """Set-ups that explain the efforts better, other sentences that decide, and sentences on what was not judged."""
+    """Diagnosis: alternative set-ups that explain the efforts better, decisive faults, and checks not made."""
 
     suspicions: tuple[Suspicion, ...] = ()
     faults: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Doubts:
 
 
 def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
-    """Of the rows of the fitted logs, and of those of each log that was only predicted."""
+    """Diagnosis from the fitted logs and from each validation log."""
     if trial is None:
         return Doubts(not_judged=(NOTHING_TRIED,))
     found = suspicions(trial)
@@ -54,7 +54,7 @@ def _not_judged(trial: Trial) -> tuple[str, ...]:
 
 
 def _unlike_its_weight(trial: Trial) -> str | None:
-    """A slide whose constant effort is not the weight that the file states, which fitted offsets hide."""
+    """Message on a prismatic joint whose constant effort is not the file's weight, which a fitted offset hides."""
     if not trial.has_masses:
         return None
     for j, (measured, asked) in trial.offsets().items():
@@ -73,7 +73,7 @@ def _unlike_its_weight(trial: Trial) -> str | None:
 
 
 def _is_tool(trial: Trial, j: int, more: float) -> bool:
-    """Whether a tool, which the other joints must confirm, explains more weight on a slide [N] than the file's."""
+    """Whether a payload, confirmed by the other joints, explains additional weight on a prismatic joint [N]."""
     if more * trial.slides[j].asked <= 0:
         return False
     tool = tool_beside(trial, j)
@@ -81,7 +81,7 @@ def _is_tool(trial: Trial, j: int, more: float) -> bool:
 
 
 def _contradiction(trial: Trial) -> str | None:
-    """The file's masses are not those of this log, and no other set-up mends it."""
+    """Message where the file's masses contradict this log, and no alternative set-up resolves it."""
     left = trial.masses_left()[0] if trial.has_masses else 0.0
     if left < at.CONTRADICTS or trial.within_left() < at.CONTRADICTS_WITHIN:
         return None
@@ -93,7 +93,7 @@ def _contradiction(trial: Trial) -> str | None:
 
 
 def _beyond_limits(trial: Trial) -> str | None:
-    """Efforts far beyond the file's limits, where no masses tell their size."""
+    """Message on efforts far beyond the file's limits, where no masses give their size."""
     if trial.has_masses or not trial.in_newtons:
         return None
     tau, over = np.abs(trial.tau()), []
@@ -110,7 +110,7 @@ def _beyond_limits(trial: Trial) -> str | None:
 
 
 def _moves_alike(trial: Trial, unseen: list[Trial]) -> str | None:
-    """All joints move together: neither folds nor an unseen log that does the same say anything of other motion."""
+    """Message where joints do not move independently, so that validation says nothing about other motion."""
     times = other_combinations(trial)
     tested = max((of_motion(trial, other) for other in unseen), default=1.0)
     together = alike([trial, *unseen])

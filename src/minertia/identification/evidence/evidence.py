@@ -1,4 +1,4 @@
-"""`Evidence`: all that a verdict weighs."""
+"""`Evidence`: everything on which a verdict is based."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Does a motion leave what a model was fitted on?
+"""Detection of extrapolation: motion outside the range of the fitted logs.
 
-Two signs.  The deviations of the values, carried to the efforts of the motion, say how much of a prediction is not
-known: var(tau) = Y cov(beta) Y'.  And positions and speeds outside the range of the fit ask for friction, cables and
-counterbalances that nobody has seen.
+Two indicators.  The parameter covariance, propagated to the efforts of the motion, gives the uncertainty of a
+prediction: var(tau) = Y cov(beta) Y'.  And positions and speeds outside the range of the fit depend on friction, cables
+and counterbalances that were never measured there.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ SAMPLES = 500  # of a part of a log that are looked at
 
 @dataclass(frozen=True)
 class Reach:
-    """Lowest and highest position and highest speed of each coordinate [rad or m, rad/s or m/s]."""
+    """Range of motion: lowest and highest position and highest speed per coordinate [rad or m, rad/s or m/s]."""
 
     low: Array
     high: Array
     speed: Array
 
     def to_dict(self) -> dict[str, list[float]]:
-        """As plain data."""
+        """Convert to plain data."""
         return {"low": self.low.tolist(), "high": self.high.tolist(), "speed": self.speed.tolist()}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Sequence[float]]) -> Reach:
-        """From plain data."""
+        """Create from plain data."""
         return cls(*(np.array(table[key], float) for key in ("low", "high", "speed")))
 
 
 def fitted_reach(observation: Observation) -> Reach:
-    """The reach of the logs of a fit."""
+    """Range of motion of the fitted logs."""
     low, high, speed = np.stack([log.reach for log in observation.logs]).swapaxes(0, 1)
     return Reach(low.min(axis=0), high.max(axis=0), speed.max(axis=0))
 
 
 def reach_of(robot: Robot, parts: Iterable[MotionLike]) -> Reach:
-    """The reach of a motion."""
+    """Range of a motion."""
     found = np.stack([reach_rows(robot, p.q, p.qd) for p in parts])
     return Reach(found[:, 0].min(axis=0), found[:, 1].max(axis=0), found[:, 2].max(axis=0))
 
 
 def unknown_part(model: LinearModel, beta: Array, covariance: Array, parts: Iterable[MotionLike]) -> float:
-    """Part of the effort that the deviations of the values leave open: the norm of the predictions' deviations."""
+    """Relative uncertainty of the predicted efforts: norm of their standard deviations over that of the effort."""
     load = load_efforts(model, beta) if model.choice.needs_load else None
     spread = effort = 0.0
     for part in parts:
@@ -78,7 +78,7 @@ def remarks(
     seen: float = float("inf"),
     unknown: float | None = None,
 ) -> tuple[str, ...]:
-    """Sentences on how far a motion leaves what was fitted; training, seen: relative residual there, and here.
+    """Warnings where a motion extrapolates; training, seen: relative residual of the fit and of this motion.
 
     unknown: `unknown_part` of the motion, where it is known already.
     """
@@ -102,14 +102,14 @@ def remarks(
 
 
 def unmoved(robot: Robot, fitted: Reach, parts: Iterable[MotionLike]) -> dict[str, float]:
-    """Joints that a motion takes far out of where they hardly moved in the fit, by how many times their range there."""
+    """Joints that hardly moved in the fit and far exceed that range in a motion, with the ratio to it."""
     beyond = _beyond(fitted, reach_of(robot, parts))
     each = zip(robot.coordinate_names, beyond.tolist(), strict=True)
     return {name: times for name, times in each if times > at.UNMOVED}
 
 
 def _beyond(fitted: Reach, own: Reach) -> Array:
-    """How far each coordinate leaves the range of the fit, in parts of that."""
+    """Excess of each coordinate over the range of the fit, relative to that range."""
     width = np.maximum(fitted.high - fitted.low, 1e-6)
     return np.asarray(np.maximum(fitted.low - own.low, own.high - fitted.high) / width)
 

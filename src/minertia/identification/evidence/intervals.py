@@ -1,9 +1,9 @@
-"""Deviations and intervals that hold when residuals are correlated in time, shared by joints, and of changing size.
+"""Standard deviations and intervals for residuals that are autocorrelated, cross-correlated and heteroscedastic.
 
-Filtered residuals are not white: their neighbours agree, and the usual covariance is several times too small.  The
-noise of each effort is described by its spectrum (`noise`), what efforts share of it and how it changes along a log by
-the scores of all efforts at a time (`scores`).  The spectrum is known with some probability only: an interval holds
-95 % of a normal distribution whose variance is drawn from what the residuals leave possible.
+Filtered residuals are not white: neighbouring samples correlate, and the usual covariance is several times too small.
+The noise of each effort is described by its spectrum (`noise`), cross-correlation and changing variance by the scores
+of all efforts at a time (`scores`).  The spectrum itself is uncertain: an interval holds 95 % of a normal distribution
+whose variance is drawn from the posterior given the residuals.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 
 @dataclass(frozen=True)
 class Draws:
-    """How well the covariance of values is known.
+    """Uncertainty of the parameter covariance.
 
     ratios (values, draws): variances under draws from the posterior of the noise, over the stated one.  scores:
-    independent samples that tell each variance for a given spectrum.  freedom: the same with what bands leave open.
+    effective number of independent samples for each variance at a given spectrum.  freedom: the same including the
+    uncertainty of the band powers.
     """
 
     ratios: Array
@@ -51,13 +52,13 @@ class Draws:
 
 @dataclass(frozen=True)
 class Spread:
-    """Deviations under correlated residuals, for the unknowns of a problem.
+    """Standard deviations under correlated residuals, for the unknowns of a problem.
 
-    inflation: stated deviation over that for white residuals.  A stated deviation is half of the 95 % interval over
-    1.96: where little tells how large the noise is, it differs from the root of the mean variance.
+    inflation: stated standard deviation over that for white residuals.  A stated standard deviation is half of the 95 %
+    interval over 1.96: where the noise level is uncertain, it differs from the root of the mean variance.
     freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the residuals of
-    the middle effort, in samples; blocks: so many of them are in the logs.  covariance, white: of all values, the mean
-    under the noise that is possible, and under white residuals.  draws: for joint tests, where the spectrum is known.
+    the middle effort, in samples; blocks: number of such lengths in the logs.  covariance, white: of all parameters,
+    the posterior mean, and under white residuals.  draws: for joint tests, where the spectrum is known.
     """
 
     inflation: Array
@@ -77,13 +78,13 @@ class Spread:
 
     @property
     def stated(self) -> Array:
-        """The covariance with the stated deviations."""
+        """Covariance with the stated standard deviations."""
         deviation = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
         scale = self.inflation * np.sqrt(np.diag(self.white)) / deviation
         return np.asarray(self.covariance * np.outer(scale, scale))
 
     def among(self, places: Sequence[int], count: int) -> Spread:
-        """The same for unknowns of which these have widths, and the others none."""
+        """Spread of `count` unknowns, of which those at `places` have widths and the others none."""
         inflation, freedom = np.ones(count), np.full(count, FEWEST_FREEDOM)
         covariance, white = np.zeros((2, count, count))
         own = list(places)
@@ -92,13 +93,13 @@ class Spread:
         return Spread(inflation, freedom, self.length, self.blocks, covariance, white)
 
     def half_width(self, deviation: Array) -> Array:
-        """Half the 95 % interval of values with these stated deviations."""
+        """Half the 95 % interval of values with these stated standard deviations."""
         return np.asarray(NORMAL * deviation)
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Rows of a fit: columns (N, efforts, unknowns) and residuals (N, efforts) over each effort's noise, of one log."""
+    """Weighted rows of one log: columns (N, efforts, unknowns) and residuals (N, efforts) over the noise levels."""
 
     log: int
     X: Array
@@ -108,10 +109,10 @@ class Weighted:
 def spread(
     problem: Observation, beta: Array, sigma: Array, known: Array | None = None, error: Array | None = None
 ) -> Spread:
-    """How much wider than for white noise the deviations are (theory, eq. 27).
+    """Standard deviations under correlated residuals, relative to white noise (theory, eq. 27).
 
-    known (any, unknowns): rows that stand for what was known of the unknowns beforehand, as they entered the fit;
-    error (any, any): covariance of what they are wrong by, independent and of 1 where none is given.
+    known (any, unknowns): rows of prior knowledge of the unknowns, as they entered the fit; error (any, any):
+    covariance of their errors, the identity where none is given.
     """
     with one_thread():
         R = problem.triangle(sigma)[:, :-1]
@@ -142,7 +143,7 @@ def spread_of(
     known: Array | None = None,
     error: Array | None = None,
 ) -> Spread:
-    """The same for any rows: samples of each log; the rest as for `Residue`."""
+    """Spread for any rows; samples: of each log; the other arguments as for `Residue`."""
     lengths = [size for count in samples for size in _lengths(count)]
     fits = KEPT // max(max(lengths) * sum(len(own) for own in shown), 1)
     every = max(1, -(-len(lengths) // min(max(fits, 2), STRETCHES)))
@@ -154,13 +155,13 @@ def spread_of(
 
 
 def _lengths(count: int) -> list[int]:
-    """A log in equal stretches."""
+    """Lengths of equal segments of a log."""
     parts = max(1, -(-count // STRETCH))
     return [len(part) for part in np.array_split(np.arange(count), parts)]
 
 
 def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tuple[Array, Array]]:
-    """Rows of logs, which come in pieces of any length, in equal stretches."""
+    """Rows of logs, given in pieces of any length, as equal segments."""
     wanted = [_lengths(count) for count in samples]
     pieces: list[Weighted] = []
     log = 0
@@ -182,7 +183,7 @@ def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tupl
 
 
 def _spread(residue: Residue, samples: int) -> Spread:
-    """Covariance of the values by noise (theory, eq. 27); what is known beforehand adds its own."""
+    """Parameter covariance due to noise (theory, eq. 27), plus that of the prior knowledge."""
     inv, count, white = residue.inverse, len(residue.inverse), residue.white
     by_known = inv @ residue.known @ inv.T
     own_known = inv @ residue.error @ inv.T
@@ -209,9 +210,9 @@ def _spread(residue: Residue, samples: int) -> Spread:
 
 
 def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
-    """Variances that are possible over the mean one, (values, draws), and half their relative variance by bands.
+    """Posterior draws of the variances over their mean, (values, draws), and half their relative variance by bands.
 
-    by_noise: part of each value's variance that is noise, and not knowledge from elsewhere.
+    by_noise: part of each parameter's variance that is due to noise, and not to prior knowledge.
     """
     drawn = np.asarray(sum(each @ own.drawn.T for each, own in zip(residue.each, spectra, strict=True)))
     means = np.array([each @ own.powers for each, own in zip(residue.each, spectra, strict=True)])
@@ -225,7 +226,7 @@ def _at_least_few(freedom: Array) -> Array:
 
 
 def half_width_of(variances: Array) -> Array:
-    """Half of the 95 % interval of normal values whose variance is one of those in a row, each as probable."""
+    """Half of the 95 % interval of normal mixtures with the equally probable variances of each row."""
     deviations = np.sqrt(np.maximum(variances, 1e-12))
     low, high = np.zeros(len(variances)), np.full(len(variances), WIDEST)
     for _ in range(30):

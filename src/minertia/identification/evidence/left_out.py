@@ -1,4 +1,4 @@
-"""Stretches of the logs left out of the fit and predicted by the rest: a cross-validation on triangles."""
+"""Cross-validation over segments of the logs, computed from R factors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Cross-validation folds, each predicted by a fit of the others: norms per joint of residual and effort."""
+    """Cross-validation result: norms per joint of residual and effort over the held-out folds."""
 
     rest: Array
     effort: Array
@@ -27,7 +27,7 @@ class LeftOut:
 
     @classmethod
     def of(cls, found: Residuals) -> LeftOut:
-        """One part that was left out and predicted by a fit of the rest."""
+        """Result of one held-out part, predicted by a fit of the other data."""
         return cls(np.array(found.joint_rmse), found.efforts, 1)
 
     def __repr__(self) -> str:
@@ -35,7 +35,7 @@ class LeftOut:
 
     @property
     def relative(self) -> float:
-        """Norm of the residual over that of the effort; nan without folds, inf where a fit was impossible."""
+        """Relative residual: norm of the residual over that of the effort; nan without folds, inf where a fit fails."""
         size = float(np.linalg.norm(self.effort))
         return float(np.linalg.norm(self.rest)) / size if size > 0 else float("nan" if not len(self.rest) else "inf")
 
@@ -49,10 +49,10 @@ def left_out_error(
     refit: Callable[[Array], Array] | None = None,
     judged: Observation | None = None,
 ) -> LeftOut:
-    """Residuals of cross-validation folds (blocks of time), each predicted by a fit of the others.
+    """Cross-validation residuals over folds (blocks of time), each predicted by a fit of the others.
 
-    refit: values from a triangle of weighted rows; by default those of plain least squares.  judged: the same blocks
-    and unknowns with efforts for rows, where those of the problem are not.
+    refit: estimate from an R factor of weighted rows; by default least squares.  judged: the same blocks and unknowns
+    with efforts for rows, where those of the problem are not.
     """
     rows = problem if judged is None else judged
     count = len(rows.row_names)
@@ -71,7 +71,7 @@ def left_out_error(
 
 
 def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
-    """Values from a triangle; plain least squares where there is no refit or it fails, None where that is singular."""
+    """Estimate from an R factor; least squares where refit is None or fails, None where that is singular."""
     if refit is not None:
         try:
             return refit(R)

@@ -1,8 +1,8 @@
-"""The noise of a log as its own efforts tell: what lies above all frequencies that a robot moves with.
+"""Noise level of a log, estimated from its efforts above the bandwidth of the motion.
 
-A robot moves below some hertz; what a log has far above that is noise of sensors, drives and rounding.  Its power per
-hertz, carried down to the frequencies at which efforts are compared, is what no model could explain there.  Slow noise
-is not seen this way: what is taken off is never too much.
+A robot moves below some hertz; the content far above that is noise of sensors, drives and quantisation.  Its power
+spectral density, extrapolated to the frequencies at which efforts are compared, cannot be explained by any model.  Slow
+noise is not detected this way: the estimate is a lower bound.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ FEWEST = 16  # frequencies below which nothing is said
 
 
 def white_noise(tau: Array, rate_hz: float, cutoff_hz: float) -> Array:
-    """Noise of each column below a cut-off, root mean square; 0 where nothing tells."""
+    """Root mean square noise of each column below a cut-off; 0 where it cannot be estimated."""
     density = white_density(tau, rate_hz, ABOVE * cutoff_hz)
     return np.zeros(tau.shape[1]) if density is None else np.asarray(np.sqrt(density * PASSED * cutoff_hz))
 
 
 def white_density(tau: Array, rate_hz: float, above_hz: float) -> Array | None:
-    """Power of each column per hertz, well above some frequency; None where the rate leaves no room for it.
+    """Power spectral density of each column, well above some frequency; None where the rate is too low.
 
-    By the median over frequencies, so that neither a tone nor the foot of the motion counts.
+    By the median over frequencies, robust to single tones and to the tail of the motion's spectrum.
     """
     n = len(tau)
     f = np.arange(n // 2 + 1) * rate_hz / n

@@ -1,4 +1,4 @@
-"""`Measure`: what the residuals of a kind of problem are compared with, and how much of it a good model may leave."""
+"""`Measure`: the reference quantity of the residuals of a kind of problem, and the limits of a good model."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The spectrum of the noise that a fit leaves in its residuals, effort by effort, and how well it is known.
+"""Noise spectrum of the residuals of a fit, effort by effort, and its uncertainty.
 
-Noise is taken for white with a part that is forgotten exponentially: a grid of correlation times and ratios, each with
-a prior probability.  Residuals are looked at in their cosine transform, in which noise as slow as the log itself has
-independent ordinates (Mueller, Watson 2008).  A fit absorbs what of the noise its columns can imitate, mostly slow
-parts.  That is known, so that the mean power of the residuals in bands of frequencies is known for every point of the
-grid, and the power seen there gives their posterior probabilities (a debiased Whittle likelihood, Sykulski et al.
+Noise is modelled as white plus exponentially correlated noise: a grid of correlation times and ratios, each with a
+prior probability.  Residuals are analysed by their cosine transform, in which noise as slow as the log itself has
+independent ordinates (Mueller, Watson 2008).  A fit absorbs the noise in the column space of its regressor, mostly slow
+parts.  This is computed, so that the mean power of the residuals in bands of frequencies is known for every point of
+the grid, and the observed power gives their posterior probabilities (a debiased Whittle likelihood, Sykulski et al.
 2019, less what the fit absorbed as in restricted maximum likelihood).  Efforts of one robot probably share the
-correlation time of their noise; where they do, each one's power tells it for all.  Bands with many degrees of freedom
-correct the mean spectrum by their own power.
+correlation time of their noise; where they do, all efforts contribute to its estimate.  Bands with many degrees of
+freedom correct the mean spectrum by their own power.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FADED = 0.1  # autocorrelation below which samples count as independent
 
 @dataclass(frozen=True)
 class Kinds:
-    """Kinds of noise, their mixtures and bands of frequencies, for segments of at most `longest` samples.
+    """Noise models, their mixtures and frequency bands, for segments of at most `longest` samples.
 
     size: of the padded Fourier transform.  memory (kinds, size/2+1): autocorrelation at each lag, white noise first,
     then exponentials; spectra: their transforms.  mixtures (grid, kinds): parts of the kinds, with sum 1; prior: their
@@ -66,11 +66,11 @@ class Kinds:
 
     @classmethod
     def of(cls, longest: int) -> Kinds:
-        """White noise and exponentials up to twice the segment."""
+        """White noise, and exponentials with correlation times up to twice the segment."""
         return _kinds(longest)
 
     def bands(self, samples: int) -> list[tuple[int, slice]]:
-        """Bands that have ordinates of the cosine transform of so many samples, and these."""
+        """Bands that contain ordinates of the cosine transform of this many samples, with the ordinates."""
         places = np.round(np.arange(samples) * (self.size / (2 * samples))).astype(int)
         ends = [*np.searchsorted(places, self.edges).tolist(), samples]
         return [(b, slice(ends[b], ends[b + 1])) for b in range(len(self.edges)) if ends[b] < ends[b + 1]]
@@ -94,7 +94,7 @@ def cosines(rows: Array) -> Array:
 
 
 def expected(kinds: Kinds, samples: int) -> Array:
-    """Mean power of the ordinates of so many samples of each kind of noise, (kinds, samples).
+    """Expected power of the ordinates of this many samples of each kind of noise, (kinds, samples).
 
     With autocorrelation c_h and a = pi k / N ordinate k has c_0 + 2/N sum_h c_h ((N - h) cos(a h) - sin(a h) / sin(a)).
     """
@@ -122,7 +122,7 @@ def _kinds(longest: int) -> Kinds:
 
 
 def _grid(spectra: Array, times: Array) -> tuple[Array, Array]:
-    """White noise, and each exponential alone and with white noise of a density between its highest and its lowest."""
+    """Mixtures: white noise, and each exponential alone or with white noise between its extreme densities."""
     count = len(spectra)
     found, prior = [np.eye(count)[0]], [WHITE]
     odds = times**-SLOWER
@@ -143,7 +143,7 @@ def _transformed(even: Array, size: int) -> Array:
 
 
 def _edges(size: int, longest: int) -> NDArray[np.int64]:
-    """Bands of one ordinate of the cosine transform, wider with their frequency; the first is the mean."""
+    """Edges of frequency bands of the cosine transform, wider with frequency; the first is the mean."""
     step, found, position = size / longest, [0], 0.5
     while position * step < size / 2 + 1 - step:
         found.append(round(position * step))
@@ -157,7 +157,7 @@ class Spectrum:
 
     powers (kinds): posterior mean of the power of each kind; drawn (DRAWS, kinds): draws of them.  density: mean
     spectral density at the padded frequencies, corrected by the power of bands with many degrees of freedom;
-    uncertain: variance of the logarithm of a value's variance by that correction.
+    uncertain: variance of the logarithm of a parameter's variance due to that correction.
     """
 
     powers: Array
@@ -167,16 +167,16 @@ class Spectrum:
 
 
 class Residue:
-    """What segments of a fit leave: power of residuals in bands, what the fit absorbed, and values under each noise.
+    """Residual statistics of a fit: power in bands, power absorbed by the fit, and parameter variances per noise.
 
-    inverse (unknowns, directions): with it the weighted columns of all rows are orthonormal, but for what `known` adds.
-    known (directions, directions): part of each direction that is known beforehand, in the metric of the weighted rows;
-    error: variance of the directions by what that is wrong by, the same where it is as good as its weight says.
-    shown: unknowns that each effort sees.  power, added (efforts, bands): of residuals, and what of it is known to be
-    no noise.  whole (bands, kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the hat
-    matrix.  products (efforts, bands, directions, directions): of the columns in each band.  each (efforts, unknowns,
-    kinds): variance of the values by noise of power 1 in one effort.  segments: columns that each effort sees,
-    (columns, N), and residuals (efforts, N).
+    inverse (unknowns, directions): makes the weighted columns of all rows orthonormal, except for the part of `known`.
+    known (directions, directions): part of each direction given by prior knowledge, in the metric of the weighted rows;
+    error: variance of the directions due to errors of that knowledge, equal to `known` where its weight is right.
+    shown: unknowns on which each effort depends.  power, added (efforts, bands): of residuals, and the part of it that
+    is not noise.  whole (bands, kinds): power of noise; hat (efforts, bands, kinds): the same times the diagonal of the
+    hat matrix.  products (efforts, bands, directions, directions): of the columns in each band.  each (efforts,
+    unknowns, kinds): variance of the parameters due to noise of power 1 in one effort.  segments: columns of each
+    effort, (columns, N), and residuals (efforts, N).
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class Residue:
         self.segments: list[tuple[list[Array], Array]] = []
 
     def add(self, X: Array, e: Array) -> None:
-        """A segment: weighted columns (N, efforts, unknowns) and residuals (N, efforts)."""
+        """Add a segment: weighted columns (N, efforts, unknowns) and residuals (N, efforts)."""
         kinds = self.kinds
         columns = [np.ascontiguousarray(X[:, j, own].T) for j, own in enumerate(self.shown)]
         self.segments.append((columns, np.ascontiguousarray(e.T)))
@@ -220,7 +220,7 @@ class Residue:
 
     @cached_property
     def taken(self) -> Array:
-        """Power of each kind of noise that is not in the residuals, (efforts, bands, kinds).
+        """Power of each kind of noise that the fit absorbed, (efforts, bands, kinds).
 
         With the hat matrix H and noise of covariance D in all efforts, residuals have D - H D - D H + H D H.
         """
@@ -233,7 +233,7 @@ class Residue:
         return np.asarray(2 * self.hat - np.array(back).reshape(self.hat.shape))
 
     def _near(self, j: int) -> int:
-        """Number of bands, from the lowest up, in which the noise of effort j moves values or tells what does."""
+        """Number of low-frequency bands in which the noise of effort j affects the parameters or informs on it."""
         absorbed = np.cumsum(self.taken[j, :, 0])
         edges = self.kinds.edges
         last = int(np.searchsorted(absorbed, ABSORBED * absorbed[-1]))
@@ -270,13 +270,13 @@ class Residue:
 
 
 def _levels(j: int, freedom: Array) -> Array:
-    """Draws of the power of a shape in effort j over its estimate, from bands with these degrees of freedom."""
+    """Draws of the power of a spectral shape in effort j over its estimate, for these degrees of freedom."""
     d = float(np.minimum(freedom, TELLING).sum())
     return np.asarray(d / np.random.default_rng([SEED, j]).permutation(chi2.ppf((np.arange(DRAWS) + 0.5) / DRAWS, d)))
 
 
 def likelihood(mean: Array, power: Array, freedom: Array) -> tuple[Array, Array]:
-    """Log likelihood of each shape whose mean power in bands is given but for a factor, (bands, shapes); that factor.
+    """Log likelihood of each spectral shape, known up to a factor in bands, (bands, shapes), and that factor.
 
     Power with d degrees of freedom about a mean m has the log likelihood -d/2 (log m + power / m).
     """
@@ -287,10 +287,10 @@ def likelihood(mean: Array, power: Array, freedom: Array) -> tuple[Array, Array]
 
 
 def posterior(kinds: Kinds, likelihoods: Sequence[Array]) -> tuple[Array, NDArray[np.int64]]:
-    """Probability of each shape in each effort, (efforts, grid), and draws of shapes, (efforts, DRAWS).
+    """Posterior probability of each spectral shape in each effort, (efforts, grid), and draws, (efforts, DRAWS).
 
-    Efforts have one correlation time with a prior probability of ALIKE, else each its own; the ratios of slow to white
-    noise are each effort's own.
+    Efforts have a common correlation time with a prior probability of ALIKE, else each its own; the ratios of slow to
+    white noise are each effort's own.
     """
     count = len(kinds.memory)
     prior = np.bincount(kinds.slow, kinds.prior, minlength=count)
@@ -307,7 +307,7 @@ def posterior(kinds: Kinds, likelihoods: Sequence[Array]) -> tuple[Array, NDArra
 
 
 def _drawn(kinds: Kinds, own: Array, times: Array, common: Array, alike: float) -> NDArray[np.int64]:
-    """Draws of shapes: the first ones with one correlation time for all efforts, the rest with one for each."""
+    """Draws of spectral shapes: first with a common correlation time of all efforts, then with individual ones."""
     rng, shared = np.random.default_rng(SEED), round(alike * DRAWS)
     time = _stratified(common, shared, rng)
     found = []
@@ -323,20 +323,20 @@ def _drawn(kinds: Kinds, own: Array, times: Array, common: Array, alike: float) 
 
 
 def _stratified(odds: Array, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draws of indices with these probabilities, as evenly as their number allows, in random order."""
+    """Stratified draws of indices with these probabilities, in random order."""
     places = (rng.permutation(count) + 0.5) / max(count, 1)
     return np.minimum(np.searchsorted(np.cumsum(odds), places), len(odds) - 1)
 
 
 def memory_length(kinds: Kinds, powers: Array) -> int:
-    """Samples after which noise of these powers has forgotten itself, at least 1."""
+    """Correlation length of noise with these powers [samples], at least 1."""
     shape = powers @ kinds.memory
     faded = np.flatnonzero(shape < FADED * max(float(shape[0]), 1e-300))
     return max(1, int(faded[0]) if len(faded) else len(shape))
 
 
 def _squares(A: Array, seen: NDArray[np.complex128]) -> Array:
-    """Squared sizes of A seen."""
+    """Squared magnitudes of the product A seen."""
     re, im = (A @ np.array(part) for part in (seen.real, seen.imag))
     return np.asarray(re * re + im * im)
 

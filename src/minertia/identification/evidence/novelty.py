@@ -1,9 +1,9 @@
-"""How much less surely than the fitted motion a fit predicts other motion.
+"""Prediction uncertainty of a fit on other motion, relative to the fitted motion.
 
 With the covariance s2 P of a fit on rows Y, efforts of other rows X are uncertain by s2 tr(X P X') where those of the
 fit are by s2 tr(Y P Y').  The other motion is that of the same joints in other combinations: each one's positions,
-velocities and accelerations in another order.  Where all joints move alike that is many times as uncertain, and folds
-of the fitted motion, which move alike too, cannot tell.
+velocities and accelerations in another order.  Where all joints move in the same way, that is many times as uncertain,
+and cross-validation on the fitted motion, which has the same correlation, cannot detect it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOTHING = 1e-6  # of a column, below which what is left of it is rounding
 
 
 def other_combinations(trial: Trial) -> float:
-    """Uncertainty of the same joints' motions in other combinations over that of the fitted motion."""
+    """Prediction uncertainty for the same joint motions in other combinations, over that of the fitted motion."""
     if np.sum(np.ptp(trial.q, axis=0) > STILL) < 2:
         return 1.0
     rng = np.random.default_rng(0)
@@ -35,9 +35,9 @@ def other_combinations(trial: Trial) -> float:
 
 
 def alike(trials: Sequence[Trial]) -> float:
-    """Part of the motion of all moving joints, each in its own size, that is one line of positions.
+    """Part of the normalised variance of all moving joints along their first principal component.
 
-    Of four joints and more: that is in one plane, where joints on one sine stay whatever their phases.
+    Of four joints and more: in the plane of the first two, where joints on one sine stay whatever their phases.
     """
     q = np.concatenate([trial.q for trial in trials])
     moving = np.flatnonzero(np.ptp(q, axis=0) > STILL)
@@ -48,12 +48,12 @@ def alike(trials: Sequence[Trial]) -> float:
 
 
 def of_motion(trial: Trial, other: Trial) -> float:
-    """Uncertainty of another motion over that of the fitted one."""
+    """Prediction uncertainty of another motion over that of the fitted one."""
     return _ratio(trial, _power(trial, (other.q, other.qd, other.qdd)))
 
 
 def _power(trial: Trial, state: tuple[Array, ...]) -> Array:
-    """Mean products of the columns of the links' parameters, what effects of the joints take taken off."""
+    """Mean products of the link regressor columns, after projecting out the joint effects."""
     q, qd, qdd = state
     Y, sizes = torque_regressor(trial.bare, q, qd, qdd), trial.sizes
     total = np.zeros((Y.shape[2], Y.shape[2]))

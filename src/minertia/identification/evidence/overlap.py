@@ -1,8 +1,8 @@
-"""Is a log that is called unseen really unseen?  Rows shared with a fitted log, noise copied from it, or its motion.
+"""Independence of a validation log: rows shared with a fitted log, noise copied from it, or the same motion.
 
-Measured efforts never repeat to the last digit, so equal rows are copies however a log was cut.  Rounded, thinned or
-shifted in time they are no longer equal, but their noise is still that of the fitted log, which a programme that was
-run twice does not repeat: of two runs the noise of the difference is that of both together, of a copy it is nothing.
+Measured efforts never repeat to the last digit, so equal rows are copies however a log was cut.  Rounded, decimated or
+time-shifted rows are no longer equal, but their noise is still that of the fitted log, which a repeated run does not
+reproduce: the difference of two runs has the noise of both together, that of a copy has none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACE = 50.0  # Hz at which motions are compared
 
 
 def row_prints(q: Array, tau: Array) -> Prints:
-    """A number for each row that differs from the one before, equal for equal rows."""
+    """Hashes of the distinct rows of positions and efforts, equal for equal rows."""
     rows = np.ascontiguousarray(np.hstack([q, tau]) + 0.0).view(np.uint64)  # + 0.0: no negative zeros
     factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) | np.uint64(1)
     with np.errstate(over="ignore"):
@@ -36,12 +36,12 @@ def row_prints(q: Array, tau: Array) -> Prints:
 
 
 def shared_part(prints: Prints, fitted: Prints) -> float:
-    """Part of a log's rows that a fitted log has too."""
+    """Part of a log's rows that also occur in a fitted log."""
     return float(np.isin(prints, fitted).mean()) if len(prints) else 0.0
 
 
 def copied_part(log: Recording | Motion, fitted: Recording | Motion) -> float:
-    """Part of a log whose noise is that of a fitted one, whatever was done to stamps, digits and rate."""
+    """Part of a log whose noise is that of a fitted one, robust to changed time stamps, rounding and rate."""
     own, theirs = _efforts(log), _efforts(fitted)[:LONGEST]
     if min(len(own), len(theirs)) < BLOCK or own.shape[1] != theirs.shape[1]:
         return 0.0
@@ -68,7 +68,7 @@ def _rate(log: Recording | Motion) -> float:
 
 
 def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
-    """Part of some rows whose noise is that of every step-th row of a fitted log, wherever they stand in it."""
+    """Part of some rows whose noise is that of every step-th row of a fitted log, at any position in it."""
     best = max((_aligned(window, fitted[phase::step]) for phase in range(step)), key=lambda found: found[0])
     _, lag, thinned = best
     first, last = max(-lag, 0), min(len(window), len(thinned) - lag)
@@ -82,7 +82,7 @@ def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
 
 
 def _aligned(window: Array, fitted: Array) -> tuple[float, int, Array]:
-    """How well the noise of two logs agrees at best, by how many rows the second begins later, and the second."""
+    """Maximum cross-correlation of the noise of two logs, its shift in rows, and the second log."""
     x, y = _rough(window), _rough(fitted)
     size = int(fft.next_fast_len(len(x) + len(y), real=True))
     found = fft.irfft(np.sum(np.conj(fft.rfft(x, size, axis=0)) * fft.rfft(y, size, axis=0), axis=1), size)
@@ -91,7 +91,7 @@ def _aligned(window: Array, fitted: Array) -> tuple[float, int, Array]:
 
 
 def _rough(tau: Array) -> Array:
-    """What varies from row to row, in usual sizes of each column."""
+    """Second differences of each column, normalised by their median size and clipped."""
     rest = np.zeros_like(tau)
     rest[1:-1] = tau[2:] - 2 * tau[1:-1] + tau[:-2]
     usual = np.median(np.abs(rest), axis=0)
@@ -100,9 +100,9 @@ def _rough(tau: Array) -> Array:
 
 
 def _is_copy(a: Array, b: Array, noise: Array) -> bool:
-    """Whether the difference of two stretches has far less noise than two logs with such noise each, at most joints.
+    """Whether the difference of two segments has far less noise than that of independent logs, at most joints.
 
-    A stretch in which a log is quieter than elsewhere, as at rest, is held to its own noise: rest is like rest.
+    A segment in which a log is quieter than elsewhere, as at standstill, is compared with its own noise.
     """
     rest, each = white_density(a - b, 1.0, 0.0), [white_density(x, 1.0, 0.0) for x in (a, b)]
     if rest is None or any(own is None for own in each):
@@ -113,16 +113,16 @@ def _is_copy(a: Array, b: Array, noise: Array) -> bool:
 
 
 def _noise_of_both(log: Recording | Motion, fitted: Recording | Motion) -> Array:
-    """Power of the noise of each effort, per row, of the log that has less; leaving rows out changes nothing of it.
+    """Noise power of each effort per row, of the log with less noise; decimation does not change it.
 
-    At the log's own rate: what a robot repeats, such as its vibration, is not that fast.
+    At the log's own rate, which is above repeatable content such as vibration.
     """
     each = [white_density(_efforts(rows)[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
     return np.asarray(np.min([found for found in each if found is not None], axis=0))
 
 
 def moves_alike(log: Recording | Motion, fitted: Recording | Motion) -> bool:
-    """Whether a log is the motion of a fitted one, run again, from whatever second on."""
+    """Whether a log repeats the motion of a fitted one, from any time on."""
     if log.q.shape[1] != fitted.q.shape[1]:
         return False
     a, b = (_paced(rows)[:WINDOW] for rows in (log, fitted))

@@ -1,4 +1,4 @@
-"""How well each value is known: deviations and intervals that hold under correlated residuals and under a prior."""
+"""Uncertainty of each parameter: standard deviations and intervals under correlated residuals and under a prior."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ PRIOR = "prior"  # class of a value that a prior gives: the data say little of i
 
 @dataclass(frozen=True)
 class ParameterEvidence:
-    """One value: deviation and 95 % interval under correlated residuals; over the logs: mean, deviation, min, max."""
+    """One parameter: standard deviation and 95 % interval under correlated residuals, and statistics over the logs.
+
+    over_recordings: mean, standard deviation, min, max over fits of each log.
+    """
 
     name: str
     value: float
@@ -49,7 +52,7 @@ class ParameterEvidence:
 
 
 def over_recordings(problem: Observation, sigma: Array) -> dict[str, dict[str, float]]:
-    """Mean, deviation, minimum and maximum over fits of each log alone, where it excites the unknown."""
+    """Mean, standard deviation, minimum and maximum over fits of each log alone, where it excites the unknown."""
     if len(problem.logs) < 2:
         return {}
     values: dict[str, list[float]] = {name: [] for name in problem.names}
@@ -81,9 +84,9 @@ def parameter_evidence(
     repeated: Mapping[str, Mapping[str, float]],
     by_prior: Collection[str] = (),
 ) -> tuple[ParameterEvidence, ...]:
-    """One entry per value that the data (or a pin) give; what was not excited has none.
+    """One entry per parameter that the data (or a fixed value) determine; unidentifiable ones have none.
 
-    widths: of the unknowns of the problem.  by_prior: values that a prior gives rather than the data.
+    widths: of the unknowns of the problem.  by_prior: parameters that a prior determines rather than the data.
     """
     stated = {} if widths is None else dict(zip(problem.names, np.sqrt(np.diag(widths.stated)).tolist(), strict=True))
     entries = []

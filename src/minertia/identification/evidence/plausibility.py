@@ -1,7 +1,8 @@
-"""Could a robot that exists have caused these efforts?
+"""Plausibility check: whether a physically consistent robot explains the efforts.
 
-Noise makes a free fit unphysical and costs a physical one next to nothing.  A wrong sign, unit, order of joints or
-gravity asks for bodies of negative mass: then the best robot that can exist leaves far more than the free fit.
+Noise makes an unconstrained fit unphysical and costs a physical one next to nothing.  A wrong sign, unit, joint order
+or gravity leads to bodies of negative mass: then the best physically consistent fit has a far larger residual than the
+unconstrained one.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ Array = NDArray[np.float64]
 def implausible(
     observation: Observation, problem: Observation, beta: Array, sigma: Array, fixed: Mapping[str, float]
 ) -> str | None:
-    """A sentence where no robot that can exist explains the efforts nearly as well as a free fit does; else None.
+    """Message where no physically consistent robot explains the efforts nearly as well as an unconstrained fit.
 
-    problem: the observation with what is known taken out.  beta: values of all unknowns of the free fit.
+    problem: the observation without known parameters.  beta: values of all unknowns of the unconstrained fit.
     """
     space = physical_space(observation.model, None, fixed, problem.effort_rms).free()
     if not 0 < len(space.links) <= MOST_LINKS:

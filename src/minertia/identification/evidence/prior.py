@@ -1,8 +1,8 @@
-"""Deviations of values that a prior holds: how far noise moves them, and how far the prior is off.
+"""Standard deviations of regularised estimates: variance due to noise, and error of the prior.
 
-A regularised fit has less variance than its data alone, and a bias that depends on how wrong the prior is.  That is
-told by the directions that the data do determine: the prior's relative error there is taken for its error everywhere
-(empirical Bayes, Morris 1983), and with it the mean square error of each value is stated.
+A regularised fit has less variance than its data alone, and a bias that depends on the error of the prior.  That error
+is estimated in the directions that the data do determine: the prior's relative error there is assumed everywhere
+(empirical Bayes, Morris 1983), and with it the mean square error of each parameter is stated.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ HELD = 0.5  # part of the prior's variance of a value that is left where the pri
 
 @dataclass(frozen=True)
 class HeldSpread:
-    """widths: deviations by noise and by the error of the prior.  by_prior: values that the prior gives.
+    """widths: standard deviations by noise and by the error of the prior.  by_prior: whether the prior decides.
 
-    relative_error: of the prior, as the data show it.
+    relative_error: of the prior, estimated from the data.
     """
 
     widths: Spread
@@ -36,7 +36,7 @@ class HeldSpread:
 
 
 def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
-    """Deviations of a fit with a prior, under correlated residuals."""
+    """Standard deviations of a fit with a prior, under correlated residuals."""
     prior = fit.prior
     assert prior is not None
 
@@ -57,11 +57,11 @@ def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
 
 
 def prior_error(problem: Observation, sigma: Array, prior: Prior, noise: float) -> float:
-    """Relative error s of a prior, most probable with what the data say of the directions that they determine.
+    """Most probable relative error s of a prior, from the directions that the data determine.
 
-    Data less prediction of the prior have the variance s^2 l_i + noise in directions of their own; s^2 is expected
-    about USUAL^2, as from BELIEF directions (scaled inverse chi-square).  noise: power of the noise over that of white
-    noise of the same size.
+    Data minus prior prediction have the variance s^2 l_i + noise in their eigendirections; s^2 is expected about
+    USUAL^2, as from BELIEF directions (scaled inverse chi-square).  noise: power of the noise over that of white noise
+    of the same size.
     """
     R = problem.triangle(sigma)[:-1]
     values, vectors = np.linalg.eigh(R[:, :-1] @ prior.error @ R[:, :-1].T)

@@ -1,6 +1,6 @@
-"""Set-ups that a campaign may have meant: a table of what goes wrong, each row proposing set-ups to try.
+"""Alternative set-ups of a campaign: a table of common errors, each with a function that proposes set-ups to test.
 
-A new suspicion is one function and one row of `CHECKS`.
+A new check is one function and one row of `CHECKS`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEARBY = (-0.5, -0.35, -0.2, -0.1, 0.1, 0.2, 0.35, 0.5)  # of a step between pro
 
 @dataclass(frozen=True)
 class Proposal:
-    """A set-up, what it says in words, and the line of the campaign that would make it so.
+    """Alternative set-up, its description, and the line of the campaign that would set it.
 
     nearby: set-ups between this one and its neighbours in a list of values.
     """
@@ -61,7 +61,7 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
-    """Two joints in each other's columns, of all or of efforts alone; from the likeliest two, three in turn."""
+    """Two joints with exchanged columns, of all signals or of efforts alone; cyclic orders of the likeliest three."""
     for a, b in combinations(trial.tried, 2):
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
         change = "exchange their columns in q and effort of [columns]"
@@ -83,7 +83,7 @@ def _three(trial: Trial, turn: tuple[int, ...]) -> Proposal:
 
 
 def _in_turn(trial: Trial, turn: tuple[int, ...]) -> tuple[int, ...]:
-    """Each of some coordinates takes the columns of the next."""
+    """Cyclic permutation of the columns of the given coordinates."""
     order = list(range(trial.robot.n))
     for j, taken in zip(turn, (*turn[1:], turn[0]), strict=True):
         order[j] = taken
@@ -91,7 +91,7 @@ def _in_turn(trial: Trial, turn: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def signs(trial: Trial) -> Iterator[Proposal]:
-    """A joint that counts the other way, in its position and effort or in one of them."""
+    """Joint with reversed sign, of its position and effort or of one of them."""
     for j in trial.tried:
         sign = _turned(trial, j)
         both = f"turn its sign: signs = {_list(sign)} in [drive], relative to those stated"
@@ -107,7 +107,7 @@ def signs(trial: Trial) -> Iterator[Proposal]:
 
 
 def units(trial: Trial) -> Iterator[Proposal]:
-    """A joint in degrees among others in radians, or slides in millimetres, of joints that travel far."""
+    """Revolute joint in degrees among others in radians, or prismatic joint in millimetres."""
     kinds = [trial.robot.joints[j].kind for j in trial.robot.independent]
     far = [j for j in trial.tried if np.ptp(trial.q[:, j]) > at.FAR]
     slides = [j for j in far if kinds[j] == "prismatic"]
@@ -127,7 +127,7 @@ def _in_unit(trial: Trial, some: list[int], kind: str) -> Proposal:
 
 
 def zeros(trial: Trial) -> Iterator[Proposal]:
-    """A joint whose zero is elsewhere."""
+    """Joint with a different zero position."""
     for j in trial.tried:
         is_turning = trial.robot.joints[trial.robot.independent[j]].kind == "revolute"
         steps = (TURNS if trial.has_masses else QUARTERS) if is_turning else SLIDES
@@ -150,7 +150,7 @@ def _zero(trial: Trial, j: int, value: float, step: float, is_turning: bool) -> 
 
 
 def gravities(trial: Trial) -> Iterator[Proposal]:
-    """Another direction of gravity, or none in the efforts, or little."""
+    """Other direction of gravity, none in the efforts, or reduced gravity."""
     stated = np.array(trial.robot.gravity)
     size = float(np.linalg.norm(stated))
     if size == 0:
@@ -164,12 +164,12 @@ def gravities(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted(trial: Trial, stated: Array) -> Callable[[], Iterable[Proposal]]:
-    """What fits the file's masses best, to be tried where a plain direction, or none, does better than the others."""
+    """Gravity fitted with the file's masses, tried where another direction, or none, is the best proposal."""
     return (lambda: _fitted_gravity(trial, stated)) if trial.has_masses else tuple
 
 
 def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
-    """The direction that fits the file's masses best; where that is the one stated, a size that is far smaller."""
+    """Gravity direction that fits the file's masses best; where it is the specified one, a far smaller magnitude."""
     inertia, fitted = trial.inertia_and_gravity()
     size, length = float(np.linalg.norm(stated)), float(np.linalg.norm(fitted))
     if length > 0 and fitted @ stated < math.cos(at.ELSEWHERE) * size * length:
@@ -195,9 +195,10 @@ def _plain(gravity: Sequence[float]) -> str:
 
 
 def clocks(trial: Trial) -> Iterator[Proposal]:
-    """Seconds that are not seconds: gravity does not depend on the clock, inertia does with its square.
+    """Wrong time unit: gravity torque does not depend on the clock, inertia torque does with its square.
 
-    Where gravity does not vary, a clock is as unsure as the size of the efforts, and the same as it but for friction.
+    Where gravity torque does not vary, the clock is as uncertain as the effort scale, and confounded with it but for
+    friction.
     """
     if not any(trial.robot.gravity):
         return
@@ -210,7 +211,7 @@ def clocks(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted_clock(trial: Trial) -> Iterator[float]:
-    """The one with which the file's masses fit best, where gravity is about the one stated: it may be any."""
+    """Clock factor that fits the file's masses best, where gravity is about as specified."""
     if not trial.has_masses:
         return
     inertia, fitted = trial.inertia_and_gravity()
@@ -230,7 +231,7 @@ def _clock(clock: float) -> Proposal:
 
 
 def paces(trial: Trial) -> Iterator[Proposal]:
-    """Clocks that are slightly off, as where 100 rows a second are 120: inertia and gravity of one mass tell it."""
+    """Clocks that are slightly off, as where 100 rows a second are 120, from the ratio of inertia to gravity."""
     if any(trial.robot.gravity):
         yield from map(_pace, PACES)
 
@@ -248,7 +249,7 @@ def _paced(clock: float, nearby: Callable[[], Iterable[Proposal]]) -> Proposal:
 
 
 def delays(trial: Trial) -> Iterator[Proposal]:
-    """Efforts that lag or lead."""
+    """Delayed or advanced efforts."""
     for delay in DELAYS:
         yield _delay(delay)
 
@@ -262,10 +263,10 @@ def _delay(delay: float) -> Proposal:
 
 
 def scales(trial: Trial) -> Iterator[Proposal]:
-    """Efforts of another size than the file's masses ask for: of one joint, or of most.
+    """Effort scale that differs from that of the file's masses: of one joint, or of most.
 
-    One joint alone need be less far off than several.  One that is too large is no sign where no joint further out is
-    of the right size: a tool that the file does not know makes the efforts of a wrist thirty times as large.
+    A smaller error suffices for one joint than for several.  Too large an effort is no sign where no joint further out
+    has the right scale: a tool missing in the file makes the efforts of a wrist thirty times as large.
     """
     if not trial.has_masses:
         return
@@ -283,7 +284,7 @@ def scales(trial: Trial) -> Iterator[Proposal]:
 def _far(
     trial: Trial, least: float = at.SCALE, part: float = at.EXPLAINED
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Effort of each joint over that of the file's masses, whether that is clear, and whether it is far from 1."""
+    """Ratio of each joint's effort to that of the file's masses, whether it is significant, and far from 1."""
     found, explained = trial.scales()
     clear = (explained > part) & (found > 0)
     return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(least))
@@ -294,7 +295,7 @@ def _typical(factors: Array) -> float:
 
 
 def gains(trial: Trial) -> Iterator[Proposal]:
-    """The effort of one joint of another size, which the other joints must confirm: they move the same masses."""
+    """Effort scale error of one joint, confirmed by the other joints that move the same masses."""
     if len(trial.joints) < 2:
         return
     for j, factor in trial.fitted_gains().items():
@@ -303,7 +304,7 @@ def gains(trial: Trial) -> Iterator[Proposal]:
 
 
 def ratios(trial: Trial) -> Iterator[Proposal]:
-    """A joint whose position counts in another ratio, with its effort (a gear) or alone (an encoder)."""
+    """Joint with another position ratio, with its effort (a gear) or alone (an encoder)."""
     for j in trial.tried:
         for factor in RATIOS:
             yield from (_ratio(trial, j, factor, with_effort) for with_effort in (True, False))
@@ -323,7 +324,7 @@ def _ratio(trial: Trial, j: int, factor: float, with_effort: bool) -> Proposal:
 
 
 def drifts(trial: Trial) -> Iterator[Proposal]:
-    """Clocks of positions and efforts that drift apart: efforts later and later, from the start or about the middle."""
+    """Clock drift between positions and efforts: growing delay, from the start or about the middle."""
     seconds = max(track.seconds for track in trial.tracks)
     for end in ENDS:
         yield from (_drift(trial, end / seconds, start) for start in (0.0, -end / 2))
@@ -341,7 +342,7 @@ def _drift(trial: Trial, drift: float, start: float) -> Proposal:
 
 
 def lates(trial: Trial) -> Iterator[Proposal]:
-    """The effort of one joint that lags or leads those of the others."""
+    """Effort of one joint delayed or advanced relative to the others."""
     for j in trial.tried:
         for delay in LATES:
             yield _late(trial, j, delay)
@@ -356,7 +357,7 @@ def _late(trial: Trial, j: int, delay: float) -> Proposal:
 
 
 def couplings(trial: Trial) -> Iterator[Proposal]:
-    """A motor that turns with two neighbouring joints, of which the robot's file knows nothing."""
+    """Motor coupled to two neighbouring joints, which the robot file does not model."""
     if trial.robot.coupling is not None:
         return
     pairs = [(a, b) for a in trial.tried for b in (a - 1, a + 1) if b in trial.tried]
@@ -373,7 +374,7 @@ def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
 
 
 def lengths(trial: Trial) -> Iterator[Proposal]:
-    """The file of another size of the same family."""
+    """Robot file of another size of the same family."""
     if trial.robot.open_cuts or not any(np.any(joint.p) for joint in trial.bare.joints[1:]):
         return
     yield from (_length(factor) for factor in LENGTHS)

@@ -1,4 +1,4 @@
-"""What is left of efforts beside friction, rotors and offsets: the small least-squares problems of a trial."""
+"""Residual of efforts beside friction, rotor inertia and offsets: the small least-squares problems of a trial."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ RIDGE = 1e-6  # of the squared length of a column: what a motion hardly shows st
 
 
 def root_mean_square(parts: Array) -> float:
-    """Over the joints."""
+    """Root mean square over the joints."""
     return float(np.sqrt(np.mean(parts**2))) if len(parts) else 0.0
 
 
 def beside_rigid(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
-    """What is left beside the rigid body's effort, root mean square, and the offset; effects are not negative."""
+    """RMS residual beside the rigid-body effort, and the offset, by non-negative least squares on the effects."""
     rest, means = tau - rigid, effects.mean(axis=0)
     x, left = nnls(effects - means, rest - rest.mean())
     return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
 
 
 def basis(effects: Array) -> Array:
-    """Orthonormal columns of what the effects can explain beside an offset."""
+    """Orthonormal basis of the column space of the effects, without an offset."""
     return _orthogonal(effects)[0]
 
 
 def without(effects: Array, columns: Array) -> Array:
-    """Columns with whatever the effects and an offset can explain taken off."""
+    """Project the effects and an offset out of columns."""
     Q, _ = _orthogonal(effects)
     centred = columns - columns.mean(axis=0)
     return np.asarray(centred - Q @ (Q.T @ centred))
 
 
 def constant(effects: Array, columns: Array) -> Array:
-    """The part of each column that an offset takes beside the effects."""
+    """Constant part of each column, estimated together with the effects."""
     Q, R = _orthogonal(effects)
     moving = np.linalg.norm(effects - effects.mean(axis=0), axis=0) > 0
     x = np.linalg.lstsq(R, Q.T @ (columns - columns.mean(axis=0)), rcond=RIDGE)[0]
@@ -45,7 +45,7 @@ def constant(effects: Array, columns: Array) -> Array:
 
 
 def _orthogonal(effects: Array) -> tuple[Array, Array]:
-    """Q and R of the columns without their means, which an offset takes."""
+    """Q and R of the centred effect columns."""
     centred = effects - effects.mean(axis=0)
     D = centred[:, np.linalg.norm(centred, axis=0) > 0]
     Q, R = np.linalg.qr(D)
@@ -53,9 +53,9 @@ def _orthogonal(effects: Array) -> tuple[Array, Array]:
 
 
 def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
-    """What is left over all joints with a factor and a centre of each link that they share, and effects of their own.
+    """Residual over all joints with bounded mass factors and centres of the links, and effects of each joint.
 
-    parts: of each joint its rows (links, three ways of each centre, effects, effort) and how many effects it has.
+    parts: of each joint its rows (links, three ways of each centre, effects, effort) and its number of effects.
     """
     shared = 4 * links
     total = shared + sum(count for _, count in parts)
@@ -77,13 +77,13 @@ def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> f
 
 
 def least_left(G: Array) -> float:
-    """Smallest sum of squares of the last column of the normal equations, the other columns fitted."""
+    """Least-squares residual of the last column of normal equations, given the other columns."""
     x = np.append(-fitted(G), 1.0)
     return max(float(x @ G @ x), 0.0)
 
 
 def fitted(G: Array) -> Array:
-    """Factors of the other columns of the normal equations that leave least of the last one."""
+    """Least-squares coefficients of the last column of normal equations on the others."""
     size = np.sqrt(np.diag(G)[:-1])
     kept = np.flatnonzero(size > 1e-9 * size.max(initial=0.0))
     A = G[np.ix_(kept, kept)] / np.outer(size[kept], size[kept])

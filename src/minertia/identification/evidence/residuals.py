@@ -1,4 +1,4 @@
-"""Residuals: what a model leaves of the measured efforts, overall and for each joint."""
+"""Residuals of the measured efforts, overall and for each joint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class Residuals:
     """Residuals of one log or of several: relative = norm of residual over norm of effort; rmse [N m or N].
 
-    joint_noise: what of each joint's rmse is noise of the log, as its high frequencies tell; empty where none do.
+    joint_noise: noise part of each joint's rmse, from the log's high frequencies; empty where it cannot be estimated.
     """
 
     log: str
@@ -46,11 +46,11 @@ class Residuals:
         return html_table(title, ("joint", "of its effort", "rmse"), rows, right=(1, 2), notes=self.remarks)
 
     def with_noise(self, joint_noise: Sequence[float]) -> Residuals:
-        """The same beside the noise of its logs."""
+        """Residuals with the noise level of their logs."""
         return replace(self, joint_noise=tuple(joint_noise))
 
     def of(self, joints: Sequence[int]) -> Residuals:
-        """Of some joints alone."""
+        """Residuals of the given joints."""
         own = [np.array(a)[list(joints)] for a in (self.joint_rmse, self.efforts, self.joint_relative)]
         rest, size = float(np.linalg.norm(own[0])), float(np.linalg.norm(own[1]))
         return replace(
@@ -65,14 +65,14 @@ class Residuals:
 
     @property
     def efforts(self) -> Array:
-        """Root mean square of each joint's effort; 0 where it has none."""
+        """RMS effort of each joint; 0 where it has none."""
         rmse, relative = np.array(self.joint_rmse), np.array(self.joint_relative)
         is_known = np.isfinite(relative) & (relative > 0)
         return np.asarray(np.divide(rmse, relative, out=np.zeros(len(rmse)), where=is_known))
 
     @property
     def structure(self) -> tuple[float, ...]:
-        """Part of each joint's effort that is left beyond the noise of the log."""
+        """Relative residual of each joint beyond the noise of the log."""
         if not self.joint_noise:
             return self.joint_relative
         rest = np.sqrt(np.maximum(np.array(self.joint_rmse) ** 2 - np.array(self.joint_noise) ** 2, 0.0))
@@ -81,14 +81,14 @@ class Residuals:
 
     @property
     def beyond_noise(self) -> float:
-        """Part of the effort of all joints that is left beyond the noise of the log."""
+        """Relative residual over all joints beyond the noise of the log."""
         if not self.joint_noise or not self.rmse > 0:
             return self.relative
         whole, noise = np.sum(np.array(self.joint_rmse) ** 2), np.minimum(self.joint_noise, self.joint_rmse)
         return float(self.relative * np.sqrt(max(1 - float(np.sum(noise**2)) / float(whole), 0.0)))
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
-        """As plain data; a relative residual of a joint without effort is null."""
+        """Return as a dict of plain data; the relative residual of a joint without effort is null."""
         per_joint = [
             {"joint": j, "relative": r if np.isfinite(r) else None, "rmse": e}
             for j, r, e in zip(self.joints, self.joint_relative, self.joint_rmse, strict=True)
@@ -99,7 +99,7 @@ class Residuals:
 
 
 def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array, samples: int) -> Residuals:
-    """From norms per joint of residual and effort over a number of samples."""
+    """Residuals from norms per joint of residual and effort over a number of samples."""
     total, size = float(np.linalg.norm(residual)), float(np.linalg.norm(effort))
     relative = np.divide(residual, effort, out=np.full(len(effort), np.inf), where=effort > 0)
     return Residuals(
@@ -113,19 +113,19 @@ def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array
 
 
 def residuals_of_arrays(log: str, joints: Sequence[str], measured: Array, predicted: Array) -> Residuals:
-    """From efforts (N, joints)."""
+    """Residuals from measured and predicted efforts (N, joints)."""
     rest = np.linalg.norm(measured - predicted, axis=0)
     return residuals_of(log, joints, rest, np.linalg.norm(measured, axis=0), len(measured))
 
 
 def training_residuals(observation: Observation, beta: Array, log: str = "training") -> Residuals:
-    """Over all logs of an observation of all the model's unknowns, as the fit saw them."""
+    """Residuals over all logs of an observation of all the model's unknowns, as fitted."""
     effort = np.linalg.norm(observation.totals[:, :, -1], axis=1)
     return residuals_of(log, observation.row_names, observation.residuals(beta), effort, observation.samples)
 
 
 def log_residuals(observation: Observation, beta: Array) -> list[Residuals]:
-    """One per log."""
+    """Residuals of each log."""
     return [training_residuals(observation.only([k]), beta, r.name) for k, r in enumerate(observation.logs)]
 
 

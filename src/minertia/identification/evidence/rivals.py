@@ -1,4 +1,4 @@
-"""Rivals: models that an identified one must beat on motion that neither has seen."""
+"""Reference models (baselines) that an identified model must beat on validation data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rivals(observation: Observation) -> dict[str, Array]:
 
 
 def friction_only(observation: Observation, nominal: Array | None) -> Array:
-    """The rival: inertias as the robot's file gives them (none where it gives none), friction and offsets fitted."""
+    """Baseline with inertias of the robot file (none where it gives none), and fitted friction and offsets."""
     model = observation.model
     friction = [k for k in range(model.count) if model.is_friction(k)]
     known = np.zeros(model.count) if nominal is None else np.array(nominal, float)

@@ -1,9 +1,9 @@
-"""The covariance of values from scores that noise leaves sample by sample, all efforts together.
+"""Parameter covariance from the scores of all efforts, sample by sample.
 
-With the spectrum of its noise each effort's residual is made white.  What remains is how the noise changes along the
-log and how efforts share it (noise of positions, backlash, the clock): neither has to be modelled where the scores of
-all efforts at one time are added before they are squared (White 1980, clustered by time).  Slow noise may be shared in
-another way than fast noise, so the white residuals are given the correlation of each octave of frequencies.
+Each effort's residual is whitened with the spectrum of its noise.  What remains is heteroscedasticity along the log and
+correlation between efforts (noise of positions, backlash, the clock): neither has to be modelled where the scores of
+all efforts at one time are added before they are squared (White 1980, clustered by time).  Slow noise may be correlated
+differently from fast noise, so the white residuals are given the correlation of each octave of frequencies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBERS = 4_000_000  # complex numbers in memory at a time
 
 
 def score_covariance(residue: Residue, spectra: Sequence[Spectrum]) -> tuple[Array, Array]:
-    """Covariance of the values by noise, and the sum of the fourth powers of each value's scores."""
+    """Parameter covariance due to noise, and the sum of the fourth powers of each parameter's scores."""
     density = np.array([own.density for own in spectra])
     whites = _whitened(residue, density)
     turns = _turns(residue, whites)
@@ -43,7 +43,7 @@ def score_covariance(residue: Residue, spectra: Sequence[Spectrum]) -> tuple[Arr
 
 
 def _parts(residue: Residue) -> list[NDArray[np.int64]]:
-    """Values whose influence functions fit into memory together."""
+    """Batches of parameters whose influence functions fit into memory together."""
     numbers = len(residue.shown) * residue.kinds.memory.shape[1]
     return np.array_split(np.arange(len(residue.white)), -(-len(residue.white) * numbers // NUMBERS) or 1)
 
@@ -51,7 +51,7 @@ def _parts(residue: Residue) -> list[NDArray[np.int64]]:
 def _scores(
     residue: Residue, columns: Sequence[Array], white: Array, gain: Array, turns: Array, part: NDArray[np.int64]
 ) -> tuple[Array, Array, Array]:
-    """Scores of some values (values, N); squares of their influence on white noise within the segment, and at all."""
+    """Scores of some parameters (values, N); squared influence of white noise within the segment, and in total."""
     size, samples = residue.kinds.size, white.shape[1]
     phi = np.empty((len(columns), len(part), size // 2 + 1), complex)
     for j, own in enumerate(residue.shown):
@@ -68,13 +68,13 @@ def _scores(
 
 
 def _octaves(cycles: Array, count: int) -> list[slice]:
-    """Frequencies [cycles per sample] of each octave, from the highest down; the last one holds all that are lower."""
+    """Frequencies [cycles per sample] of each octave, from the highest down; the last holds all lower ones."""
     ends = np.searchsorted(cycles, [0.5 ** (k + 1) for k in range(1, count)], side="right").tolist()
     return [slice(low, high) for low, high in zip([*ends, 0], [len(cycles), *ends], strict=True)]
 
 
 def _whitened(residue: Residue, density: Array) -> list[Array]:
-    """Residuals of each segment (efforts, N), white and of power 1 over all segments."""
+    """Whitened residuals of each segment (efforts, N), with unit power over all segments."""
     found = []
     given = np.arange(density.shape[1]) / residue.kinds.size
     floor = np.maximum(QUIET * density.max(axis=1), 1e-200)
@@ -91,7 +91,7 @@ def _whitened(residue: Residue, density: Array) -> list[Array]:
 def _turns(residue: Residue, whites: Sequence[Array]) -> Array:
     """Matrices (octaves, efforts, efforts) that give white residuals the correlation of each octave.
 
-    An octave with few pairs of samples, or in which the fit has absorbed most of the noise, is taken to be shared as
+    An octave with few pairs of samples, or in which the fit has absorbed most of the noise, is given the correlation of
     the next higher one.
     """
     efforts, longest = len(residue.shown), max(u.shape[1] for u in whites)

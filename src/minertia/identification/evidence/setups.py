@@ -1,7 +1,8 @@
-"""Was the robot set up as the campaign says?  Other set-ups are tried on the same rows and all weighed alike.
+"""Check of the set-up of the robot: alternative set-ups are evaluated on the same rows by the same criteria.
 
-One is believed where the file's masses, or masses fitted anew, then leave far less of the efforts and neither leaves
-more.  Masses that are 30 % off leave a right set-up some tenths of the efforts, and no other set-up half of that.
+One is accepted where the residual with the file's masses, or with refitted masses, is far smaller and neither is
+larger.  With masses that are 30 % off a right set-up has a relative residual of some tenths, and no other set-up half
+of that.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TOGETHER = 8  # set-ups whose columns are made together
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A set-up that explains the efforts far better than the one stated, with what both leave of them."""
+    """Set-up that explains the efforts far better than the specified one, with the residuals of both."""
 
     check: str
     what: str
@@ -33,12 +34,12 @@ class Suspicion:
 
     @property
     def size(self) -> float:
-        """What is left by the file's masses, or where there are none by masses fitted anew."""
+        """Residual with the file's masses or, where there are none, with refitted masses."""
         return self.after.refit if self.after.masses is None else self.after.masses
 
     @property
     def sentence(self) -> str:
-        """With figures, and what to change."""
+        """Message with figures, and the change to make."""
         parts = []
         if self.before.masses is not None and self.after.masses is not None:
             parts.append(
@@ -49,7 +50,7 @@ class Suspicion:
         return f"{self.what}: so read, {', '.join(parts)}; {self.change}"
 
     def to_dict(self) -> dict[str, object]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "check": self.check,
             "what": self.what,
@@ -62,7 +63,7 @@ class Suspicion:
 
 
 def suspicions(trial: Trial) -> tuple[Suspicion, ...]:
-    """Set-ups that explain the efforts far better than the one stated, the best first."""
+    """Set-ups that explain the efforts far better than the specified one, the best first."""
     is_sure = trial.has_masses and float(trial.of_masses().max(initial=0.0)) < at.SURE
     before = trial.left()
     is_structured = max(before.joints, default=0.0) > at.CLEARLY_MORE
@@ -88,9 +89,9 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
 
 
 def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
-    """Whether the file's masses leave less of the joints whose efforts a scale changes, which others do not see.
+    """Whether a scale reduces the residual, with the file's masses, of the joints whose efforts it changes.
 
-    Where one of them turns, links within the file's errors must say so, too: centres explain the size of its effort.
+    For a revolute joint the fit within the file's tolerances must agree, because centres of mass explain its scale.
     """
     factors = np.array(setup.scales)[list(trial.joints)]
     kinds = [trial.robot.joints[trial.robot.independent[j]].kind for j in trial.joints]
@@ -102,7 +103,7 @@ def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
 
 
 def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
-    """The proposal that leaves least, refined where there are values between it and its neighbours."""
+    """Proposal with the smallest residual, refined where there are values between it and its neighbours."""
     proposals = [proposal for proposal in proposals if trial.can_be(proposal.setup)]
     if not proposals:
         return None
@@ -116,7 +117,7 @@ def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal |
 
 
 def _measured(trial: Trial, proposals: list[Proposal], by_refit: bool) -> list[float]:
-    """What the file's masses, or masses fitted anew, leave under each proposal."""
+    """Residual under each proposal with the file's masses, or with refitted masses."""
     setups = [proposal.setup for proposal in proposals]
     if not by_refit:
         return trial.masses_left(setups)
@@ -151,7 +152,7 @@ def _is_believed(before: Left, after: Left, check: str) -> bool:
 
 
 def _is_clear(before: Left, after: Left, check: str) -> bool:
-    """Whether masses fitted anew leave clearly less: over all joints, or at one, and at no other more."""
+    """Whether the residual with refitted masses is clearly smaller: over all joints, or at one, and larger at none."""
     if after.refit < at.CLEARLY * before.refit and before.refit - after.refit > at.CLEARLY_MORE:
         return True
     left, now = np.array(before.joints), np.array(after.joints)
@@ -161,7 +162,7 @@ def _is_clear(before: Left, after: Left, check: str) -> bool:
 
 
 def _within_falls(before: Left, after: Left, falls: float, more: float = 0.0) -> bool:
-    """Whether links within a file's errors leave less; true where none were asked."""
+    """Whether the residual with links within the file's tolerances falls; true where it was not computed."""
     if before.within is None or after.within is None:
         return True
     return after.within < min(falls * before.within, before.within - more)

@@ -1,9 +1,9 @@
-"""Significance: which values matter, and how few of them predict as well.
+"""Significance: essential parameters, and the smallest set that predicts as well.
 
-The 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative deviation with an F test; the
-error on motion that was left out against the number of values, and what a controller saves with fewer.  All on
-triangles: nothing is read again.  Residuals of filtered data are correlated, so deviations and the F test count only as
-many samples as are independent (see `intervals`).
+The 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative standard deviation with an F
+test; the held-out error against the number of parameters, and the operations a controller saves with fewer.  All on
+R factors: no log is read again.  Residuals of filtered data are correlated, so standard deviations and the F test count
+only as many samples as are independent (see `intervals`).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ COUNTED = 7  # points of the curve whose operations are counted: each takes a te
 
 @dataclass(frozen=True)
 class Significance:
-    """Contributions, the set that stays, its new values, and what that did.
+    """Contributions, the essential parameters, their new estimates, and the effect of the reduction.
 
-    contributions (unknowns, efforts): largest effort of each value over the joint's largest measured effort.
-    covariance: of the new values, under correlated residuals, with what leaving out the others may have shifted them
-    by; noise: without that.
-    curve: number of values, relative residual on the training and on what was left out, value dropped at that step; at
-    some points multiplications and additions of the inverse dynamics with the values that stay.
+    contributions (unknowns, efforts): largest effort of each parameter over the joint's largest measured effort.
+    covariance: of the new estimates, under correlated residuals, including the bias by omitting the others; noise:
+    without that.
+    curve: number of parameters, relative residual on training and on held-out data, parameter dropped at that step; at
+    some points multiplications and additions of the inverse dynamics with the remaining parameters.
     """
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ class Significance:
         return self.condition_before / self.condition_after
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         deviations = np.sqrt(np.diag(self.covariance))
         return {
             "rule": self.rule,
@@ -94,13 +94,13 @@ class Significance:
 
 
 def contributions(problem: Observation, beta: Array) -> Array:
-    """Largest effort of each value at each joint over that joint's largest measured effort, (unknowns, efforts)."""
+    """Largest effort of each parameter at each joint over the joint's largest measured effort, (unknowns, efforts)."""
     largest = np.maximum(problem.largest[:, -1], 1e-300)
     return np.asarray((problem.largest[:, :-1] * np.abs(beta) / largest[:, None]).T)
 
 
 def one_percent(problem: Observation, share: float = SHARE) -> Significance:
-    """Drop every value whose largest contribution to any effort stays under a share of it, and fit the rest again."""
+    """Drop every parameter whose largest contribution to any effort is below a share of it, and refit."""
     with one_thread():
         problem = _complete(problem)
         whole = _Whole.of(problem)
@@ -117,10 +117,10 @@ def eliminate(
     unseen: Observation | None = None,
     counts: bool = True,
 ) -> Significance:
-    """Drop the value with the largest relative deviation, one at a time, as long as an F test does not object.
+    """Backward elimination: drop the parameter with the largest relative deviation until an F test rejects.
 
-    unseen: logs for the error on motion not used; without them, cross-validation folds of the training.  counts: count
-    the operations of generated code along the curve, which takes longer than the rest.
+    unseen: validation logs for the error on other motion; without them, cross-validation folds of the training.
+    counts: count the operations of generated code along the curve, which takes longer than the elimination itself.
     """
     with one_thread():
         problem = _complete(problem)
@@ -149,7 +149,7 @@ def eliminate(
 
 
 class FTest:
-    """Relative deviations and the F test of leaving values out, both under correlated residuals."""
+    """Relative standard deviations and F test for omitting parameters, both under correlated residuals."""
 
     def __init__(self, problem: Observation, R: Array, widths: Spread | None, level: float) -> None:
         self.R, self.widths, self.level = R, widths, level
@@ -157,7 +157,7 @@ class FTest:
         self.full = float(R[-1, -1] ** 2)
 
     def relative(self, keep: Sequence[int]) -> Array:
-        """Relative deviation of each value in a fit of some columns."""
+        """Relative standard deviation of each parameter in a fit of some columns."""
         T = triangle(self.R[:, [*keep, self.R.shape[1] - 1]])
         deviation = np.linalg.norm(inverse(T[:-1, :-1]), axis=1)
         if self.widths is not None:
@@ -165,7 +165,7 @@ class FTest:
         return np.asarray(deviation / np.maximum(np.abs(solution(T)), 1e-300))
 
     def objects(self, keep: Sequence[int]) -> bool:
-        """Whether a fit of some columns is worse than noise explains."""
+        """Whether a fit of some columns is significantly worse."""
         count = self.R.shape[1] - 1
         gone = [k for k in range(count) if k not in keep]
         if self.widths is not None:
@@ -177,9 +177,9 @@ class FTest:
 
 
 def wald(widths: Spread, values: Array, which: Sequence[int]) -> float:
-    """P value of some values that could be zero: of b' S^-1 b under draws from the posterior of the noise.
+    """P-value of the Wald test that some parameters are zero: b' S^-1 b under posterior draws of the noise.
 
-    Each draw multiplies the covariance S; the scores that tell S have so many degrees of freedom (Hotelling 1931).
+    Each draw scales the covariance S; its degrees of freedom are those of the scores (Hotelling 1931).
     """
     m, draws = len(which), widths.draws
     assert draws is not None
@@ -190,7 +190,7 @@ def wald(widths: Spread, values: Array, which: Sequence[int]) -> float:
 
 
 def _spread(problem: Observation, beta: Array, sigma: Array) -> Spread | None:
-    """Widths under correlated residuals, where there are blocks enough to tell."""
+    """Interval widths under correlated residuals; None where there are too few blocks to estimate them."""
     enough = sum(len(r.counts) for r in problem.logs) >= 4 and problem.count
     return spread(problem, beta, sigma) if enough else None
 
@@ -204,7 +204,7 @@ def _complete(problem: Observation) -> Observation:
 
 @dataclass(frozen=True)
 class _Whole:
-    """The fit of all values: their triangle, noise levels, and widths under correlated residuals."""
+    """Fit of all parameters: estimate, R factor, noise levels, and interval widths under correlated residuals."""
 
     beta: Array
     R: Array
@@ -225,7 +225,7 @@ def _result(
     rule: str,
     curve: tuple[Any, ...] = (),
 ) -> Significance:
-    """Fit the values that stay again."""
+    """Refit the remaining parameters and assemble the result."""
     keep = sorted(keep)
     part = problem.reduced(keep)
     beta, R, levels = weighted_solution(part)
@@ -253,7 +253,7 @@ def _result(
 
 
 def _stated(widths: Spread | None, R: Array) -> Array:
-    """Covariance of noise with the deviations that are stated."""
+    """Covariance due to noise with the stated standard deviations."""
     if widths is not None:
         return widths.stated
     inv = inverse(R[:-1, :-1])
@@ -261,17 +261,17 @@ def _stated(widths: Spread | None, R: Array) -> Array:
 
 
 def shifted(shift: Array, deviation: Array) -> Array:
-    """Deviations of values beside which others were left out, whatever those others are.
+    """Standard deviations of parameters, including the bias caused by omitting others.
 
-    shift: from the fit of all values, with its deviations.  The truth lies about that fit; half of an interval about
-    the shifted value that holds it in 95 % of cases is 1.96 of these deviations.
+    shift: from the fit of all parameters, with its standard deviations.  The truth lies about that fit; half of an
+    interval about the shifted value that holds it in 95 % of cases is 1.96 of these standard deviations.
     """
     size = np.maximum(deviation, 1e-300)
     return np.asarray(size * np.sqrt(noncentral.ppf(0.95, 1, np.minimum((shift / size) ** 2, 1e6))) / NORMAL)
 
 
 class _Path:
-    """Errors along an elimination: on the training, and on what was left out."""
+    """Errors along an elimination path: on training and on held-out data."""
 
     def __init__(self, problem: Observation, unseen: Observation | None, sigma: Array) -> None:
         self.problem, self.sigma, self.points = problem, sigma, list[dict[str, Any]]()
@@ -290,9 +290,9 @@ class _Path:
         self.points.append({"count": len(keep), "training": own, "left_out": left, "dropped": dropped})
 
     def count_operations(self, chosen: int) -> None:
-        """Add multiplications and additions of the inverse dynamics of the values that stay, at some points.
+        """Add the operations of the inverse dynamics with the remaining parameters, at some points of the path.
 
-        chosen: number of values of a point that must be among them.
+        chosen: number of parameters of a point that must be among them.
         """
         steps = np.unique(np.linspace(0, len(self.points) - 1, min(COUNTED, len(self.points))).round().astype(int))
         wanted = {*steps.tolist(), len(self.points) - chosen}
@@ -315,7 +315,7 @@ def _positions(problem: Observation, unseen: Observation) -> list[int]:
 def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
     """Multiplications and additions of generated inverse dynamics whose other base parameters are zero.
 
-    Parameters enter at run time.  Of the other effects (springs ...) those of the model that stay are counted.
+    Parameters enter at run time.  Of the other effects (springs ...) those that remain in the model are counted.
     """
     base = model.base
     terms = {f"{t.symbol}{t.joint + 1}": t.settings for t in model.choice.terms if t.is_known or t.name in names}

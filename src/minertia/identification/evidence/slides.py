@@ -1,7 +1,7 @@
-"""The weight on a slide is a constant effort, which a fitted offset takes, and with it a wrong gain or mounting.
+"""Weight on a prismatic joint: a constant effort that a fitted offset absorbs, and with it a wrong gain or mounting.
 
-On a joint that turns, gravity varies with the motion and is seen beside an offset.  Along a slide it is the same at
-every position, so that only the file's masses tell it from an offset, and only as well as they are known.
+On a revolute joint the gravity torque varies with the motion and is distinguishable from an offset.  Along a prismatic
+joint it is constant, so that only the file's masses distinguish it from an offset, and only as well as they are known.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Slide:
-    """A prismatic joint along which gravity is constant.
+    """Prismatic joint along which gravity is constant.
 
-    weight: that it carries; asked: its part along the slide; stated: the offset in the file [N].
+    weight: of the links it moves; asked: its component along the axis; stated: the offset in the robot file [N].
     """
 
     weight: float
@@ -29,19 +29,19 @@ class Slide:
     stated: float
 
     def usual(self, varying: float) -> float:
-        """The largest offset that is no evidence, where the effort deviates so much from its mean [N]."""
+        """Largest offset that is not significant, for a standard deviation `varying` of the effort [N]."""
         each = at.MASSES * self.asked, at.LEVEL * self.weight, at.USUAL_OFFSET * varying  # by a cause of its own
         return math.hypot(*each)
 
     def excess(self, offset: float, varying: float) -> float:
-        """What of an offset neither the file's errors nor friction explain [N]."""
+        """Part of an offset that neither the file's errors nor friction explain [N]."""
         return max(abs(offset - self.stated) - self.usual(varying), 0.0)
 
 
 def slide_of(along: Array, gravity: Array, velocity: Array, stated: float) -> Slide | None:
-    """The slide, None where an offset says nothing of its weight.
+    """Slide of a prismatic joint; None where an offset says nothing about its weight.
 
-    along: its efforts at rest under 1 m/s2 of gravity in each direction of the base, (N, 3) [kg]; gravity [m/s2].
+    along: its static efforts under 1 m/s2 of gravity in each direction of the base, (N, 3) [kg]; gravity [m/s2].
     """
     weight = float(np.mean(np.linalg.norm(along, axis=1)) * np.linalg.norm(gravity))
     asked = along @ gravity

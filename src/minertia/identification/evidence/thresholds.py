@@ -1,7 +1,8 @@
-"""Every number that a verdict hangs on, each with its reason.
+"""Thresholds of the verdict, each with its reason.
 
 Parts are of the effort (norm over norm) unless said otherwise.  "The drawn set-ups" are those of
-`tests/identification/drawn_setups.py`: half of their robots chose these numbers, the other half was kept to report.
+`tests/identification/drawn_setups.py`: half of their robots chose these thresholds, the other half was held out for the
+report.
 """
 
 from __future__ import annotations
@@ -158,5 +159,5 @@ WRENCH_TILT = math.radians(1)  # of mount or gravity, from which it is told
 
 
 def bound(friction: float) -> float:
-    """What a model may leave of the effort beyond noise, where friction takes such a part of it."""
+    """Largest relative residual beyond noise of a good model, for a given friction part of the effort."""
     return min(math.hypot(SMALL, FRICTION * friction), LARGEST)

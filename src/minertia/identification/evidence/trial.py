@@ -1,7 +1,7 @@
-"""Rows of the fitted logs under other set-ups: what the file's masses, and masses fitted anew, leave of the efforts.
+"""Rows of the fitted logs under alternative set-ups: residuals with the file's masses, and with refitted masses.
 
-A fit with free values explains much that is wrong: efforts of another unit, or a robot that stands on its head.  The
-masses of the robot's file cannot follow, and a set-up that is right leaves them some tenths of the efforts at most.
+A fit with free parameters explains much that is wrong: efforts of another unit, or a robot mounted upside down.  The
+masses of the robot file cannot adapt, and with the right set-up their relative residual is some tenths at most.
 Friction and rotor inertia, which files seldom have, are fitted in both.
 """
 
@@ -54,15 +54,15 @@ SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a sli
 
 @dataclass(frozen=True)
 class Setup:
-    """How joints, efforts, clock and gravity are read, beside what the campaign says; the default changes nothing.
+    """Interpretation of joints, efforts, clock and gravity, relative to the campaign; the default changes nothing.
 
-    order, effort_order: the coordinate whose columns, or whose effort, each one takes.  units: factor of each
+    order, effort_order: the coordinate whose columns, or whose effort, each one uses.  units: factor of each
     coordinate's position, to have it in rad or m.  signs, effort_signs, offsets, scales: of each coordinate,
     applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
-    the robot's.  clock: true seconds in a second of the log.  delay [s] by which efforts lag positions; drift: what is
-    added to it in each second of a log; late [s]: of each coordinate, beside that.  coupled (a, b, c): the columns of
-    coordinate b are those of a motor that turns with b and c times with a.  lengths: factor of every length between
-    the joints of the robot's file.
+    the robot's.  clock: true seconds in a second of the log.  delay [s] of efforts relative to positions; drift:
+    increase of the delay per second of a log; late [s]: additional delay of each coordinate.  coupled (a, b, c): the
+    columns of coordinate b are those of a motor that turns with b and c times with a.  lengths: factor of every length
+    between the joints of the robot file.
     """
 
     order: tuple[int, ...] | None = None
@@ -86,10 +86,10 @@ AS_STATED = Setup()
 
 @dataclass(frozen=True)
 class Left:
-    """What is left of the varying efforts, root mean square over the joints of each one's part.
+    """Relative residuals of the varying efforts, root mean square over the joints.
 
-    masses: by the file's masses with fitted friction and rotors, None without masses.  refit: by masses fitted anew.
-    within: by the file's links, each heavier or lighter by what a file may be off.  joints: `refit` of each joint.
+    masses: with the file's masses and fitted friction and rotors, None without masses.  refit: with refitted masses.
+    within: with the file's links, each within the tolerance of a file.  joints: `refit` of each joint.
     """
 
     masses: float | None
@@ -100,7 +100,7 @@ class Left:
 
 @dataclass(frozen=True)
 class _Track:
-    """Rows of one log: a motion at some instants, and its filtered efforts at all of them."""
+    """Rows of one log: a motion at some instants, and its filtered efforts at all instants."""
 
     rate_hz: float
     rows: NDArray[np.int64]
@@ -111,17 +111,17 @@ class _Track:
     noise: Array
 
     def thinned(self, step: int) -> _Track:
-        """Fewer rows."""
+        """Track decimated by a step."""
         q, qd, qdd = (a[::step] for a in (self.q, self.qd, self.qdd))
         return replace(self, rows=self.rows[::step], q=q, qd=qd, qdd=qdd)
 
     @property
     def seconds(self) -> float:
-        """From the first row to the last."""
+        """Duration from the first row to the last [s]."""
         return float(self.rows[-1] - self.rows[0]) / self.rate_hz
 
     def efforts(self, setup: Setup) -> Array:
-        """Efforts at the rows, read as many seconds later as a set-up says."""
+        """Efforts at the rows, with the delay of a set-up compensated."""
         if not (setup.delay or setup.drift or setup.late):
             return np.asarray(self.tau[self.rows])
         at, x = self.rows * (1 + setup.drift) + setup.delay * self.rate_hz, np.arange(len(self.tau))
@@ -131,10 +131,10 @@ class _Track:
 
 @dataclass(frozen=True)
 class Trial:
-    """The rows of some logs on which set-ups are compared.
+    """Rows of some logs on which set-ups are compared.
 
     joints: indices of the efforts that are used.  springs: effects of the campaign that depend on positions.
-    in_newtons: whether efforts are in N m or N, so that masses can be asked.
+    in_newtons: whether efforts are in N m or N, so that they can be compared with masses.
     """
 
     robot: Robot
@@ -164,12 +164,12 @@ class Trial:
         return np.concatenate([track.qdd for track in self.tracks])
 
     def tau(self, setup: Setup = AS_STATED) -> Array:
-        """Efforts of all coordinates, at the times that a set-up says."""
+        """Efforts of all coordinates, with the delay of a set-up compensated."""
         return np.concatenate([track.efforts(setup) for track in self.tracks])
 
     @cached_property
     def tried(self) -> tuple[int, ...]:
-        """Joints whose order, signs and zeros are tried."""
+        """Joints whose order, signs and zeros are tested."""
         if len(self.joints) <= MOST_JOINTS or not self.has_masses:
             return self.joints[:MOST_JOINTS]
         worst = np.argsort(-self.of_masses()[0], kind="stable")[:MOST_JOINTS]
@@ -177,21 +177,21 @@ class Trial:
 
     @cached_property
     def sizes(self) -> Array:
-        """Deviation of each coordinate's effort from its mean."""
+        """Standard deviation of each coordinate's effort."""
         return np.asarray(np.std(self.tau(), axis=0))
 
     @cached_property
     def noise(self) -> Array:
-        """Noise of each coordinate's effort below the frequencies that are fitted, as its high frequencies tell."""
+        """Noise of each coordinate's effort in the fitted band, estimated from its high frequencies."""
         return np.asarray(np.median([track.noise for track in self.tracks], axis=0))
 
     @cached_property
     def bare(self) -> Robot:
-        """The links alone: friction and rotors are fitted."""
+        """Robot with links only: friction and rotors are fitted."""
         return replace(self.robot, effects=(), motor_effects=(), coupling=None, constants=())
 
     def robot_of(self, lengths: float) -> Robot:
-        """The links alone, so many times as far from each other."""
+        """Robot with links only, with all lengths between joints scaled."""
         if lengths == 1:
             return self.bare
         farther = [(joint, [lengths * float(v) for v in joint.p]) for joint in self.bare.joints]
@@ -199,21 +199,21 @@ class Trial:
 
     @cached_property
     def masses(self) -> Array:
-        """The file's link parameters."""
+        """Link parameters of the robot file."""
         return self.bare.parameter_vector()
 
     @cached_property
     def coarse(self) -> Trial:
-        """A third of the rows, on which a first choice is made."""
+        """Trial on a third of the rows, for a preliminary choice."""
         return replace(self, tracks=tuple(track.thinned(3) for track in self.tracks), made={}, cleared={})
 
     @cached_property
     def has_masses(self) -> bool:
-        """Whether the robot's file says what its links weigh, in the unit of the efforts."""
+        """Whether the robot file has link masses, and efforts are in a matching unit."""
         return self.in_newtons and self.robot.has_parameters and bool(np.any(self.masses))
 
     def state(self, setup: Setup) -> tuple[Array, Array, Array, Array]:
-        """q, qd, qdd and efforts of all coordinates as a set-up reads them."""
+        """q, qd, qdd and efforts of all coordinates under a set-up."""
         q, qd, qdd, tau = self.q, self.qd / setup.clock, self.qdd / setup.clock**2, self.tau(setup)
         if setup.order is not None:
             q, qd, qdd, tau = (a[:, list(setup.order)] for a in (q, qd, qdd, tau))
@@ -232,7 +232,7 @@ class Trial:
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
     def _sizes(self, setup: Setup) -> Array:
-        """Deviation of each effort from its mean, as it is read; what a coupling adds to one makes nothing smaller."""
+        """Standard deviation of each effort under a set-up, without the part that a coupling adds."""
         share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
         noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
@@ -241,7 +241,7 @@ class Trial:
         return np.asarray(np.std(self.state(plain)[3], axis=0) * noisy)
 
     def effects(self, j: int, q: Array, qd: Array, qdd: Array) -> Array:
-        """Columns of a coordinate's rotors, friction and springs."""
+        """Regressor columns of a coordinate's rotor inertia, friction and springs."""
         columns: list[Array] = []
         for weights in self._drives(j):
             v = qd @ weights
@@ -253,7 +253,7 @@ class Trial:
         return np.column_stack(columns)
 
     def _drives(self, j: int) -> list[Array]:
-        """How each motor that acts on a coordinate turns with all of them, forwards where the coordinate does."""
+        """Rows of the coupling matrix of the motors that act on a coordinate, positive in that coordinate."""
         G = np.eye(self.robot.n) if self.robot.coupling is None else np.array(self.robot.coupling, float)
         return [row * np.sign(row[j]) for row in G if row[j] != 0]
 
@@ -262,7 +262,7 @@ class Trial:
 
     @cached_property
     def slides(self) -> dict[int, Slide]:
-        """Coordinates along which the weight that the file states is constant; none where a spring may carry it."""
+        """Prismatic joints along which the file's weight is constant; none where a spring may carry it."""
         sprung = {self.robot.coordinate_of(t.joint) for t in self.springs}
         kinds = {j: self.robot.joints[self.robot.independent[j]].kind for j in self.joints}
         own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in sprung]
@@ -275,18 +275,18 @@ class Trial:
         return {j: slide for j, slide in found.items() if slide is not None}
 
     def _under_gravity(self) -> Array:
-        """Efforts of the file's masses at rest under 1 m/s2 of gravity in each direction of the base, (N, n, 3)."""
+        """Static efforts of the file's masses under 1 m/s2 of gravity in each direction of the base, (N, n, 3)."""
         still = np.zeros_like(self.q)
         return np.stack([inverse_dynamics(self.bare, self.q, still, still, gravity=tuple(e)) for e in np.eye(3)], -1)
 
     @cached_property
     def shows_gravity(self) -> bool:
-        """Whether gravity on the file's masses varies with this motion, noticeably beside all that varies."""
+        """Whether the gravity torque of the file's masses varies noticeably with this motion."""
         varying = np.std(self._under_gravity() @ np.array(self.robot.gravity), axis=0)
         return any(varying[j] > at.NOTICEABLE * self.sizes[j] for j in self.joints)
 
     def offsets(self) -> dict[int, tuple[float, float]]:
-        """Of each slide the constant effort of the log without friction, and that of the file's masses [N]."""
+        """Constant effort of each prismatic joint, of the log without friction and of the file's masses [N]."""
         rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
         for j, slide in self.slides.items():
             asked = float(rigid[:, j].mean()) + slide.stated
@@ -295,7 +295,7 @@ class Trial:
         return found
 
     def can_be(self, setup: Setup) -> bool:
-        """Whether the robot can stand so: its loops, if it has any, must close."""
+        """Whether a set-up is kinematically possible: closed kinematic chains, if any, must close."""
         if not self.robot.open_cuts:
             return True
         try:
@@ -305,10 +305,10 @@ class Trial:
         return True
 
     def of_masses(self, setups: Sequence[Setup] = (AS_STATED,)) -> Array:
-        """Part of each joint's varying effort that the file's masses leave under each set-up, (set-ups, joints).
+        """Relative residual of each joint's varying effort with the file's masses, per set-up, (set-ups, joints).
 
-        Friction, rotors and an offset are fitted; of a slide, what is unusual of its offset is left.  Set-ups of the
-        same gravity go through the recursion together: its cost hardly depends on how many samples there are.
+        Friction, rotors and an offset are fitted; for a prismatic joint the excess of its offset counts as residual.
+        Set-ups of the same gravity share one recursion: its cost hardly depends on the number of samples.
         """
         found = np.zeros((len(setups), len(self.joints)))
         for lengths, gravity in {(setup.lengths, setup.gravity) for setup in setups}:
@@ -332,21 +332,21 @@ class Trial:
         return float(np.hypot(rest, excess) / varying)
 
     def masses_left(self, setups: Sequence[Setup] = (AS_STATED,)) -> list[float]:
-        """`of_masses` of all joints, for each set-up."""
+        """`of_masses` over all joints, for each set-up."""
         return [root_mean_square(parts) for parts in self.of_masses(setups)]
 
     def refit_left(self, setup: Setup = AS_STATED) -> float:
-        """What masses fitted anew leave."""
+        """Relative residual with refitted masses."""
         return root_mean_square(self.of_refit(setup))
 
     def of_refit(self, setup: Setup = AS_STATED) -> Array:
-        """Part of each joint's varying effort that masses fitted anew leave."""
+        """Relative residual of each joint's varying effort with refitted masses."""
         products = list(self._products(setup).values())
         x = np.append(-fitted(np.sum(products, axis=0)), 1.0)
         return np.array([np.sqrt(max(float(x @ own @ x), 0.0)) for own in products])
 
     def _products(self, setup: Setup) -> dict[int, Array]:
-        """Products of the columns of each joint and its effort, beside its effects, in parts of the varying effort."""
+        """Gram matrix of each joint's columns and effort, effects projected out, relative to the varying effort."""
         tau, sizes, found = self.state(setup)[3], self._sizes(setup), {}
         for j, (Q, Y, squares) in self._beside_effects(setup).items():
             size = float(sizes[j] * np.sqrt(len(tau)))
@@ -358,7 +358,7 @@ class Trial:
         return found
 
     def _beside_effects(self, setup: Setup) -> dict[int, tuple[Array, Array, Array]]:
-        """Of each joint a basis of its effects, its columns without these, and their products: all by motion alone."""
+        """For each joint a basis of its effects, its columns without these, and their Gram matrix."""
         key = _of_motion(setup)
         if key not in self.cleared:
             Y, (q, qd, qdd, _) = self._columns(setup), self.state(key)
@@ -372,7 +372,7 @@ class Trial:
         return self.cleared[key]
 
     def fitted_gains(self) -> dict[int, float]:
-        """Factor of each joint's effort with which masses fitted anew leave least of all joints."""
+        """Scale of each joint's effort that minimises the residual of all joints with refitted masses."""
         products, found = self._products(AS_STATED), {}
         whole = np.sum(list(products.values()), axis=0)
         for j, own in products.items():
@@ -387,7 +387,7 @@ class Trial:
         return found
 
     def within_left(self, setup: Setup = AS_STATED) -> float:
-        """What the file's links leave, each times a factor near 1, beside effects that are not negative."""
+        """Residual with the file's links, each scaled within tolerance, and non-negative effects."""
         q, qd, qdd, tau = self.state(setup)
         links, moved = self._of_links(setup, tau.shape[1])
         count, parts, sizes = links.shape[2], [], self._sizes(setup)
@@ -402,7 +402,7 @@ class Trial:
         return within_bounds(parts, count, len(q)) if parts else 0.0
 
     def _of_links(self, setup: Setup, coordinates: int) -> tuple[Array, Array]:
-        """Efforts of each of the file's links (N, coordinates, links), and by a metre of its centre (..., 3 links)."""
+        """Efforts of each of the file's links (N, coordinates, links), and per metre of its centre (..., 3 links)."""
         Y = self._columns(setup).reshape(len(self.q), coordinates, -1, len(LINK_SYMBOLS))
         tens = self.masses.reshape(-1, len(LINK_SYMBOLS))
         shifts = np.stack([_by_centre(ten) for ten in tens])  # (links, 10, 3)
@@ -410,14 +410,14 @@ class Trial:
         return np.asarray((Y * tens).sum(axis=-1)), moved
 
     def _columns(self, setup: Setup) -> Array:
-        """Columns of the links' parameters, which do not depend on how efforts are read."""
+        """Regressor columns of the link parameters, which do not depend on how efforts are interpreted."""
         key = _of_motion(setup)
         if key not in self.made:
             self.make_columns([key])
         return self.made[key]
 
     def make_columns(self, setups: Sequence[Setup]) -> None:
-        """Make the columns of some set-ups together, and forget those of others."""
+        """Compute the columns of some set-ups together, and discard those of others."""
         keys = dict.fromkeys(map(_of_motion, setups))
         if all(key in self.made for key in keys):
             return
@@ -431,7 +431,7 @@ class Trial:
             self.made.update(zip(same, np.split(Y, len(same)), strict=True))
 
     def left(self, setup: Setup = AS_STATED) -> Left:
-        """All of them."""
+        """All residuals of a set-up."""
         parts = self.of_refit(setup)
         refit, joints = root_mean_square(parts), tuple(parts.tolist())
         if not self.has_masses:
@@ -439,7 +439,7 @@ class Trial:
         return Left(self.masses_left([setup])[0], refit, self.within_left(setup), joints)
 
     def scales(self) -> tuple[Array, Array]:
-        """Effort of each joint over that of the file's masses, and the part of its power that those explain."""
+        """Ratio of each joint's effort to that of the file's masses, and the part of its power they explain."""
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
         tau, found, explained = self.tau(), [], []
         for j in self.joints:
@@ -451,11 +451,11 @@ class Trial:
         return np.array(found), np.array(explained)
 
     def beside_effects(self, j: int, columns: Array) -> Array:
-        """Columns of a joint's rows without what its effects and an offset explain, in parts of its varying effort."""
+        """Columns of a joint with its effects and an offset projected out, relative to its varying effort."""
         return np.asarray(without(self._own(j), columns) / self.sizes[j])
 
     def _with_weight(self, j: int, columns: Array, counts: float) -> Array:
-        """Columns without what effects and an offset explain; of a slide, their constant part in a row that counts."""
+        """Columns with effects and an offset projected out; a prismatic joint retains its constant part as a row."""
         D = self._own(j)
         if j not in self.slides:
             return without(D, columns)
@@ -463,15 +463,15 @@ class Trial:
 
     @cached_property
     def shows_masses(self) -> bool:
-        """Whether rotors, friction and offsets of any size could not move as the file's masses do.
+        """Whether the file's masses are distinguishable from rotors, friction and offsets of any size.
 
-        They could where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
+        They are not where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
         """
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
         return any(np.ptp(without(self._own(j), rigid[:, [j]])) > at.SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
 
     def inertia_and_gravity(self) -> tuple[float, Array]:
-        """Factor of all accelerations and vector of gravity [m/s2] with which the file's masses fit best."""
+        """Inertia factor and gravity vector [m/s2] with which the file's masses fit best."""
         moving = inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))
         under, tau, rows = self._under_gravity(), self.tau(), []
         for j in self.joints:
@@ -486,14 +486,14 @@ class Trial:
 
 
 def _scaled(products: Array, factor: float) -> Array:
-    """Products whose effort is so many times that of the masses: all columns but the effort times the factor."""
+    """Gram matrix with all columns but the effort multiplied by a factor."""
     D = np.full(len(products), factor)
     D[-1] = 1.0
     return np.asarray(products * np.outer(D, D))
 
 
 def _by_centre(ten: Array) -> Array:
-    """Change of a link's ten parameters by a metre of its centre along each axis, (10, 3); mass and shape stay."""
+    """Derivative of a link's ten parameters by its centre of mass [1/m], (10, 3), at constant mass and shape."""
     mass, centre = float(ten[9]), ten[6:9] / ten[9] if ten[9] > 0 else np.zeros(3)
     found = np.zeros((10, 3))
     for k, e in enumerate(np.eye(3)):
@@ -503,17 +503,17 @@ def _by_centre(ten: Array) -> Array:
 
 
 def _of_motion(setup: Setup) -> Setup:
-    """What of a set-up the columns of the links' parameters depend on."""
+    """Set-up reduced to what the link regressor depends on."""
     return replace(setup, delay=0.0, drift=0.0, late=None, scales=None, effort_signs=None, effort_order=None)
 
 
 def _added(x: Array, to: int, of: int, times: float) -> Array:
-    """Columns, one of which has so many times another one added."""
+    """Columns with a multiple of one added to another."""
     return np.asarray(x + times * np.outer(x[:, of], np.arange(x.shape[1]) == to))
 
 
 def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bool = True) -> Trial | None:
-    """Rows of some logs; None where there are too few or they cannot be meant, or the base floats."""
+    """Trial on rows of some logs; None with too few rows, implausibly large values, or a floating base."""
     robot = model.robot.numeric
     if robot.is_floating or not motions:
         return None
@@ -526,7 +526,7 @@ def trial_of(model: LinearModel, motions: Sequence[LogMotion], *, in_newtons: bo
 
 
 def _track(block: Motion, count: int) -> _Track:
-    """Some rows of a block, both sides below the frequencies that are fitted."""
+    """Some rows of a block, motion and efforts filtered to the fitted band."""
     arrays = [block.q, block.qd, block.qdd, block.tau]
     n, noise = len(arrays[0]), np.zeros(arrays[3].shape[1])
     rate = (n - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)

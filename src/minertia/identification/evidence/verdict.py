@@ -1,4 +1,4 @@
-"""How good a model is, good, usable with limits or not good, and the sentences that say why."""
+"""Verdict on a model: good, usable with limits or not good, with reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWERS: dict[Grade, str] = {"good": "yes", "usable": "with limits", "not good":
 
 @dataclass(frozen=True)
 class Limit:
-    """What a model that is usable must not be asked for: of a joint, what of it, and the part of its effort."""
+    """Limitation of a usable model: the joint, the reason, and its relative residual."""
 
     joint: str
     what: str
@@ -29,21 +29,21 @@ class Limit:
 
     @property
     def sentence(self) -> str:
-        """With its figure."""
+        """Message with its figure."""
         return f"joint {self.joint}: {self.what}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {"joint": self.joint, "what": self.what, "figure": self.figure}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How good the model is, and why.
+    """Grade of a model, with reasons.
 
-    limits: of a model that is usable, joint by joint.  predicts, knows: a line each on how well it predicts efforts and
-    how well its values are known.  suspicions: set-ups that explain the efforts far better.  not_judged: sentences on
-    what could not be tried.
+    limits: of a usable model, joint by joint.  predicts, knows: a line each on the quality of its predictions and the
+    uncertainty of its parameters.  suspicions: set-ups that explain the efforts far better.  not_judged: messages on
+    checks that could not be made.
     """
 
     grade: Grade
@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is good without limits."""
+        """Whether the model is good without limits."""
         return self.grade == "good"
 
     @property
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What it predicts and what it knows, a line each."""
+        """A line each on the predictions and on the parameter uncertainty."""
         return tuple(line for line in (self.predicts, self.knows) if line)
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class Verdict:
         return f"<Verdict: {self.word}{first}{f' (and {len(self.reasons) - 1} more)' if self.reasons[1:] else ''}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "good": self.is_good,
             "grade": self.grade,
@@ -93,12 +93,12 @@ def graded(grade: str) -> str:
 
 
 def grade_of(verdict: Mapping[str, Any]) -> str:
-    """The grade of a verdict as plain data, also of one that was written when there were two."""
+    """Grade of a verdict given as plain data, also of the older format with two grades."""
     return str(verdict.get("grade") or ("good" if verdict.get("good") else "not good"))
 
 
 def grade_sentence(verdict: Mapping[str, Any]) -> str:
-    """What a verdict as plain data says against a model, in a sentence; empty for a good one and for none."""
+    """Message on the limits or faults in a verdict given as plain data; empty for a good one and for none."""
     if not verdict or grade_of(verdict) == "good":
         return ""
     told = [f"joint {limit['joint']}: {limit['what']}" for limit in verdict.get("limits") or ()]
@@ -107,9 +107,9 @@ def grade_sentence(verdict: Mapping[str, Any]) -> str:
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """As good as the reference models and small enough on motion it has not seen, with limits, or not.
+    """Verdict: good, usable with limits, or not good, by validation residuals and reference models.
 
-    Where unseen motion takes joints out of where they hardly moved in the fit, they are limits, and the others decide.
+    Joints that hardly moved in the fit and do in validation become limits; the other joints decide.
     """
     found = _verdict(evidence)
     joints = [k for k, joint in enumerate(evidence.training.joints) if joint not in evidence.unmoved]
@@ -126,7 +126,7 @@ def verdict(evidence: Evidence) -> Verdict:
 
 
 def _unmoved(e: Evidence) -> tuple[Limit, ...]:
-    """Joints that hardly moved in the fit, with what is left of them where they do."""
+    """Limits of joints that hardly moved in the fit, with their relative residual on validation motion."""
     found = []
     for k, joint in enumerate(e.training.joints):
         if joint in e.unmoved:
@@ -137,7 +137,7 @@ def _unmoved(e: Evidence) -> tuple[Limit, ...]:
 
 
 def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
-    """Of all joints; known: limits of others."""
+    """Verdict on all joints; known: limits of other joints."""
     judged = e.unseen or _folds(e.training, e.left_out)
     is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e)
     found = (*known, *_limits(e, judged))
@@ -156,7 +156,7 @@ def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
 def _predicts_line(
     e: Evidence, grade: Grade, left: float, limits: Sequence[Limit], where: str, *, is_faulty: bool
 ) -> str:
-    """Whether a model predicts efforts (or what else is measured), in one line with its figure."""
+    """Line with a figure on whether a model predicts efforts (or another measured output)."""
     figure = f"{_percent(left)} is left of {where}" if np.isfinite(left) else "nothing tells how well"
     joints = ", ".join(dict.fromkeys(limit.joint for limit in limits))
     but = f"; limits at {joints}" if joints else "; but the set-up or the logs are doubtful" if is_faulty else ""
@@ -164,7 +164,7 @@ def _predicts_line(
 
 
 def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
-    """How many values a model knows, and how well, in one line."""
+    """Line on the number of parameters a model determines, and their uncertainty."""
     own = [p for p in parameters if p.kind != "fixed"]
     known = [p.relative_deviation for p in own if p.kind != PRIOR and p.relative_deviation <= at.POOR]
     if not own:
@@ -178,7 +178,7 @@ def knows_line(parameters: Sequence[ParameterEvidence]) -> str:
 
 
 def _told(suspicions: Sequence[AlternativeSetup]) -> list[str]:
-    """The likely cause, and others that explain the efforts as well."""
+    """Messages on the most likely set-up, and on alternatives that explain the efforts as well."""
     return [f"{'or: ' if k else ''}{suspicion.sentence}" for k, suspicion in enumerate(suspicions)]
 
 
@@ -187,12 +187,12 @@ def _mean(judged: Sequence[Residuals]) -> float:
 
 
 def _beyond(judged: Sequence[Residuals]) -> float:
-    """Part of the effort that is left beyond the noise of the logs."""
+    """Relative residual beyond the noise of the logs."""
     return float(np.mean([r.beyond_noise for r in judged])) if judged else float("inf")
 
 
 def _folds(training: Residuals, left_out: LeftOut) -> tuple[Residuals, ...]:
-    """Cross-validation folds as a log; none where there are no folds."""
+    """Cross-validation folds as residuals of a log; empty without folds."""
     if not np.isfinite(left_out.relative):
         return ()
     found = residuals_of("left-out folds", training.joints, left_out.rest, left_out.effort, left_out.samples)
@@ -200,7 +200,7 @@ def _folds(training: Residuals, left_out: LeftOut) -> tuple[Residuals, ...]:
 
 
 def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Judged by logs that were not fitted, beside other models."""
+    """Evaluation on validation logs, compared with reference models."""
     is_good, own = True, _mean(judged)
     logs = "1 unseen log" if len(judged) == 1 else f"{len(judged)} unseen logs"
     reasons = [f"on {logs} the residual is {_percent(own)} of the {e.measure.word}"]
@@ -213,7 +213,7 @@ def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list
 
 
 def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str) -> str:
-    """A sentence on a rival; one that leaves most of the effort is no rival."""
+    """Message on a reference model; one with a residual near the effort itself is not called better or worse."""
     if theirs > at.NO_PRAISE and not is_worse:
         return f"{name} leaves {_percent(theirs)} of the {e.measure.word} there"
     word = "worse than" if is_worse else "better than" if own < e.measure.better * theirs else "comparable with"
@@ -221,7 +221,7 @@ def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str)
 
 
 def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
-    """Judged by cross-validation folds of the training."""
+    """Evaluation by cross-validation on the training logs."""
     reasons = ["no unseen log was given; judged by cross-validation on the training logs"]
     own = e.left_out.relative
     if not np.isfinite(own):
@@ -251,9 +251,9 @@ def _poorly_known(parameters: Sequence[ParameterEvidence]) -> list[str]:
 
 
 def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
-    """Joints of which more is left, beyond the noise of the log, than a good model leaves.
+    """Limits of joints whose residual beyond noise exceeds that of a good model.
 
-    What a fit leaves of a joint in training it leaves elsewhere, however little effort unseen motion asks of the joint.
+    A joint's residual in training also counts, however little effort it needs in the validation logs.
     """
     found, least = [], e.measure.joint(_beyond(judged))
     noise = ", beyond noise" * e.measure.knows_noise
@@ -270,12 +270,12 @@ def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
 
 
 def _beyond_noise(e: Evidence, r: Residuals, k: int) -> float:
-    """Part of a joint's effort that is left beyond the noise of the log; 0 where the joint is idle."""
+    """Relative residual of a joint beyond the noise of the log; 0 where the joint is idle."""
     return 0.0 if _is_idle(e, r, k) else r.structure[k]
 
 
 def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Whether what is left is small enough for a model that is any good, however the reference models do."""
+    """Whether the residual is small enough for a usable model, regardless of reference models."""
     is_small, told, own = True, [], _mean(judged)
     beyond, bound, word = _beyond(judged), e.measure.most(e.friction), e.measure.word
     if judged and beyond >= bound:
@@ -298,7 +298,7 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
 
 
 def _unexplained(e: Evidence, judged: Iterable[Residuals]) -> list[tuple[str, str, float, bool]]:
-    """Joints whose residual is larger than their effort: the worst log, its residual, if idle there."""
+    """Joints whose residual exceeds their effort: the worst log, its residual, and whether idle there."""
     worst: dict[tuple[str, bool], tuple[str, float]] = {}
     for r in judged:
         for k, (joint, relative) in enumerate(zip(r.joints, r.joint_relative, strict=True)):
@@ -311,9 +311,9 @@ def _unexplained(e: Evidence, judged: Iterable[Residuals]) -> list[tuple[str, st
 
 
 def _is_idle(e: Evidence, r: Residuals, k: int) -> bool:
-    """Whether a joint's effort is below the level that the model leaves in training, and its residual not far above.
+    """Whether a joint's effort is below its training residual, and its residual not far above that.
 
-    No model of this quality could do better there than none.
+    No model of this quality could do better there than a zero prediction.
     """
     rmse, relative, usual = r.joint_rmse[k], r.joint_relative[k], e.training.joint_rmse[k]
     if not e.measure.knows_noise:

@@ -1,4 +1,4 @@
-"""Base geometric parameters: which corrections a kind of measurement shows, in letters, with a certificate."""
+"""Base geometric parameters: identifiable corrections for a kind of measurement, symbolic and certified."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ RANK = 1e-10  # of the largest singular value
 
 @dataclass(frozen=True)
 class GeometricBase:
-    """The corrections that a kind of measurement can show.
+    """Identifiable geometric corrections for a kind of measurement.
 
-    names, relations: each parameter and the corrections whose effect it takes over.  targets: number of values that
-    belong to the measurement itself (points of the tool beyond the first).  is_numeric: whether the rank allowed
-    fewer than the rules, so that columns were left out by numbers.  rank, gap: of the certificate, at random
-    postures, targets included.
+    names, relations: each parameter and the corrections regrouped into it.  targets: number of unknowns of the
+    measurement itself (points of the tool beyond the first).  is_numeric: whether the rank allowed fewer than the
+    rules, so that columns were eliminated numerically.  rank, gap: of the certificate, at random postures, targets
+    included.
     """
 
     chain: Chain
@@ -70,20 +70,20 @@ class GeometricBase:
 
     @property
     def count(self) -> int:
-        """Number of values that the kind can show, targets included."""
+        """Number of identifiable values, targets included."""
         return len(self.names) + self.targets
 
     @property
     def is_numeric(self) -> bool:
-        """Whether columns were left out by the rank alone."""
+        """Whether columns were eliminated by the rank alone."""
         return bool(self.left_out)
 
     def relation_texts(self) -> dict[str, str]:
-        """{name: what it stands for}."""
+        """{name: relation} as text."""
         return {name: text(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON."""
+        """All fields as plain data, for JSON."""
         return {
             "format": 1,
             "robot": self.chain.robot.name,
@@ -103,7 +103,7 @@ class GeometricBase:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """JSON text of `to_dict`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class GeometricBase:
 def geometric_base_parameters(
     robot: RobotLike, measure: str = "pose", *, tip: str | None = None, root: str | None = None, seed: int = 0
 ) -> GeometricBase:
-    """Which corrections of the frames between root and tip a kind of measurement shows.
+    """Derive the identifiable corrections of the frames between root and tip for a kind of measurement.
 
     measure: one of `MEASURES`; the measured point is the tip's origin, at which the rules are exact.
     """
@@ -155,7 +155,7 @@ def geometric_base_parameters(
 
 
 def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
-    """Columns that rules leave for one kind, the measured point at the tip's origin, and the number of targets."""
+    """Columns that the rules retain for a kind of measurement of the tip's origin, and the number of targets."""
     kind = KINDS["point" if measure == "points" else measure]
     if measure == "points":
         without = [f"{s}{chain.n + 1}" for s in SYMBOLS]
@@ -169,18 +169,18 @@ def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
 
 
 def _fixed_values(measure: str) -> int:
-    """Values of fixed points, planes and marks that count as found: places of groups and planes do not."""
+    """Number of unknowns of fixed points, planes and marks; positions of groups and planes do not count."""
     return {"distance": 3 * FIXED, "pixel_tool": 3 * FIXED}.get(measure, 0)
 
 
 def _most_wanted(names: Sequence[str]) -> list[int]:
-    """Columns in the order in which they are to stay: zeros, lengths and twists, then the rest."""
+    """Columns in order of retention: zeros, lengths and twists, then the others."""
     rank = {"RZ": 0, "DX": 1, "RX": 2, "DZ": 3, "RY": 4, "DY": 5}
     return sorted(range(len(names)), key=lambda k: (rank[names[k][:2]], k))
 
 
 def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[int]]:
-    """(rank with the measurement's own columns, gap, columns that are independent when taken in order)."""
+    """(rank with the measurement's own columns, gap, columns that are independent when added in order)."""
     free = own[:, np.linalg.norm(own, axis=0) > 0]
     basis = np.linalg.qr(free / np.linalg.norm(free, axis=0))[0] if free.size else np.zeros((len(A), 0))
     both = np.concatenate([A, own], axis=1)
@@ -206,7 +206,7 @@ def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[i
 
 
 def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.random.Generator) -> tuple[Array, Array]:
-    """Derivatives of a kind's rows over corrections of frames, and over its own unknowns, at random postures."""
+    """Derivatives of the readings with respect to frame corrections and own unknowns, at random postures."""
     q = _random_postures(chain, measure, rng)
     placements = chain.nominal.copy()
     placements[0, :3, 3] += AHEAD if measure == "pixel" else 0.0
@@ -230,7 +230,7 @@ def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.ra
 
 
 def _without_point(made: Sequence[ToolReadings], own: Array) -> Array:
-    """Own columns but those of the point on the tool, which the tool's frame has."""
+    """Own columns of the measurements except those of the tool point, which the tool frame contains."""
     return own[:, 3:] if made[0].has_point else own
 
 
@@ -241,7 +241,10 @@ def _random_postures(chain: Chain, measure: str, rng: np.random.Generator) -> Ar
 
 
 def _at_places(chain: Chain, q: Array) -> Array:
-    """Postures moved so that each `TIMES` of them have the tip at one place; some do not get there and are left out."""
+    """Move postures so that the tip of each `TIMES` of them is at one place.
+
+    Postures that do not converge are dropped.
+    """
     rates = chain.rates()
     kept = []
     for first in range(0, len(q), TIMES):
@@ -264,7 +267,7 @@ def _at_places(chain: Chain, q: Array) -> Array:
 
 
 def _groups(tool: Array) -> NDArray[np.intp]:
-    """Which postures have the tip at the same place."""
+    """Group number of each posture: postures with the tip at the same place share one."""
     known: list[Array] = []
     found = []
     for p in tool[:, :3, 3]:
@@ -279,7 +282,7 @@ Made = tuple[tuple[ToolReadings, ...], list[Array]]
 
 
 def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> Made:
-    """Exact readings of a kind at tool poses, and its own unknowns; the measured point is the tip's origin."""
+    """Noise-free readings of a kind at tool poses, and its own unknowns; the measured point is the tip's origin."""
     return _EXACT[measure](tool, rng)
 
 
@@ -360,7 +363,7 @@ _EXACT: dict[str, Callable[[Array, np.random.Generator], Made]] = {
 
 
 def relation_error(found: GeometricBase, relation: Linear, seed: int = 1) -> float:
-    """Part of the longest column by which a relation between columns misses zero, at random postures of its own."""
+    """Residual of a relation between columns over the longest column, at its own random postures."""
     chain = found.chain
     A, _ = sampled_columns(chain, found.kind, chain.columns, np.random.default_rng(seed))
     values = chain.robot.symbol_values

@@ -1,8 +1,8 @@
-"""The chain of joints between a root and a tip, its pose with corrected placements, and its Jacobian.
+"""Kinematic chain between a root and a tip, its pose with corrected placements, and its Jacobian.
 
 The pose of frame j is T_j = T_(j-1) P_j exp(xi_j) M_j(q_j): P_j is the constant placement of the file, xi_j = (DX,
 DY, DZ, RX, RY, RZ) its correction in the frame's own axes [m, rad], and M_j the motion along or about z.  Frame 1
-holds the pose of the robot in the frame of measurement, frame n + 1 the tool.
+is the pose of the robot in the measurement frame, frame n + 1 the tool.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WIDE = -0.9  # cosine of an angle near pi
 class Chain:
     """Joints from root to tip.
 
-    joints: indices in the robot.  placements: n + 1 poses, letters kept: of each joint in the one before it (of the
+    joints: indices in the robot.  placements: n + 1 symbolic poses: of each joint in the previous one (of the
     first in the root), and of the tip in the last joint.
     """
 
@@ -43,12 +43,12 @@ class Chain:
 
     @property
     def n(self) -> int:
-        """Number of moving joints."""
+        """Number of joints."""
         return len(self.joints)
 
     @cached_property
     def is_hinge(self) -> tuple[bool, ...]:
-        """Whether each joint turns; the others slide."""
+        """Whether each joint is revolute; the others are prismatic."""
         return tuple(self.robot.joints[j].kind == "revolute" for j in self.joints)
 
     @cached_property
@@ -63,17 +63,17 @@ class Chain:
 
     @cached_property
     def zeros(self) -> tuple[int, ...]:
-        """Column of each joint's zero: RZ of a hinge, DZ of a slide."""
+        """Column of each joint's zero offset: RZ of a revolute joint, DZ of a prismatic one."""
         return tuple(6 * j + (5 if turns else 2) for j, turns in enumerate(self.is_hinge))
 
     @cached_property
     def coordinates(self) -> tuple[int, ...]:
-        """Coordinates of the robot that move the chain."""
+        """Indices of the robot's coordinates that move the chain."""
         return tuple(sorted({c for j in self.joints for c, _ in self.robot.shares(j)}))
 
     @cached_property
     def nominal(self) -> Array:
-        """Placements of the file as (n + 1, 4, 4), letters at their values."""
+        """Placements of the file as (n + 1, 4, 4), evaluated at the values of the symbols."""
         values = self.robot.symbol_values
         return np.stack([matrix_of(numeric_pose(pose, values)) for pose in self.placements])
 
@@ -88,13 +88,13 @@ class Chain:
         return {}
 
     def positions(self, q: Array) -> Array:
-        """Positions of the chain's joints (N, n) from those of the robot's coordinates (N, robot.n) [rad, m]."""
+        """Positions of the chain's joints (N, n) from the robot's coordinates (N, robot.n) [rad, m]."""
         columns = [q[:, c] for c in range(q.shape[1])]
         found = [np.broadcast_to(self.robot.joint_position(j, columns), len(q)) for j in self.joints]
         return np.stack(found, axis=1).astype(float)
 
     def rates(self) -> Array:
-        """Position of each joint over that of each coordinate (n, robot.n)."""
+        """Derivatives of joint positions with respect to the coordinates (n, robot.n)."""
         found = np.zeros((self.n, self.robot.n))
         for row, j in enumerate(self.joints):
             for c, ratio in self.robot.shares(j):
@@ -103,7 +103,7 @@ class Chain:
 
 
 def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> Chain:
-    """The chain from `root` (the ground) to `tip` (the last link), each a link, frame or joint of the file by name."""
+    """Chain from `root` (default: ground) to `tip` (default: last link), each a link, frame or joint by name."""
     robot.require_tree("calibration")
     end = frame_named(robot, tip)
     if end.joint is None:
@@ -130,7 +130,7 @@ def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> C
 
 
 def matrix_of(pose: Pose) -> Array:
-    """A pose as a matrix of 4 by 4."""
+    """Homogeneous 4x4 matrix of a pose."""
     R, p = pose
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = np.array(R, float), np.array(p, float)
@@ -144,7 +144,7 @@ class MovedChain(NamedTuple):
     tool: Array
 
     def jacobian(self) -> Array:
-        """(N, 6, 6 (n + 1)): velocity of the tool's origin, then angular velocity, in axes of the root."""
+        """Tool Jacobian (N, 6, 6 (n + 1)): velocity of the tool's origin, then angular velocity, in root axes."""
         N, frames = len(self.tool), self.frames.shape[1]
         J = np.zeros((N, 6, frames, 6))
         R = np.moveaxis(self.frames[:, :, :3, :3], 1, 2)  # (N, 3, frames, 3)
@@ -155,7 +155,7 @@ class MovedChain(NamedTuple):
 
 
 def moved(placements: Array, is_hinge: Sequence[bool], positions: Array) -> MovedChain:
-    """Where all frames are at N postures: placements (n + 1, 4, 4), joint positions (N, n)."""
+    """Forward kinematics of all frames at N postures: placements (n + 1, 4, 4), joint positions (N, n)."""
     N, n = positions.shape
     frames = np.empty((N, n + 1, 4, 4))
     T = np.broadcast_to(np.eye(4), (N, 4, 4))
@@ -178,7 +178,7 @@ def _motion(turns: bool, q: Array) -> Array:
 
 
 def exponential(xi: Array) -> Array:
-    """exp of twists (..., 6), linear part first, as poses (..., 4, 4)."""
+    """Exponential map of twists (..., 6), linear part first, to poses (..., 4, 4)."""
     v, w = xi[..., :3], xi[..., 3:]
     angle = np.linalg.norm(w, axis=-1)[..., None, None]
     safe = np.where(angle < SMALL, 1.0, angle)
@@ -195,7 +195,7 @@ def exponential(xi: Array) -> Array:
 
 
 def logarithm(T: Array) -> Array:
-    """The twist (..., 6) whose exponential is a pose."""
+    """Logarithm map of poses to twists (..., 6)."""
     w = rotation_vector(T[..., :3, :3])
     angle = np.linalg.norm(w, axis=-1)[..., None, None]
     half = angle / 2
@@ -222,7 +222,7 @@ def rotation_vector(R: Array) -> Array:
 
 
 def skew(v: Array) -> Array:
-    """The matrices (..., 3, 3) of a cross product."""
+    """Skew-symmetric cross-product matrices (..., 3, 3)."""
     S = np.zeros((*v.shape[:-1], 3, 3))
     S[..., 0, 1], S[..., 0, 2], S[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
     return S - np.swapaxes(S, -1, -2)

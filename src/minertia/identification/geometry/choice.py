@@ -1,4 +1,4 @@
-"""How much is corrected: levels, each judged on regions that it was not fitted to."""
+"""Selection of the correction levels by cross-validation on held-out regions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_POSTURES = 200  # in the fits that judge levels
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """Levels that were taken, and what each that was tried left on regions left out [m, rad]."""
+    """Selected levels, and the error of each candidate on held-out regions [m, rad]."""
 
     levels: tuple[str, ...]
     tried: tuple[tuple[tuple[str, ...], RegionsLeftOut], ...]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Groups of the levels that were taken."""
+        """Groups of the selected levels."""
         return groups_of(self.levels)
 
 
@@ -63,7 +63,7 @@ def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
 
 
 def thinned(problem: GeometryRows) -> GeometryRows:
-    """The problem with at most some postures, evenly taken."""
+    """Problem with at most some postures, taken at even spacing."""
     count = problem.postures.count
     if count <= MOST_POSTURES:
         return problem

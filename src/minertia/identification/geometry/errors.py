@@ -70,7 +70,7 @@ class ReadingResiduals(Residuals):
     zeros_rms: float | None = None
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         own = ("unit", "count", "rms", "median", "p95", "max", "nominal_rms", "zeros_rms")
         return super().to_dict(with_log) | {"file": self.log} | {name: getattr(self, name) for name in own}
 

@@ -55,7 +55,7 @@ def _template(robot: Robot) -> str | None:
 
 
 def universal_kinematics(urdf: str) -> str:
-    """The placements of a Universal Robot's six joints as its driver reads them, from the text of a URDF."""
+    """Placements of a Universal Robot's six joints in its driver's format, from the text of a URDF."""
     tree = parse_xml(urdf, "robot.urdf")
     joints = {element.attributes.get("name", ""): element for element in tree.all("joint")}
     lines = []

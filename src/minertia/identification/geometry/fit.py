@@ -1,10 +1,10 @@
-"""The fit: Gauss-Newton steps on corrections, with the sizes of noise and of corrections estimated beside them.
+"""Gauss-Newton fit of the corrections, with noise and correction variances estimated by restricted likelihood.
 
-Corrections of a group (zeros, lengths, angles, sag ...) are taken from a normal distribution around zero whose size
-is found with them by restricted maximum likelihood: a group that the readings do not ask for shrinks to nothing.
-Base and tool are free.  Rows count alike, whatever the joints' part in their errors: a model that lacks something
-leaves errors that look like those of joints, and weights made of them would trade places for rotations.  That part is
-in the covariance of the values instead (`spread.py`).
+Corrections of a group (zeros, lengths, angles, sag ...) have a zero-mean normal prior whose standard deviation is
+estimated with them by restricted maximum likelihood: a group without support in the readings shrinks to zero. Base and
+tool have no prior.  All rows have equal weight, whatever the joints' part in their errors: an incomplete model leaves
+errors that look like those of joints, and weights derived from them would trade positions for rotations.  That part is
+in the covariance of the estimates instead (`spread.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FACTORS = (1.0, 0.3, 0.1, 0.01)  # of a step, until the cost falls
 
 @dataclass(frozen=True)
 class GeometrySizes:
-    """Deviations: of rows by unit (index in `UNITS`), and of the corrections of each group [m, rad]."""
+    """Standard deviations: of rows by unit (index in `UNITS`), and of the corrections of each group [m, rad]."""
 
     rows: Mapping[int, float]
     groups: Mapping[str, float]
@@ -45,7 +45,7 @@ class GeometrySizes:
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """Normal equations of rows of one unit: A'A, A'r, r'r and number of rows, rows weighted by their postures."""
+    """Normal equations of rows of one unit: A'A, A'r, r'r and number of rows, weighted by posture."""
 
     G: Array
     b: Array
@@ -55,10 +55,10 @@ class NormalEquations:
 
 @dataclass(frozen=True)
 class GeometryFit:
-    """A fitted state.
+    """Fitted calibration state.
 
-    active: columns that were fitted.  S: inverse of the curvature of their cost.  weights: of postures, 1 where they
-    are as good as the others.  sizes: of rows and of corrections.
+    active: fitted columns.  S: inverse Hessian of their cost.  weights: of postures, 1 for inliers.  sizes: standard
+    deviations of rows and of corrections.
     """
 
     layout: GeometryLayout
@@ -70,37 +70,37 @@ class GeometryFit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the active columns."""
+        """Names of the active columns."""
         return tuple(self.layout.columns[c] for c in self.active)
 
     @property
     def groups(self) -> NDArray[np.str_]:
-        """Of the active columns."""
+        """Groups of the active columns."""
         return self.layout.groups[self.active]
 
     @property
     def values(self) -> Array:
-        """Of the active columns."""
+        """Estimates of the active columns."""
         return self.layout.values(self.state)[self.active]
 
     @property
     def prior(self) -> Array:
-        """1 / variance of the prior of each active column."""
+        """Prior precision (1 / variance) of each active column."""
         return prior_of(self.groups, self.sizes)
 
 
 def fit(
     layout: GeometryLayout, state: GeometryState, groups: Sequence[str], *, finds_sizes: bool = True
 ) -> GeometryFit:
-    """The corrections of some groups, besides base and tool, from a state near the readings.
+    """Fit the corrections of some groups, besides base and tool, from an initial state near the readings.
 
-    finds_sizes: whether sizes of groups are found; else they stay those of `PRIOR`.
+    finds_sizes: whether the standard deviations of groups are estimated; else they are those of `PRIOR`.
     """
     return _Fitter(layout, groups).fit(state, finds_sizes=finds_sizes)
 
 
 def fitted_in_levels(layout: GeometryLayout, state: GeometryState, groups: Sequence[str]) -> GeometryFit:
-    """Base and tool first, then zeros, then all groups: each level starts from the last."""
+    """Fit base and tool, then zeros, then all groups; each level starts from the previous one."""
     found = fit(layout, state, (), finds_sizes=False)
     if "zeros" in groups:
         found = fit(layout, found.state, ("zeros",), finds_sizes=set(groups) == {"zeros"})
@@ -108,13 +108,13 @@ def fitted_in_levels(layout: GeometryLayout, state: GeometryState, groups: Seque
 
 
 def prior_of(groups: NDArray[np.str_], sizes: GeometrySizes) -> Array:
-    """1 / variance of the prior of columns in some groups; base and tool have none."""
+    """Prior precision (1 / variance) of columns by group; base and tool have no prior."""
     known = {**dict.fromkeys(FREE, np.inf), **sizes.groups}
     return np.array([known[g] for g in groups], float) ** -2.0
 
 
 class _Fitter:
-    """Steps of one fit; what it holds between them: sizes and weights."""
+    """Gauss-Newton iteration of one fit, with its standard deviations and weights."""
 
     def __init__(self, layout: GeometryLayout, groups: Sequence[str]) -> None:
         self.layout = layout
@@ -153,7 +153,7 @@ class _Fitter:
         return found
 
     def _inverse(self, normal: Mapping[int, NormalEquations]) -> Array:
-        """(sum of A'A / sigma^2 + prior)^-1; directions that nothing shows get none."""
+        """(sum of A'A / sigma^2 + prior)^-1; unidentifiable directions get zero."""
         H = sum((part.G / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros((len(self.active),) * 2))
         return inverse(H + np.diag(prior_of(self.own_groups, self.sizes)))
 
@@ -184,7 +184,7 @@ class _Fitter:
         return state, rows
 
     def _reweigh(self, rows: LinearisedReadings) -> None:
-        """Huber's weights by posture: a target not seated or exchanged spoils a posture as a whole."""
+        """Huber weights by posture: an unseated or exchanged target corrupts a whole posture."""
         size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
         N = len(self.weights)
         count = np.bincount(rows.posture, minlength=N)
@@ -194,7 +194,7 @@ class _Fitter:
         self.weights = np.minimum(1.0, HUBER * typical / np.maximum(root, LEAST_NOISE))
 
     def _resize(self, normal: Mapping[int, NormalEquations], values: Array, *, finds_sizes: bool) -> None:
-        """Sizes of rows and groups where the restricted likelihood is largest, by MacKay's rounds."""
+        """Maximise the restricted likelihood over the standard deviations of rows and groups (MacKay's iteration)."""
         for _ in range(ROUNDS):
             S, step = self._inverse(normal), self._step(normal, values)
             rows = {u: self._row_size(part, step, S, u) for u, part in normal.items()}
@@ -213,7 +213,7 @@ class _Fitter:
         return max(float(np.sqrt(max(left, 0.0) / max(part.count - used, 1.0))), LEAST_NOISE)
 
     def _group_size(self, group: str, values: Array, S: Array) -> float:
-        """As if one more correction of the usual size had been seen, so that few readings give no wild sizes."""
+        """Standard deviation of a group, with one pseudo-observation of the prior's size for stability."""
         of = self.own_groups == group
         now, usual = self.sizes.groups[group], PRIOR.get(group, JOINT_PRIOR)
         found = max(float(of.sum() - np.diag(S)[of].sum() / now**2), 0.0)
@@ -222,7 +222,7 @@ class _Fitter:
 
 
 def inverse(H: Array) -> Array:
-    """Inverse of a symmetric matrix with entries of very different size; directions without any length get none."""
+    """Pseudo-inverse of a badly scaled symmetric matrix; directions of zero length get zero."""
     scale = 1 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     scaled = H * scale * scale[:, None]
     L, failed = dpotrf(scaled, lower=1)

@@ -1,4 +1,4 @@
-"""Postures left out region by region: neighbours are alike, so that leaving out single ones would tell nothing."""
+"""Cross-validation by regions of postures: neighbouring postures are too similar for leave-one-out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GeometryRows:
     places: NDArray[np.intp] | None = None  # regions that the measurement names
 
     def layout(self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None) -> GeometryLayout:
-        """The unknowns of some groups at some of the postures."""
+        """Layout of the unknowns of some groups at some of the postures."""
         columns = [c for c in self.columns if c.group in groups]
         if chosen is None:
             return GeometryLayout(self.chain, self.postures, columns)
@@ -39,7 +39,7 @@ class GeometryRows:
         return GeometryLayout(self.chain, self.postures.take(chosen), taken)
 
     def taken(self, chosen: NDArray[np.intp]) -> GeometryRows:
-        """The same at some of the postures."""
+        """Subset of the problem at some of the postures."""
         columns = tuple(replace(c, shape=c.shape[chosen]) for c in self.columns)
         places = None if self.places is None else self.places[chosen]
         return GeometryRows(self.chain, self.postures.take(chosen), columns, places)
@@ -64,7 +64,7 @@ class GeometryRows:
 
 
 def regions(problem: GeometryRows) -> NDArray[np.intp]:
-    """A region for each posture: places that the measurement names, else neighbourhoods in joint space (k-means)."""
+    """Region of each posture: named places of the measurement, else clusters in joint space (k-means)."""
     if problem.places is not None and len(np.unique(problem.places)) > 1:
         return problem.places
     positions = problem.chain.positions(problem.postures.q)
@@ -77,7 +77,7 @@ def regions(problem: GeometryRows) -> NDArray[np.intp]:
 
 
 def _balanced(x: Array, count: int) -> NDArray[np.intp]:
-    """k-means from the points that are farthest from one another; the same every time."""
+    """Deterministic k-means, initialised at the points farthest from one another."""
     centres = [x[np.argmax(((x - x.mean(axis=0)) ** 2).sum(axis=1))]]
     while len(centres) < count:
         nearest = np.min([((x - c) ** 2).sum(axis=1) for c in centres], axis=0)
@@ -130,7 +130,7 @@ def left_out(
 
 
 def without_groups(found: GeometryFit) -> GeometryFit:
-    """Places of groups of postures are found anew where they are judged: only the point on the tool stays."""
+    """Drop the positions of posture groups, which are re-estimated at validation; only the tool point is kept."""
     measures = found.layout.postures.measures
     own = tuple(
         values[:3] if isinstance(m, SamePointMeasure) else values
@@ -140,5 +140,5 @@ def without_groups(found: GeometryFit) -> GeometryFit:
 
 
 def capped(sizes: Array) -> float:
-    """Root mean square of errors, those beyond some medians counted as these."""
+    """Root mean square of errors, clipped at a multiple of the median."""
     return rms(np.minimum(sizes, CAP * float(np.median(sizes)))) if len(sizes) else 0.0

@@ -1,9 +1,9 @@
-"""Which corrections of a chain have the same effect, in letters: geometry.md's rules for joints and for symmetries.
+"""Unidentifiable combinations of geometric corrections, symbolic: the rules of geometry.md for joints and symmetries.
 
-A correction u of frame j that commutes with the motion of joint j does the same as Ad(P_(j+1))^-1 u of frame j + 1.
-A target that looks the same after some motions of the tool (their algebra H, in tool axes) hides more: from the tip
-inwards, with H'_j the largest part of H_j that ad(s_j) maps into itself, every u with [s_j, u] in H'_j does in frame
-j what it does in frame j + 1.  A symmetry G of the world acts the same way from the base outwards.
+A correction u of frame j that commutes with the motion of joint j has the same effect as Ad(P_(j+1))^-1 u of frame j +
+1.  A target that is invariant under some motions of the tool (their algebra H, in tool axes) hides more: from the tip
+inwards, with H'_j the largest part of H_j that ad(s_j) maps into itself, every u with [s_j, u] in H'_j has in frame j
+the same effect as in frame j + 1.  A symmetry G of the world acts the same way from the base outwards.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ALL = (*TRANSLATIONS, *ROTATIONS)
 
 
 def hidden_relations(chain: Chain, tool: Sequence[Twist] = (), world: Sequence[Twist] = ()) -> list[Linear]:
-    """Combinations of corrections that change nothing, as linear forms over `chain.columns`.
+    """Combinations of corrections without effect, as linear forms over `chain.columns`.
 
-    tool, world: bases of the algebras of motions of the tool (in its axes) and of the world that leave the
-    measurement as it is.
+    tool, world: bases of the algebras of motions of the tool (in its axes) and of the world that do not change the
+    measurement.
     """
     relations = [_form(chain.n, u) for u in tool]
     inner = _inner_symmetries(chain, tool)
@@ -65,19 +65,19 @@ def _outer_symmetries(chain: Chain, world: Sequence[Twist]) -> list[tuple[list[T
 
 
 def _form(frame: int, u: Twist) -> Linear:
-    """A twist in the axes of a frame as a form over the columns."""
+    """Twist in the axes of a frame as a linear form over the columns."""
     cleaned = ((f"{symbol}{frame + 1}", clean(value)) for symbol, value in zip(SYMBOLS, u, strict=True))
     return Linear({name: value for name, value in cleaned if not is_zero(value)})
 
 
 def _moved(chain: Chain, j: int, u: Twist) -> Linear:
-    """u in frame j less what does the same in frame j + 1."""
+    """u in frame j minus the correction of frame j + 1 with the same effect."""
     other = tuple(neg(s) for s in _inward(chain.placements[j + 1], u))
     return Linear({**_form(j, u).terms, **_form(j + 1, other).terms})
 
 
 def _outward(pose: Pose, u: Twist) -> Twist:
-    """Ad(P) u: a twist of the inner frame in the axes and at the origin of the outer one."""
+    """Ad(P) u: a twist of the child frame expressed at the parent frame."""
     R, p = pose
     v, w = apply(R, _linear(u)), apply(R, _angular(u))
     return (*vadd(v, cross(p, w)), *w)
@@ -128,7 +128,7 @@ def _preimage(turns: bool, H: Sequence[Twist]) -> list[Twist]:
 
 
 def _independent(vectors: Sequence[Twist]) -> list[Twist]:
-    """Vectors that none of those before them gives."""
+    """Linearly independent vectors that span the same space."""
     names = [str(k) for k in range(6)]
     return [
         tuple(form.terms.get(name, 0) for name in names)
@@ -137,7 +137,7 @@ def _independent(vectors: Sequence[Twist]) -> list[Twist]:
 
 
 def _kernel(rows: Sequence[Row], size: int) -> list[Row]:
-    """A basis of the vectors on which all rows vanish."""
+    """Basis of the null space of the rows."""
     names = [str(k) for k in range(size)]
     forms = reduced([_row(names, row) for row in rows], names)
     free = [name for name in names if name not in forms]
@@ -162,10 +162,10 @@ def _combined(factors: Row, vectors: Sequence[Twist]) -> Twist:
 
 
 def reduced(forms: Iterable[Linear], order: Sequence[str | tuple[str, ...]]) -> dict[str, Linear]:
-    """Relations solved for the columns that come first in `order`: {column: form with factor 1 there}.
+    """Relations solved for the columns that come first in `order`: {column: form with coefficient 1 there}.
 
-    A tuple in the order is a choice: the column with the largest number is taken.  Every column that is solved for is
-    in its own form alone; relations that follow from others vanish.
+    A tuple in the order is a choice: the column with the largest coefficient is taken.  Every column that is solved
+    for occurs only in its own form; dependent relations vanish.
     """
     left = [form for form in forms if form.terms]
     solved: dict[str, Linear] = {}
@@ -181,7 +181,7 @@ def reduced(forms: Iterable[Linear], order: Sequence[str | tuple[str, ...]]) -> 
 
 
 def _pivot(forms: Sequence[Linear], names: Sequence[str]) -> tuple[int, str] | None:
-    """(place of a form, column) to solve for: ones first, then the largest number, then the shortest with letters."""
+    """(index of a form, column) of the pivot: ones first, then the largest number, then the shortest symbolic one."""
     found = [(k, name) for k, form in enumerate(forms) for name in names if name in form.terms]
     return min(found, key=lambda at: _cost(forms[at[0]].terms[at[1]]), default=None)
 
@@ -195,7 +195,7 @@ def _cost(value: Scalar) -> tuple[int, float]:
 
 
 def _without(form: Linear, lead: Linear, name: str) -> Linear:
-    """A form with the column `name` taken out by means of another whose factor there is 1."""
+    """Eliminate the column `name` from a form by another form whose coefficient there is 1."""
     factor = form.terms.get(name, 0)
     if is_zero(factor):
         return form
@@ -211,7 +211,7 @@ def _cleaned(form: Linear) -> Linear:
 
 
 def clean(value: Scalar) -> Scalar:
-    """A coefficient without rounding: numbers next to -1, 0 or 1 are those, tiny terms vanish."""
+    """Coefficient with rounding removed: values near -1, 0 or 1 become exact, tiny terms vanish."""
     if isinstance(value, Poly):
         terms = {monomial: number for monomial, number in value.terms.items() if abs(number) > ROUNDING}
         return Poly(terms) if terms else 0

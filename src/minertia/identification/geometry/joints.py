@@ -1,7 +1,7 @@
-"""Corrections of joint positions: gear ratio, eccentricity, coupling, and sag under the robot's own weight.
+"""Corrections of joint positions: gear ratio, eccentricity, coupling, and gravity sag.
 
-Each is a value times a shape over the postures, along the joint's own motion.  Shapes are scaled to a root mean
-square of 1, so that values are in rad (m for slides) and those of one group can be compared.
+Each is a value times a shape function over the postures, along the joint's own motion.  Shapes are scaled to a root
+mean square of 1, so that values are in rad (m for prismatic joints) and comparable within a group.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ VANISHING = 1e-9  # size of a shape that is none
 
 
 def joint_columns(chain: Chain, groups: Sequence[str], q: Array, gravity: Array) -> list[JointColumn]:
-    """Columns of the asked groups at postures q (N, robot.n), those left out that others give; gravity in root axes."""
+    """Joint-correction columns of the requested groups at postures q (N, robot.n).
+
+    Linearly dependent columns are omitted.  gravity: in root axes.
+    """
     positions = chain.positions(q)
     return [column for group in groups for column in _group_columns(chain, group, positions, gravity)]
 
@@ -35,7 +38,7 @@ def _group_columns(chain: Chain, group: str, positions: Array, gravity: Array) -
 
 
 def columns_at(chain: Chain, columns: Sequence[JointColumn], q: Array, gravity: Array) -> list[JointColumn]:
-    """The same columns at other postures q (N, robot.n), scaled as they are."""
+    """The same columns at other postures q (N, robot.n), with the same scaling."""
     positions = chain.positions(q)
     found = []
     for column in columns:
@@ -46,7 +49,7 @@ def columns_at(chain: Chain, columns: Sequence[JointColumn], q: Array, gravity: 
 
 
 def _is_new(shape: Array, seen: list[Array]) -> bool:
-    """Whether a shape is not a combination of those seen before; adds its new part to them."""
+    """Whether a shape is linearly independent of the previous ones; appends its orthogonal part to them."""
     rest = shape - sum((b * (b @ shape) for b in seen), np.zeros_like(shape))
     rest = rest - sum((b * (b @ rest) for b in seen), np.zeros_like(shape))
     length = float(np.linalg.norm(rest))
@@ -78,7 +81,7 @@ def _coupling(chain: Chain, j: int, positions: Array, gravity: Array) -> Entries
 
 
 def _sag(chain: Chain, j: int, positions: Array, gravity: Array) -> Entries:
-    """Compliance of joint j times each first moment and mass beyond it, whose gravity torque acts there."""
+    """Gravity-sag shapes of joint j: its compliance times each first moment and mass beyond it."""
     at = moved(chain.nominal, chain.is_hinge, positions)
     axis = at.frames[:, j, :3, 2]
     for k in range(j, chain.n):

@@ -86,7 +86,7 @@ def value_unit(name: str, group: str) -> str:
 
 
 def _reach(rows: GeometryRows) -> float:
-    """Largest extent of the places that the tool comes to [m]."""
+    """Largest extent of the tool positions [m]."""
     chain = rows.chain
     tool = moved(chain.nominal, chain.is_hinge, chain.positions(rows.postures.q)).tool
     return max(float(np.ptp(tool[:, :3, 3], axis=0).max()), 0.1)

@@ -1,4 +1,4 @@
-"""Base geometric parameters: which corrections stay, and what each of them stands for."""
+"""Base geometric parameters: retained corrections and the combinations they represent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minertia.identification.geometry.hidden import reduced
 
 @dataclass(frozen=True)
 class KeptColumns:
-    """Columns that stay, and each as the combination of corrections whose effect it takes over."""
+    """Retained columns, each with the combination of corrections regrouped into it."""
 
     columns: tuple[str, ...]
     forms: tuple[Linear, ...]
@@ -21,9 +21,9 @@ class KeptColumns:
 
 
 def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[str] = ()) -> KeptColumns:
-    """Solve relations for what is to go: tool and base take over the zeros next to them, joints in between keep theirs.
+    """Solve relations for the columns to eliminate; tool and base absorb adjacent zeros, other joints keep theirs.
 
-    without: columns that are left out from the beginning, since other unknowns do all that they do.
+    without: columns excluded beforehand, since other unknowns have the same effect.
     """
     gone = set(without)
     trimmed = [Linear({name: c for name, c in form.terms.items() if name not in gone}) for form in relations]
@@ -40,11 +40,11 @@ def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[st
 
 
 def _order(chain: Chain) -> list[str | tuple[str, ...]]:
-    """Columns from those to go first to those to stay.
+    """Columns in order of elimination, first to eliminate first.
 
-    What the tool takes over of the last joint, tool rotations that nothing shows, places and turns about the
-    direction of slides, then of each frame the part along the axis before it (DH's four are left), lengths, offsets,
-    zeros, the base.
+    What the tool absorbs of the last joint, unidentifiable tool rotations, positions and rotations about the direction
+    of prismatic joints, then of each frame the part along the previous axis (leaving the four DH parameters), lengths,
+    offsets, zeros, the base.
     """
     n = chain.n
     last = ("RZ", "DZ") if chain.is_hinge[-1] else ("DX", "DY", "RZ", "DZ")

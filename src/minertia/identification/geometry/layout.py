@@ -1,4 +1,4 @@
-"""The unknowns of a calibration: corrections of frames and of joints, and what the measurements bring along."""
+"""Unknowns of a calibration: corrections of frames and of joints, and unknowns of the measurements."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ BLOCK = 5000  # rows at a time
 
 @dataclass(frozen=True)
 class JointColumn:
-    """A correction of a joint's position: its value times `shape` (N,) is added to joint `joint` of the chain.
+    """Correction of a joint position: its value times `shape` (N,) is added to joint `joint` of the chain.
 
-    size: root mean square of the shape before it was scaled to 1.
+    size: root mean square of the shape before scaling to 1.
     """
 
     name: str
@@ -55,7 +55,7 @@ class GeometryState:
 
 @dataclass(frozen=True)
 class Postures:
-    """What was measured: robot coordinates (N, robot.n) [rad, m] and readings of each measurement at them."""
+    """Measured postures: robot coordinates (N, robot.n) [rad, m] and the readings of each measurement."""
 
     q: Array
     measures: tuple[ToolReadings, ...]
@@ -66,7 +66,7 @@ class Postures:
         return len(self.q)
 
     def take(self, chosen: Sequence[int] | NDArray[np.intp]) -> Postures:
-        """Some of the postures."""
+        """Subset of the postures."""
         chosen = np.asarray(chosen, np.intp)
         number_of = np.full(self.count, -1, np.intp)
         number_of[chosen] = np.arange(len(chosen))
@@ -74,10 +74,10 @@ class Postures:
 
 
 class GeometryLayout:
-    """Columns of a chain's calibration from given postures.
+    """Columns of a calibration problem for given postures.
 
     columns: names; groups: of each, one of base, tool, zeros, lengths, angles, and those of joint corrections.  Only
-    columns that rules leave are there (`kept`): what others do as well has no column.
+    identifiable columns (`kept`) are included; columns with the same effect as others are omitted.
     """
 
     def __init__(self, chain: Chain, postures: Postures, joint_columns: Sequence[JointColumn] = ()) -> None:
@@ -104,12 +104,12 @@ class GeometryLayout:
         return np.array([*frames, *(column.group for column in self.joint_columns), *["tool"] * own])
 
     def start(self) -> GeometryState:
-        """The robot's file, with own unknowns zero."""
+        """Initial state: the robot file's values, with the measurements' own unknowns zero."""
         own = tuple(np.zeros(len(measure.own)) for measure in self.postures.measures)
         return GeometryState(self.chain.nominal.copy(), np.zeros(len(self.joint_columns)), own)
 
     def moved(self, state: GeometryState) -> MovedChain:
-        """Frames at all postures."""
+        """Forward kinematics of all frames at all postures."""
         return moved(state.placements, self.chain.is_hinge, self.moved_positions(state))
 
     def moved_positions(self, state: GeometryState) -> Array:
@@ -117,7 +117,7 @@ class GeometryLayout:
         return np.asarray(self.positions + self.shapes @ state.joints)
 
     def values(self, state: GeometryState) -> Array:
-        """Corrections so far (frames and joints) and own unknowns, in the order of the columns."""
+        """Accumulated corrections (frames and joints) and own unknowns, in the order of the columns."""
         xi = logarithm(self.chain.inverse @ state.placements).ravel()
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
@@ -137,7 +137,7 @@ class GeometryLayout:
         """Placements after a change (n + 1, 6) of their corrections.
 
         Corrections between joints add up, so that those without a column stay zero; base and tool may be far from the
-        file, and their changes follow one another.
+        file, and their changes are composed.
         """
         inner = slice(1, self.chain.n)
         found = placements @ exponential(change)
@@ -146,7 +146,7 @@ class GeometryLayout:
         return found
 
     def linearised(self, state: GeometryState) -> LinearisedReadings:
-        """All rows at a state."""
+        """Linearise all readings at a state."""
         at = self.moved(state)
         plain = at.jacobian()
         Jq = plain[:, :, list(self.chain.zeros)]
@@ -161,9 +161,9 @@ class GeometryLayout:
 
 @dataclass(frozen=True)
 class LinearisedReadings:
-    """Rows of all measurements: residual (M,), derivatives of what is predicted (M, columns), over joints (M, n).
+    """Rows of all measurements: residual (M,), derivatives of the prediction (M, columns), over joints (M, n).
 
-    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): which measurement.
+    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
     """
 
     residual: Array
@@ -193,7 +193,7 @@ def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Se
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
-    """Rows (M, C) of (M, 6) derivatives over twists and (N, 6, C) twists, in blocks that fit in a small memory."""
+    """Rows (M, C) from derivatives over twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
     out = np.empty((len(by_tool), columns.shape[2]))
     for first in range(0, len(by_tool), BLOCK):
         part = slice(first, first + BLOCK)
@@ -202,7 +202,7 @@ def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
 
 
 def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
-    """Columns of frames that rules leave, for measurements with unknown points, places and base."""
+    """Frame columns that the rules retain, for measurements with unknown points, places and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
     n = chain.n
@@ -224,7 +224,7 @@ def _is_scaled(measure: ToolReadings) -> bool:
 
 
 def scale_relation(chain: Chain) -> Linear:
-    """All lengths times one factor: what a measurement of angles alone cannot see."""
+    """Relation that scales all lengths by one factor: unidentifiable from measurements of angles alone."""
     terms: dict[Hashable, Scalar] = {}
     for j, (R, p) in enumerate(chain.placements):
         for symbol, value in zip(SYMBOLS, apply(transpose(R), p), strict=False):

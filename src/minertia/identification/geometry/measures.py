@@ -1,8 +1,9 @@
-"""Kinds of measurements: what each predicts from the pose of the tool, and how that changes with it.
+"""Measurement models: predicted readings of each kind from the tool pose, with their derivatives.
 
-Every kind turns tool poses (N, 4, 4) and its own unknowns (places of targets on the tool, of fixed points, of planes)
-into `Rows`: what was measured less what is predicted, with derivatives.  A twist of the tool is the velocity of its
-origin, then its angular velocity, in the axes of the frame of measurement.  One class a kind, one entry in `KINDS`.
+Every kind maps tool poses (N, 4, 4) and its own unknowns (positions of targets on the tool, of fixed points, of
+planes) to `Rows`: measured less predicted values, with derivatives.  A twist of the tool is the velocity of its
+origin, then its angular velocity, in the axes of the measurement frame.  Each kind is one class and one entry in
+`KINDS`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SHOWN = {"m": ("mm", 1e3), "rad": ("mrad", 1e3), "px": ("pixels", 1.0), "1": ("m
 
 
 def told(size: float, unit: str) -> str:
-    """A size in the unit that people use for it."""
+    """Format an error magnitude in its customary unit."""
     name, factor = SHOWN[unit]
     return f"{factor * size:.3g} {name}"
 
@@ -48,9 +49,9 @@ class MeasureRows(NamedTuple):
 
 @dataclass(frozen=True)
 class ToolReadings(ABC):
-    """Readings of one kind: `posture` (M,) says at which posture each was taken, `values` (M, width) what it was.
+    """Readings of one kind: `values` (M, width) taken at the postures with index `posture` (M,).
 
-    tip: place of the measured point in tip axes [m], where it is known.
+    tip: position of the measured point in tip axes [m], if known.
     """
 
     posture: Indices
@@ -76,7 +77,7 @@ class ToolReadings(ABC):
 
     @abstractmethod
     def rows(self, tool: Array, own: Array) -> MeasureRows:
-        """Rows at the poses of the tool (N, 4, 4) with the kind's own unknowns."""
+        """Residuals and derivatives at the tool poses (N, 4, 4) with the kind's own unknowns."""
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
         """(posture (M,), measured less predicted (M, components)) of each reading, in its main unit."""
@@ -96,7 +97,7 @@ class ToolReadings(ABC):
         )
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
-        """The readings at some postures, which are renumbered: number_of[posture] is the new number."""
+        """Select the readings at some postures and renumber them: number_of[posture] is the new index."""
         inside = np.isin(self.posture, chosen)
         return replace(self, posture=number_of[self.posture[inside]], values=self.values[inside], **self._taken(inside))  # type: ignore[arg-type]
 
@@ -109,14 +110,14 @@ def _units(count: int, unit: str) -> Indices:
 
 
 def _place(tool: Array, p: Array) -> tuple[Array, Array]:
-    """A point of the tool in the frame of measurement (N, 3), and its derivative over a twist of the tool (N, 3, 6)."""
+    """Point of the tool in the measurement frame (N, 3), and its derivative over a twist of the tool (N, 3, 6)."""
     arm = tool[:, :3, :3] @ p
     by_tool = np.concatenate([np.broadcast_to(np.eye(3), (len(tool), 3, 3)), -skew(arm)], axis=2)
     return tool[:, :3, 3] + arm, by_tool
 
 
 def _flat(residual: Array, posture: Indices, unit: str, by_tool: Array, by_own: Array) -> MeasureRows:
-    """Rows of (M, k) residuals, k scalars for each reading."""
+    """Flatten (M, k) residuals, k scalars per reading, to rows."""
     M, k = residual.shape
     return MeasureRows(
         residual.ravel(),
@@ -128,18 +129,18 @@ def _flat(residual: Array, posture: Indices, unit: str, by_tool: Array, by_own: 
 
 
 def _joined(a: MeasureRows, b: MeasureRows) -> MeasureRows:
-    """Two sets of rows, neither with a second posture, one after the other."""
+    """Concatenate two sets of rows without second postures."""
     return MeasureRows(*(np.concatenate([x, y]) for x, y in zip(a[:5], b[:5], strict=True)))
 
 
 @dataclass(frozen=True)
 class PointMeasure(ToolReadings):
-    """Where a point of the tool is (tracker, motion capture): values (M, 3) [m]."""
+    """Position of a point of the tool (laser tracker, motion capture): values (M, 3) [m]."""
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
-        """Measured less predicted places."""
+        """Measured less predicted positions."""
         at = tool[self.posture]
         x, by_tool = _place(at, own)
         return _flat(self.values - x, self.posture, "m", by_tool, at[:, :3, :3])
@@ -147,13 +148,13 @@ class PointMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class PoseMeasure(ToolReadings):
-    """Where the tool is and how it is turned: values (M, 12), place [m] and the rotation matrix by rows."""
+    """Pose of the tool: values (M, 12), position [m] and rotation matrix by rows."""
 
     width: ClassVar[int] = 12
     has_point: ClassVar[bool] = False
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
-        """Places, then rotation vectors from predicted to measured."""
+        """Position residuals, then rotation vectors from predicted to measured."""
         at = tool[self.posture]
         R = self.values[:, 3:].reshape(-1, 3, 3)
         turned = rotation_vector(R @ np.swapaxes(at[:, :3, :3], 1, 2))
@@ -166,7 +167,7 @@ class PoseMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class OrientationMeasure(ToolReadings):
-    """How the tool is turned: values (M, 9), the rotation matrix by rows."""
+    """Orientation of the tool: values (M, 9), rotation matrix by rows."""
 
     width: ClassVar[int] = 9
     has_point: ClassVar[bool] = False
@@ -188,7 +189,7 @@ class OrientationMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class DirectionMeasure(ToolReadings):
-    """The direction of gravity in the tool (inclinometer): values (M, 3), unit vectors; down is -z of the root."""
+    """Direction of gravity in tool axes (inclinometer): values (M, 3), unit vectors; down is -z of the root."""
 
     has_point: ClassVar[bool] = False
     tool: ClassVar[tuple[Twist, ...]] = TRANSLATIONS
@@ -196,7 +197,7 @@ class DirectionMeasure(ToolReadings):
 
     @property
     def unit(self) -> str:
-        """Of unit vectors."""
+        """Unit of the rows: components of unit vectors."""
         return "1"
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -210,32 +211,32 @@ class DirectionMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class _OfPoint(ToolReadings):
-    """Kinds that depend on where a point of the tool is: derivatives by the chain rule."""
+    """Kinds that depend on the position of a tool point: derivatives by the chain rule."""
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
     has_base: ClassVar[bool] = False
 
     def _points(self, tool: Array, own: Array) -> tuple[Array, Array, Array]:
-        """Place, its derivative over the tool's twist, and over the place on the tool."""
+        """Point position, its derivative over the tool's twist, and over its coordinates on the tool."""
         x, by_tool = _place(tool, own[:3])
         return x, by_tool, tool[:, :3, :3]
 
 
 def _through(slope: Array, by: Array) -> Array:
-    """Rows (M, K) of a scalar whose slope over a place is (M, 3)."""
+    """Rows (M, K) of a scalar whose gradient over a position is (M, 3)."""
     return np.asarray(np.einsum("mi,mik->mk", slope, by))
 
 
 @dataclass(frozen=True)
 class DistanceMeasure(_OfPoint):
-    """Distance from a point of the tool to one of L fixed points of unknown place: values (M, 1) [m]; anchor (M,)."""
+    """Distance from a tool point to one of L fixed points of unknown position: values (M, 1) [m]; anchor (M,)."""
 
     anchor: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The point on the tool, then the fixed points."""
+        """Names of the unknowns: the point on the tool, then the fixed points."""
         fixed = tuple(
             f"{axis}_{self.name}.{k + 1}" for k in range(int(self.anchor.max(initial=-1)) + 1) for axis in "XYZ"
         )
@@ -260,10 +261,10 @@ class DistanceMeasure(_OfPoint):
 
 @dataclass(frozen=True)
 class PlaneMeasure(_OfPoint):
-    """Height of a point of the tool over a plane of unknown place: values (M, 1) [m], zero where it touches.
+    """Height of a tool point above a plane of unknown position: values (M, 1) [m], zero at contact.
 
-    Unknowns besides the point: the normal of the plane (three numbers; its length is 1, kept by a row of its own) and
-    its distance from the root [m].
+    Unknowns besides the point: the normal of the plane (three components, normalised by a constraint row) and its
+    distance from the root [m].
     """
 
     plane: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -271,7 +272,7 @@ class PlaneMeasure(_OfPoint):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The point on the tool, then normal and distance of each plane."""
+        """Names of the unknowns: the point on the tool, then normal and distance of each plane."""
         count = int(self.plane.max(initial=-1)) + 1
         return (
             *super().own,
@@ -302,10 +303,10 @@ class PlaneMeasure(_OfPoint):
 
 @dataclass(frozen=True)
 class SamePointMeasure(_OfPoint):
-    """A point of the tool is at one place in all postures of a group (sockets, touched corners): group (M,).
+    """A tool point is at the same position in all postures of a group (sockets, touched corners): group (M,).
 
-    The places of the groups are unknown; values are zero and of no meaning.  pairs (K, 2): groups whose places are
-    known to be `apart` (K,) [m] from one another, by which the scale is known.
+    The positions of the groups are unknown; values are zero and unused.  pairs (K, 2): groups whose positions are
+    known to be `apart` (K,) [m] from one another, which fixes the scale.
     """
 
     group: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -315,12 +316,12 @@ class SamePointMeasure(_OfPoint):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The point on the tool, then the place of each group."""
+        """Names of the unknowns: the point on the tool, then the position of each group."""
         count = int(self.group.max(initial=-1)) + 1
         return (*super().own, *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in "XYZ"))
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
-        """Place of the group less that of the point."""
+        """Position of the group less that of the point."""
         x, by_tool, by_place = self._points(tool[self.posture], own)
         places = own[3:].reshape(-1, 3)
         M = len(x)
@@ -331,7 +332,7 @@ class SamePointMeasure(_OfPoint):
         return _joined(_flat(places[self.group] - x, self.posture, "m", by_tool, by_own), self._distances(places))
 
     def _distances(self, places: Array) -> MeasureRows:
-        """Known less predicted distances between groups; rows of the first posture of the first group."""
+        """Known less predicted distances between groups, as rows of the first posture of the first group."""
         way = places[self.pairs[:, 0]] - places[self.pairs[:, 1]]
         d = np.linalg.norm(way, axis=1)
         slope = way / np.maximum(d, 1e-12)[:, None]
@@ -351,7 +352,7 @@ class SamePointMeasure(_OfPoint):
         return self.posture, mean[self.group] - x
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
-        """Groups are renumbered, and known distances kept where both groups are left."""
+        """Select readings; groups are renumbered, and known distances kept if both groups remain."""
         inside = np.isin(self.posture, chosen)
         left, group = np.unique(self.group[inside], return_inverse=True)
         both = np.isin(self.pairs, left).all(axis=1)
@@ -367,7 +368,7 @@ class SamePointMeasure(_OfPoint):
 
 @dataclass(frozen=True)
 class DistanceBetweenMeasure(_OfPoint):
-    """Distance between the places of one point of the tool at two postures: values (M, 1) [m]; second (M,)."""
+    """Distance between the positions of one tool point at two postures: values (M, 1) [m]; second (M,)."""
 
     second: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
@@ -391,7 +392,7 @@ class DistanceBetweenMeasure(_OfPoint):
         )
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
-        """Pairs of which both postures are chosen."""
+        """Select the pairs of which both postures are chosen."""
         inside = np.isin(self.posture, chosen) & np.isin(self.second, chosen)
         return DistanceBetweenMeasure(
             number_of[self.posture[inside]], self.values[inside], self.name, number_of[self.second[inside]]
@@ -400,9 +401,9 @@ class DistanceBetweenMeasure(_OfPoint):
 
 @dataclass(frozen=True)
 class PixelMeasure(ToolReadings):
-    """A fixed camera sees a point of the tool: values (M, 2) [pixels]; camera (fx, fy, cx, cy) [pixels].
+    """Image of a tool point in a fixed camera: values (M, 2) [pixels]; camera (fx, fy, cx, cy) [pixels].
 
-    The frame of measurement is the camera's: x right, y down, z ahead.
+    The measurement frame is the camera's: x right, y down, z forward.
     """
 
     camera: tuple[float, float, float, float] = (1.0, 1.0, 0.0, 0.0)
@@ -425,9 +426,9 @@ class PixelMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class PixelToolMeasure(ToolReadings):
-    """A camera on the tool sees L fixed points of unknown place: values (M, 2) [pixels]; mark (M,): which point.
+    """Image of L fixed points of unknown position in a camera on the tool: values (M, 2) [pixels].
 
-    The tool's axes are the camera's: x right, y down, z ahead.
+    mark (M,): point index.  The tool's axes are the camera's: x right, y down, z forward.
     """
 
     camera: tuple[float, float, float, float] = (1.0, 1.0, 0.0, 0.0)
@@ -444,7 +445,7 @@ class PixelToolMeasure(ToolReadings):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Places of the marks."""
+        """Names of the unknowns: positions of the marks."""
         return tuple(f"{axis}_{self.name}.{k + 1}" for k in range(int(self.mark.max(initial=-1)) + 1) for axis in "XYZ")
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -466,7 +467,7 @@ class PixelToolMeasure(ToolReadings):
 
 
 def projected(camera: tuple[float, float, float, float], x: Array) -> tuple[Array, Array]:
-    """Pixels (M, 2) of places in camera axes (M, 3), and their slopes (M, 2, 3)."""
+    """Pinhole projection: pixels (M, 2) of points in camera axes (M, 3), and their derivatives (M, 2, 3)."""
     fx, fy, cx, cy = camera
     depth = x[:, 2]
     seen = np.stack([fx * x[:, 0] / depth + cx, fy * x[:, 1] / depth + cy], axis=1)

@@ -142,7 +142,7 @@ def _frames(chain: Chain, tool: Array, points: Mapping[str, Array]) -> list[dict
 
 
 def _taken_zeros(chain: Chain, placements: Array) -> dict[str, float]:
-    """Take the joint zeros out of corrected placements: the turn about (way along) z of each correction."""
+    """Remove the joint zeros (rotation about, or displacement along, z) from corrected placements."""
     found = {}
     for k, name in enumerate(chain.names):
         if k == 0:

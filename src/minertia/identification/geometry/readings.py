@@ -1,4 +1,4 @@
-"""Files of measurements: what their columns mean, and the readings in them."""
+"""Measurement files: meaning of their columns, and their readings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
 
 
 class MeasurementTable:
-    """One file: numbers by column (empty cells are NaN), and labels for columns that group rows."""
+    """One measurement file: values by column (empty cells are NaN), and labels for columns that group rows."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -109,14 +109,14 @@ class MeasurementTable:
         return len(self.numbers([self.names[0]])[:, 0])
 
     def require(self, names: Sequence[str], what: str) -> None:
-        """Refuse columns that are not there."""
+        """Raise an error for missing columns."""
         missing = [name for name in names if name not in self.names]
         if missing:
             some = ", ".join(self.names[:20])
             raise RecordingError(f"there is no column '{missing[0]}' for {what}; the file has {some}", file=self.path)
 
     def numbers(self, names: Sequence[str]) -> Array:
-        """Columns as numbers (N, len(names)); NaN where a cell is empty."""
+        """Values of some columns (N, len(names)); NaN for empty cells."""
         if self._cells is None:
             assert self._log is not None
             blocks = list(self._log.blocks(frozenset(names), 1_000_000))
@@ -134,7 +134,7 @@ class MeasurementTable:
             raise RecordingError(f"'{cell[:40]}' is not a number", file=self.path, column=name, row=row) from None
 
     def labels(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """The entries of some columns as they stand, row by row."""
+        """Text of some columns, row by row."""
         if self._cells is not None:
             return list(zip(*(self._cells[name] for name in names), strict=True))
         return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
@@ -180,7 +180,7 @@ def read_measurements(
 
 
 def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
-    """Columns of the chain's coordinates: by the names of the joints, else q1, q2, ..."""
+    """Find the columns of the chain's coordinates: by joint names, else q1, q2, ..."""
     robot = chain.robot
     wanted = [robot.coordinate_names[c] for c in chain.coordinates]
     if all(name in table.names for name in wanted):
@@ -197,7 +197,7 @@ def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
 
 
 def _found_measures(table: MeasurementTable) -> tuple[MeasureColumns, ...]:
-    """Poses (x y z qx qy qz qw) or points (x1 y1 z1, x2 ...) that a header names."""
+    """Find poses (x y z qx qy qz qw) or points (x1 y1 z1, x2 ...) in a header."""
     names = set(table.names)
     if {"x", "y", "z", "qx", "qy", "qz", "qw"} <= names:
         return (MeasureColumns("pose", "1", ("x", "y", "z"), ("qx", "qy", "qz", "qw")),)
@@ -270,7 +270,7 @@ def _fixed_names(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> list[
 
 
 def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: ColumnMap, fixed: Sequence[str]) -> Read:
-    """The readings of one [[measure]], the region of each row where it names some, and what was left out."""
+    """Readings of one [[measure]], the region of each row if named, and messages about excluded rows."""
     for table in tables:
         table.require((*m.at, *m.rotation, *m.groups), f"the measurement '{m.name}' ({m.kind})")
     total = sum(len(table) for table in tables)
@@ -285,7 +285,7 @@ def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: Col
 
 
 def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[np.bool_]:
-    """Readings that are all zero: trackers write 0 0 0 where they found no target."""
+    """Mask of all-zero readings: trackers write 0 0 0 if they found no target."""
     if m.kind in ("plane", "direction") or not m.at:
         return np.zeros(sum(len(t) for t in tables), bool)
     raw = np.concatenate([table.numbers(m.at) for table in tables])
@@ -337,7 +337,7 @@ def rotation_matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
 
 
 def _numbered(labels: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], list[tuple[str, ...]]]:
-    """A number for each label, in their order."""
+    """Index of each label among the distinct labels, and these in sorted order."""
     known = sorted(set(labels))
     where = {label: k for k, label in enumerate(known)}
     return np.array([where[label] for label in labels], np.intp), known

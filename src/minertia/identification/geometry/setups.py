@@ -1,8 +1,7 @@
-"""Other ways to read the same files, named where they explain the readings far better than the stated one.
+"""Alternative set-ups: other interpretations of the files that explain the readings far better.
 
-Each is fitted at the level of base, tool and zeros on some postures, from nothing known.  A wrong scale, sign or
-order leaves so much there that the right reading leaves less than half; where the stated reading leaves next to
-nothing, none is tried.
+Each is fitted with base, tool and zeros on some postures, without initial values.  A wrong scale, sign or order gives
+an error more than twice that of the right set-up; if the given set-up has a negligible error, none is tried.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ROUND_SCALES = {1000.0: "millimetres for metres", 0.001: "metres for millimetres
 
 @dataclass(frozen=True)
 class OtherReading:
-    """A set-up that leaves far less than the stated one [m or rad]."""
+    """Alternative set-up with a far smaller error than the given one [m or rad]."""
 
     check: str
     what: str
@@ -45,12 +44,12 @@ class OtherReading:
 
     @property
     def sentence(self) -> str:
-        """With its figures, and what to change."""
+        """Message with its error figures and what to change."""
         figures = f"so read, {told(self.after, self.unit)} are left instead of {told(self.before, self.unit)}"
         return f"{self.what}: {figures}; {self.change}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {name: getattr(self, name) for name in ("check", "what", "change", "before", "after", "unit")}
 
 
@@ -63,7 +62,10 @@ class _ReadingTrial:
 
 
 def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, ...]:
-    """Set-ups that explain the readings far better than the stated one, the best first; reach [m] of the chain."""
+    """Alternative set-ups that explain the readings far better than the given one, best first.
+
+    reach: of the chain [m].
+    """
     count = problem.postures.count
     some = problem.taken(np.linspace(0, count - 1, min(count, MOST_POSTURES)).round().astype(np.intp))
     before, turned = left_by(some)
@@ -103,7 +105,7 @@ def _made(some: GeometryRows) -> Iterator[tuple[_ReadingTrial, GeometryRows]]:
 
 
 def _first_look(problem: GeometryRows) -> float:
-    """What base and tool alone leave, as they are first found, few large errors capped."""
+    """Capped root-mean-square error of the initial fit of base and tool."""
     layout = problem.layout(())
     return capped(sizes_of(layout.postures.measures, misses_of(layout, started(layout, starts=FIRST_STARTS))))
 
@@ -235,7 +237,10 @@ def _mirrored(measure: ToolReadings) -> ToolReadings:
 
 
 def _rescaled(chain: Chain) -> Callable[[Postures], Postures | None]:
-    """Readings times the factor by which the spread of places fits that of the file's robot."""
+    """Return a function that scales readings so that the spread of positions matches that of the robot file.
+
+    The function returns None if the scale already matches within 10 %.
+    """
 
     def change(p: Postures) -> Postures | None:
         from minertia.identification.geometry.layout import GeometryLayout

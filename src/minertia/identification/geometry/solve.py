@@ -28,7 +28,7 @@ RANK = 1e-9  # of the largest singular value: what is smaller is rounding
 
 @dataclass(frozen=True)
 class ShownGeometry:
-    """What a kind of measurement can show of this chain, and what these postures show: counts and singular values."""
+    """Identifiable parameters of a kind of measurement, in general and at these postures: counts, singular values."""
 
     count: int
     here: int
@@ -37,7 +37,7 @@ class ShownGeometry:
     weak: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         gap = self.gap if np.isfinite(self.gap) else None
         return {"count": self.count, "rank": self.here, "gap": gap, "smallest": self.smallest, "weak": list(self.weak)}
 
@@ -123,7 +123,7 @@ def _noise(found: GeometryFit, spread: GeometrySpread) -> Array:
 
 
 def _shown(found: GeometryFit, triangle: Array) -> ShownGeometry:
-    """Ranks of the columns at these postures, joint corrections left out, and what is hardly shown."""
+    """Ranks of the columns at these postures, without joint corrections, and weakly identifiable parameters."""
     layout = found.layout
     frames = len(layout.frame_columns)
     own = sum(
@@ -139,7 +139,7 @@ def _shown(found: GeometryFit, triangle: Array) -> ShownGeometry:
 
 
 def _weak(found: GeometryFit, R: Array) -> tuple[str, ...]:
-    """Names that make up directions which these postures hardly show."""
+    """Names of the parameters in directions that these postures hardly excite."""
     s, Vt, seen = _scaled_svd(R)
     told = []
     for k in np.flatnonzero(s < WEAK * s[0]):

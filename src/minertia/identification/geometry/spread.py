@@ -1,8 +1,8 @@
-"""Covariance of the values: readings scatter, and joints do not come back to the same place.
+"""Covariance of the estimates from measurement noise and joint repeatability.
 
 Readings of one posture share the errors of its joints, so the covariance of its rows is sigma_u^2 on the diagonal
-plus sigma_j^2 B B', B their derivatives over the joints.  Both are found by restricted maximum likelihood (average
-information, Gilmour, Thompson and Cullis 1995) at the fitted state, and carried through the fit, which does not use
+plus sigma_j^2 B B', B their derivatives over the joints.  Both are estimated by restricted maximum likelihood (average
+information, Gilmour, Thompson and Cullis 1995) at the fitted state, and propagated through the fit, which does not use
 them as weights.
 """
 
@@ -26,7 +26,7 @@ PART = 0.3  # of the residual that joints make to begin with
 
 @dataclass(frozen=True)
 class GeometrySpread:
-    """Deviations of rows by unit and of joints [rad; m for slides], and the covariance of the fitted values."""
+    """Standard deviations of rows by unit and of joints [rad; m for prismatic], and covariance of the estimates."""
 
     rows: dict[str, float]
     joints: float
@@ -34,12 +34,12 @@ class GeometrySpread:
 
     @property
     def deviations(self) -> Array:
-        """Of the fitted values."""
+        """Standard deviations of the estimates."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
 
 def spread_of(found: GeometryFit) -> GeometrySpread:
-    """The two sizes of noise of a fit, and the covariance of its values."""
+    """Noise standard deviations of a fit, and the covariance of its estimates."""
     rows = found.layout.linearised(found.state)
     A = rows.A[:, found.active]
     noise = _TwoNoises(rows, A, found)
@@ -52,7 +52,7 @@ def spread_of(found: GeometryFit) -> GeometrySpread:
 
 
 class _TwoNoises:
-    """Two variances by restricted likelihood, rows in blocks of one posture."""
+    """Restricted maximum likelihood estimate of two variances, with rows in blocks of one posture."""
 
     def __init__(self, rows: LinearisedReadings, A: Array, found: GeometryFit) -> None:
         self.rows, self.A, self.found = rows, A, found
@@ -81,7 +81,7 @@ class _TwoNoises:
         return self._times(self._covariances(), x)
 
     def estimate(self) -> None:
-        """Rounds of average information over the logarithms of the variances."""
+        """Average-information iteration over the logarithms of the variances."""
         names = [*self.rows_variance, None]  # None: joints
         for _ in range(ROUNDS):
             slope, information = self._slopes(names)
@@ -96,7 +96,7 @@ class _TwoNoises:
                 return
 
     def _slopes(self, names: list[int | None]) -> tuple[Array, Array]:
-        """Gradient and average information over logarithms of variances, the values fitted with these weights."""
+        """Gradient and average information over the log-variances, with the parameters fitted at these weights."""
         Vi = [np.asarray(np.linalg.inv(v), float) for v in self._covariances()]
         ViA = self._times(Vi, self.A)
         now = self.found.values

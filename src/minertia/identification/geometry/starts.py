@@ -1,4 +1,4 @@
-"""Base and tool from nothing known: two sets of points fitted to one another by turns."""
+"""Initial base and tool poses by alternating point-set registration."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _group_places(measure: SamePointMeasure, tool: Array, point: Array) -> Array
 
 
 def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> GeometryState:
-    """A state with base, tool and own unknowns near the measurements, the robot's geometry as in its file."""
+    """Initial state with base, tool and own unknowns near the measurements; the robot's geometry is the file's."""
     state = layout.start()
     measures = layout.postures.measures
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
@@ -66,7 +66,7 @@ def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> Geom
 
 
 def _own_start(layout: GeometryLayout, state: GeometryState, measure: ToolReadings, values: Array) -> Array:
-    """Places of groups, fixed points and planes for the tool of the file."""
+    """Initial positions of groups, fixed points and planes for the tool of the file."""
     tool = layout.moved(state).tool
     x = tool[measure.posture, :3, 3]
     values = values.copy()
@@ -84,14 +84,17 @@ def _own_start(layout: GeometryLayout, state: GeometryState, measure: ToolReadin
 
 
 def _trilaterated(x: Array, d: Array) -> Array:
-    """The point at distances d (M,) from places x (M, 3): differences of squared distances are linear."""
+    """Trilaterate the point at distances d (M,) from positions x (M, 3).
+
+    Differences of squared distances are linear.
+    """
     A = np.column_stack([-2 * x, np.ones(len(x))])
     found: Array = np.linalg.lstsq(A, d**2 - (x**2).sum(axis=1), rcond=None)[0]
     return found[:3]
 
 
 def _plane(x: Array, height: Array) -> Array:
-    """Normal and distance of the plane over which places x (M, 3) have some heights."""
+    """Normal and distance of the plane above which positions x (M, 3) have the given heights."""
     if np.ptp(height) > 0:
         found = np.linalg.lstsq(np.column_stack([x, -np.ones(len(x))]), height, rcond=None)[0]
         length = float(np.linalg.norm(found[:3]))
@@ -137,7 +140,7 @@ def _linear_place(tool: Array, target: Target) -> Array:
 
 
 def _targets(measure: ToolReadings) -> list[Target]:
-    """Places that a measurement gives; a pose gives its origin and points on its axes."""
+    """Positions that a measurement gives; a pose gives its origin and points on its axes."""
     if isinstance(measure, PointMeasure):
         return [(measure.posture, measure.values)]
     if isinstance(measure, PoseMeasure):
@@ -148,7 +151,7 @@ def _targets(measure: ToolReadings) -> list[Target]:
 
 
 def _some(target: Target) -> Target:
-    """At most so many readings as a start needs."""
+    """Thin the readings to as many as an initial estimate needs."""
     posture, values = target
     step = -(-len(posture) // MOST_READINGS)
     return posture[::step], values[::step]
@@ -176,7 +179,7 @@ def _at(tool: Array, place: Array) -> Array:
 
 
 def kabsch(x: Array, y: Array) -> Array:
-    """The pose that takes places x (M, 3) nearest to y."""
+    """Kabsch algorithm: the pose that maps points x (M, 3) closest to y."""
     a, b = x.mean(axis=0), y.mean(axis=0)
     R = _rotation((y - b).T @ (x - a))
     T = np.eye(4)
@@ -185,7 +188,7 @@ def kabsch(x: Array, y: Array) -> Array:
 
 
 def _rotation(C: Array) -> Array:
-    """The rotation nearest to a matrix."""
+    """Rotation matrix nearest to a matrix."""
     U, _, Vt = np.linalg.svd(C)
     return np.asarray(U @ np.diag([1, 1, np.linalg.det(U @ Vt)]) @ Vt)
 
@@ -212,7 +215,7 @@ def _pose(R: Array, p: Array) -> Array:
 
 
 def _turned(layout: GeometryLayout, state: GeometryState) -> GeometryState:
-    """Rotations of base and tool by turns."""
+    """Estimate the rotations of base and tool alternately."""
     measure = next(m for m in layout.postures.measures if isinstance(m, OrientationMeasure))
     R = layout.moved(state).tool[measure.posture, :3, :3]
     M = measure.values.reshape(-1, 3, 3)

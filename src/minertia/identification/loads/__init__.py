@@ -1,1 +1,1 @@
-"""Bodies that the robot carries: known, unknown, or used to find the gains of the drives."""
+"""Payloads: known, unknown, or used to calibrate the drive gains."""

@@ -23,9 +23,9 @@ LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
 
 @dataclass(frozen=True)
 class LoadedModel(LinearModel):
-    """A linear model with ten more unknowns: those of a body fixed in a frame of the robot.
+    """Linear model with ten more unknowns: those of a body fixed in a frame of the robot.
 
-    is_loaded: whether the logs have it.
+    is_loaded: whether the logs were recorded with it.
     """
 
     at: str | None = None
@@ -41,7 +41,7 @@ class LoadedModel(LinearModel):
         temperature: Array | None = None,
         samples: int | None = None,
     ) -> Array:
-        """Y of the robot, then the ten columns of the body."""
+        """Regressor Y of the robot, then the ten columns of the body."""
         own = LinearModel.columns(self, q, qd, qdd, load, temperature=temperature, samples=samples)
         body = body_columns(self.robot, self.rows, q, qd, qdd, self.at)
         return np.concatenate([own, body if self.is_loaded else np.zeros_like(body)], axis=2)
@@ -53,7 +53,7 @@ class LoadedModel(LinearModel):
 
 
 def loaded_model(model: LinearModel, at: str | None, is_loaded: bool) -> LoadedModel:
-    """The model with a body in a frame."""
+    """Model with a body in a frame."""
     return LoadedModel(
         model.robot,
         model.base,
@@ -70,7 +70,7 @@ def loaded_model(model: LinearModel, at: str | None, is_loaded: bool) -> LoadedM
 
 
 def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Array, at: str | None) -> Array:
-    """Columns (N, efforts, 10) of a body fixed in a frame."""
+    """Regressor columns (N, efforts, 10) of a body fixed in a frame."""
     frame = robot.payload_frame(at)
     if frame.joint is None:
         raise MinertiaError("a load on the ground cannot be identified")
@@ -83,24 +83,24 @@ def body_columns(robot: Robot, rows: Sequence[int], q: Array, qd: Array, qdd: Ar
 
 @dataclass(frozen=True)
 class Carried:
-    """A body fixed in a frame of a robot: ten parameters about the frame's origin; at: the frame, or the last link."""
+    """Body fixed in a frame of a robot: ten parameters about the frame's origin; at: the frame, or the last link."""
 
     robot: Robot
     ten: tuple[float, ...]
     at: str | None = None
 
     def efforts(self, motion: Motion) -> Array:
-        """What the load asks of every joint, (N, efforts)."""
+        """Efforts due to the payload, (N, efforts)."""
         rows = range(self.robot.n_velocity)
         return np.asarray(body_columns(self.robot, rows, motion.q, motion.qd, motion.qdd, self.at) @ np.array(self.ten))
 
     def taken_off(self, motion: Motion) -> Motion:
-        """The motion with the efforts that the empty robot needs."""
+        """Motion with the efforts of the robot without payload."""
         return replace(motion, tau=motion.tau - self.efforts(motion))
 
 
 def carried(robot: Robot, load: Load | None) -> Carried | None:
-    """The load of a log as a body; without a centre it is a point at the frame's origin."""
+    """Payload of a log as a body; without a centre it is a point mass at the frame's origin."""
     if load is None:
         return None
     inertia = symmetric(load.inertia or (0.0,) * 6)

@@ -1,4 +1,4 @@
-"""Drive gains from a load that is known, when the logged efforts are currents.
+"""Drive gains from a known payload, when the logged efforts are currents.
 
 Row j of a recording in amperes: current_j = k_j (Y_j beta + load_j), with k_j = 1 / gain_j.  The noise is in the
 current alone, so fitting the currents (and not the torques gain_j current_j) is free of the bias towards small gains.
@@ -30,7 +30,7 @@ ITERATIONS = 50
 
 @dataclass(frozen=True)
 class DriveGains:
-    """Effort per logged unit of each joint [N m/A], with deviations that hold for correlated residuals."""
+    """Effort per logged unit of each joint [N m/A], with standard deviations under correlated residuals."""
 
     joints: tuple[str, ...]
     gains: Array
@@ -47,7 +47,7 @@ class DriveGains:
         return html_table("Gains of the drives", headers, rows, right=(1, 2))
 
     def to_dict(self) -> dict[str, object]:
-        """As plain data."""
+        """Convert to plain data."""
         rows = zip(self.joints, self.gains.tolist(), self.deviations.tolist(), strict=True)
         return {"gains": [{"joint": j, "gain": g, "deviation": d} for j, g, d in rows]}
 
@@ -55,9 +55,9 @@ class DriveGains:
 def drive_gains(
     model: LinearModel, unloaded: Sequence[LogMotion], loaded: Sequence[LogMotion], load: Load
 ) -> DriveGains:
-    """Gains of all joints from logs in amperes without and with a known load.
+    """Gains of all joints from logs in amperes without and with a known payload.
 
-    Without a centre only the load's mass is known, and where it sits is found with the gains.
+    Without a centre only the payload's mass is known, and its position is estimated with the gains.
     """
     for value in (load.mass, *(load.com or ()), *(load.inertia or ())):
         if not abs(value) <= LARGEST:
@@ -81,9 +81,9 @@ def _matrix(inertia: Sequence[float] | None) -> Array:
 
 
 def _map(p: int, load: Load) -> Array:
-    """From [Y, the body's ten columns, current] to [Y, effort of the load, current].
+    """Transformation from [Y, the body's ten columns, current] to [Y, effort of the payload, current].
 
-    Where only the mass is known, the nine other parameters of the load are among the unknowns.
+    Where only the mass is known, the nine other parameters of the payload are unknowns.
     """
     if load.com is None:
         T = np.eye(p + 11)
@@ -97,7 +97,7 @@ def _map(p: int, load: Load) -> Array:
 
 
 def _start(parts: Array) -> tuple[Array, Array]:
-    """beta and gains of the equations Y beta + load = gain current, linear in both; noise makes these gains small."""
+    """Initial beta and gains from Y beta + load = gain current, linear in both; noise biases these gains low."""
     n, k = len(parts), parts.shape[-1]
     p = k - 2
     rows, right = np.zeros((0, p + n)), np.zeros(0)
@@ -112,7 +112,7 @@ def _start(parts: Array) -> tuple[Array, Array]:
 
 
 def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array) -> DriveGains:
-    """Gauss-Newton over beta and all gains together, efforts weighted by their residuals."""
+    """Gauss-Newton over beta and all gains together, with efforts weighted by their residuals."""
     p, n = len(beta), len(k)
     sigma = np.ones(n)
     for _ in range(ITERATIONS):
@@ -138,7 +138,7 @@ def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array
 
 
 def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:
-    """Columns of beta and of all 1 / gain for rows of effort j, and what is left of its current."""
+    """Columns of beta and of all 1 / gain for rows of effort j, and the residual of its current."""
     p, n = len(beta), len(k)
     effort = R[:, :p] @ beta + R[:, p]
     rows = np.zeros((len(R), p + n))
@@ -147,7 +147,7 @@ def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:
 
 
 def _rows(problem: Observation, T: Array, beta: Array, k: Array, sigma: Array) -> Iterator[Weighted]:
-    """The rows of the last step of Gauss-Newton."""
+    """Rows of the last Gauss-Newton step."""
     for rows in problem.stream():
         R = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) @ T
         pairs = [_linearised(R[:, j], j, beta, k) for j in range(len(k))]

@@ -1,4 +1,4 @@
-"""`Load`: what a robot is known to carry in a log."""
+"""`Load`: known payload of a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payload: what the hand carries, from logs without and with it, or from a model and logs with it."""
+"""Payload identification from logs without and with it, or from a model and logs with it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not s
 
 @dataclass(frozen=True)
 class Payload:
-    """A load in a frame of the robot.
+    """Identified payload in a frame of the robot.
 
-    mass [kg], com [m], inertia [kg m2] about the centre of mass, with deviations; ten, covariance: its ten parameters
-    about the frame's origin.  not_excited: what the motion could not show, with a sentence each.  cautions: sentences
-    on what not to rely on.  95 % intervals are 1.96 deviations to either side.  flange: the frame in which controllers
-    take the load; a sentence where it is not known.
+    mass [kg], com [m], inertia [kg m2] about the centre of mass, with standard deviations; ten, covariance: its ten
+    parameters about the frame's origin.  not_excited: parameters that the motion does not excite, with a message each.
+    cautions: warnings on parameters not to rely on.  95 % intervals are 1.96 standard deviations to either side.
+    flange: the frame in which controllers expect the payload; a message where it is not known.
     """
 
     frame: str
@@ -61,12 +61,12 @@ class Payload:
     flange: Flange | str = "no flange frame is known"
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame of mass, centre of mass and inertia, with deviations and units."""
+        """A pandas DataFrame of mass, centre of mass and inertia, with standard deviations and units."""
         names, values, deviations, units = zip(*self._rows(), strict=True)
         return frame({"name": names, "value": values, "deviation": deviations, "unit": units}, "name", frame=self.frame)
 
     def _rows(self) -> list[tuple[str, float, float, str]]:
-        """(name, value, deviation, unit) of what the load is."""
+        """(name, value, standard deviation, unit) of each quantity of the payload."""
         centre = zip(("x", "y", "z"), self.com, self.com_deviation, strict=True)
         about = zip(MOMENTS, self.inertia, self.inertia_deviation, strict=True)
         return [
@@ -88,7 +88,7 @@ class Payload:
         return html_table(title, headers, rows, right=(1, 2), notes=(*self.not_excited.values(), *self.cautions))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return {
             "frame": self.frame,
             "mass": self.mass,
@@ -107,11 +107,11 @@ class Payload:
 
     @property
     def fields_frame(self) -> str | None:
-        """Name of the flange, in whose frame the fields of controllers are; None where it is not known."""
+        """Name of the flange frame that controllers expect; None where it is not known."""
         return None if isinstance(self.flange, str) else self.flange.name
 
     def fields(self, vendor: str) -> dict[str, Any]:
-        """The load in the fields and units that an arm maker's controller asks for: centre and axes in the flange."""
+        """Payload in the fields and units of a vendor's controller: centre and axes in the flange frame."""
         if vendor not in VENDORS:
             raise UnknownName("arm maker", vendor, VENDORS)
         if isinstance(self.flange, str):
@@ -130,7 +130,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class KnownRobot:
-    """The robot without the load, as it was identified: values of a linear model and their covariance."""
+    """Robot without payload, as identified: values of a linear model and their covariance."""
 
     model: LinearModel
     beta: Array
@@ -146,10 +146,11 @@ def payload_beside(
     at: str | None = None,
     gains: Array | None = None,
 ) -> Payload:
-    """The load that tells loaded logs from unloaded ones, both fitted together; it adds to what the robot has.
+    """Payload from loaded and unloaded logs, fitted together.
 
-    at: link or frame in which the load is given, by default the last link's own.  physical: make the result a body that
-    can exist.  gains: relative deviation of the gain of each effort, where efforts come from gains.
+    at: link or frame in which the payload is given, by default the last link's own.  physical: make the result
+    physically consistent.  gains: relative standard deviation of the gain of each effort, where efforts come from
+    gains.
     """
     with one_thread():
         empty = full = _no_load(model)
@@ -171,7 +172,7 @@ def payload_on(
     at: str | None = None,
     gains: Array | None = None,
 ) -> Payload:
-    """The load of logs of a robot that is known without it; the rest as for `payload_beside`."""
+    """Payload from logs of a robot that is known without it; other arguments as for `payload_beside`."""
     model, ten = known.model, np.zeros(10)
     with one_thread():
         for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
@@ -182,7 +183,7 @@ def payload_on(
 
 
 def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
-    """Rigid-body torques of the robot with a body."""
+    """Function for the rigid-body torques of the robot with a body."""
     own, rows = load_efforts(model, values), range(model.robot.n_velocity)
 
     def load(q: Array, qd: Array, qdd: Array) -> Array:
@@ -198,7 +199,7 @@ def _no_load(model: LinearModel) -> Load | None:
 
 
 def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array, dict[str, str]]:
-    """Values of all unknowns, their covariance under correlated residuals, and what of the load was not excited."""
+    """Estimates of all unknowns, their covariance under correlated residuals, and unexcited payload parameters."""
     found = excitation(problem)
     part = problem if found.is_complete else problem.reduced(found.independent)
     beta, R, sigma = weighted_solution(part)
@@ -210,7 +211,7 @@ def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array,
 def _from_model(
     problem: Observation, values: Array, covariance: Array, gains: Array | None
 ) -> tuple[Array, Array, dict[str, str]]:
-    """The robot's values enter as measurements with their covariance."""
+    """Estimate where the robot's known parameters enter as measurements with their covariance."""
     p = problem.count - 10
     found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
     seen = [p + k for k in found.independent]
@@ -238,7 +239,7 @@ def _from_model(
 
 
 def _by_gains(problem: Observation, inv: Array, sigma: Array, efforts: Array, gains: Array | None) -> Array:
-    """Covariance of the values from relative deviations of the gains; efforts: what they scale, as triangles."""
+    """Parameter covariance due to gain uncertainty; efforts: those that the gains scale, as R factors."""
     if gains is None:
         return np.zeros((problem.count, problem.count))
     each = zip(problem.totals[:, :, :-1], efforts, sigma, gains, strict=True)
@@ -253,7 +254,10 @@ def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
 def payload_of(
     robot: Robot, at: str | None, ten: Array, covariance: Array, silent: Mapping[str, str], physical: bool
 ) -> Payload:
-    """Mass, centre and inertia of ten parameters, deviations by linear propagation; the flange is the file's own."""
+    """Mass, centre and inertia from ten parameters, standard deviations by linear propagation.
+
+    The flange is that of the robot file.
+    """
     if "M" in silent or ten[9] <= 0:
         why = silent.get("M", f"the identified mass is {ten[9]:.3g} kg")
         raise MinertiaError(f"these logs do not show the load: {why}")
@@ -297,7 +301,7 @@ def payload_of(
 
 
 def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[float]) -> tuple[str, ...]:
-    """What of a load must not be entered in a controller as if it were known."""
+    """Warnings on payload values that must not be entered in a controller as if they were known."""
     size = float(np.linalg.eigvalsh(inertia).max())
     open_ = [name for name, d in zip(MOMENTS, deviations, strict=True) if d >= UNDETERMINED * size]
     told = []
@@ -316,14 +320,14 @@ def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[floa
 
 
 def _sizes(ten: Array) -> Array:
-    """What counts as a large change of each of ten parameters."""
+    """Typical magnitude of each of ten parameters, for scaling."""
     mass = max(float(ten[9]), 1e-6)
     size = max(float(np.abs(ten[:6]).max()) / mass, 1e-4)
     return np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
 
 
 def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
-    """The body that can exist nearest to ten parameters, in the metric of their covariance."""
+    """Physically consistent body nearest to ten parameters, in the metric of their covariance."""
     scale = _sizes(ten)
     mass, size = float(scale[9]), float(scale[0] / scale[9])
     W = np.linalg.inv(covariance / np.outer(scale, scale) + 1e-12 * np.eye(10))

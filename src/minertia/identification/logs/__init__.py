@@ -1,1 +1,1 @@
-"""Measured logs: files of many formats to recordings of a robot's coordinates."""
+"""Measured logs: conversion of many file formats to recordings of a robot's coordinates."""

@@ -18,9 +18,9 @@ MAX_NAMES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Messages of this length that begin (after the stamp) and count alike hold their numbers at these places.
+    """Binary layout of messages with the same length, prefix (after the stamp) and array lengths.
 
-    places: field -> offset of its first number [bytes]; fields without numbers are left out.
+    places: field -> offset of its first value [bytes]; empty fields are omitted.
     """
 
     length: int
@@ -39,7 +39,7 @@ class Layout:
 
     @property
     def columns(self) -> tuple[tuple[str, int], ...]:
-        """Name of each column and the offset of its number."""
+        """Name of each column and the byte offset of its value."""
         return tuple((f"{field}_{name}", at + 8 * k) for field, at in self.places for k, name in enumerate(self.names))
 
 
@@ -50,7 +50,7 @@ def stamp_of(raw: bytes) -> int:
 
 
 def layout_of(raw: bytes) -> Layout | None:
-    """The layout of a message in little-endian CDR; None where the bytes are something else."""
+    """Layout of a message in little-endian CDR; None where the bytes are something else."""
     try:
         return _walked(raw)
     except (struct.error, UnicodeDecodeError, ValueError, IndexError):
@@ -85,7 +85,7 @@ def _walked(raw: bytes) -> Layout:
 
 
 def _aligned(at: int, size: int) -> int:
-    """The next offset that is aligned, counted from the end of the 4-byte header."""
+    """Next aligned offset, counted from the end of the 4-byte header."""
     return at + (4 - at) % size
 
 
@@ -111,33 +111,33 @@ NAN = float("nan")
 
 
 class Numbers(NamedTuple):
-    """Names of columns, and their numbers."""
+    """Names of columns, and their values."""
 
     names: tuple[str, ...]
     values: tuple[float, ...]
 
     @property
     def raw(self) -> bytes:
-        """The numbers as bytes, eight each."""
+        """Values as bytes, eight each."""
         return struct.pack(f"<{len(self.values)}d", *self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Where columns stand in bytes of a length; the counterpart of the `Layout` of joint states."""
+    """Byte offsets of columns in messages of a given length; the counterpart of the `Layout` of joint states."""
 
     length: int
     columns: tuple[tuple[str, int], ...]
 
     @staticmethod
     def of(names: Sequence[str], columns: Sequence[tuple[str, int]] = (), length: int = 0) -> Packed:
-        """Numbers with these names, behind other columns of some bytes."""
+        """Layout of values with these names, appended to other columns."""
         own = [(name, length + 8 * k) for k, name in enumerate(names)]
         return Packed(length + 8 * len(own), (*columns, *own))
 
 
 def is_motors(kind: str) -> bool:
-    """Whether a type of messages holds the motors of a robot of Unitree."""
+    """Whether a message type holds the motors of a Unitree robot."""
     return kind.split("/")[0].startswith("unitree") and kind.endswith("/LowState")
 
 
@@ -147,9 +147,9 @@ def motor_numbers(message: Any) -> Numbers:
 
 
 def command_numbers(message: Any) -> Numbers:
-    """Positions that were asked for: command_<joint>, q_cmd1 ... where joints have no names, motor0_q_cmd ...
+    """Commanded positions: command_<joint>, q_cmd1 ... where joints have no names, motor0_q_cmd ...
 
-    ValueError for messages that are none, and for whole motions in one message.
+    ValueError for messages that are no commands, and for whole trajectories in one message.
     """
     if hasattr(message, ORDERS):
         return _motors(getattr(message, ORDERS), (("q", "q_cmd"),))

@@ -1,4 +1,4 @@
-"""Which column of a log is what: `ColumnMap`, templates of names, and the headers recognised without one.
+"""Assignment of log columns to signals: `ColumnMap`, name templates, and the headers recognised without one.
 
 The format of the tables [columns] and [drive] is described in docs/campaign.md.
 """
@@ -22,7 +22,7 @@ MARKS = ("program", "load")  # what is logged once for each sample
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns of one log, found: names per coordinate; None where the signal is not logged."""
+    """Selected columns of one log: names per coordinate; None where the signal is not logged."""
 
     t: str | None
     q: tuple[str, ...]
@@ -52,7 +52,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A template of names with what it says about the signal: side, and unit of an effort (None: it does not say)."""
+    """Name template with the signal's side, and the unit of an effort (None: unknown)."""
 
     template: str
     side: str = "joint"
@@ -60,7 +60,7 @@ class Pattern:
 
 
 def _patterns(stems: str, named: str, side: str = "joint", unit: str | None = None) -> tuple[Pattern, ...]:
-    """Patterns of words used with numbers and of words used with the names of joints."""
+    """Patterns of words used with joint numbers and of words used with joint names."""
     numbered = [f"{stem}{joint}" for stem in stems.split() for joint in ("{j}", "_{j}", "{j0}", "_{j0}")]
     by_name = [
         form.format(word=word)
@@ -119,9 +119,9 @@ _FIELD = re.compile(r"\{\{|\}\}|\{(j0|joint|j)\}|[{}]")
 
 
 def filled(template: str, **values: object) -> str:
-    """The name that a template stands for; ValueError where it holds more than {j}, {j0} and {joint}.
+    """Column name from a template; ValueError where it holds more than {j}, {j0} and {joint}.
 
-    str.format would also look into the attributes of what it is given.
+    str.format would also access attributes of its arguments.
     """
 
     def put(match: re.Match[str]) -> str:
@@ -135,12 +135,12 @@ def filled(template: str, **values: object) -> str:
 
 
 def choose(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str, *, effort: bool = True) -> Chosen:
-    """The columns of a log with these names; `effort` says whether a log without efforts is refused."""
+    """Select the columns of a log with these names; effort: whether a log without efforts is an error."""
     return _HeaderChoice(names, columns, robot, source).chosen(effort)
 
 
 class _HeaderChoice:
-    """One header looked at for one robot."""
+    """Column selection from one header for one robot."""
 
     def __init__(self, names: Sequence[str], columns: ColumnMap, robot: Robot, source: str) -> None:
         self.names, self.known, self.map, self.robot, self.source = tuple(names), set(names), columns, robot, source
@@ -171,7 +171,7 @@ class _HeaderChoice:
         )  # fmt: skip
 
     def _commands(self, found: dict[str, tuple[str, ...] | None]) -> list[tuple[str, ...] | None]:
-        """Columns of commands: where there are no efforts, or where they are named; and of motors beside positions."""
+        """Command columns, where there are no efforts or the map names them, and motor positions beside joint ones."""
         names = ("command", "command_velocity")
         is_wanted = found["effort"] is None or self.map.command is not None
         told = [found[name] if is_wanted else None for name in names]
@@ -179,7 +179,7 @@ class _HeaderChoice:
         return [*told, found["motor"] if has_second else None]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
-        """Columns with one number for each sample that the map names, with what they are."""
+        """Columns with one value per sample that the map names, with their meaning."""
         given = tuple((mark, name) for mark in MARKS if (name := getattr(self.map, mark)))
         for mark, name in given:
             if name not in self.known:
@@ -237,7 +237,7 @@ class _HeaderChoice:
         return names
 
     def _unit_of(self, names: tuple[str, ...]) -> str | None:
-        """The unit that the names themselves tell, for columns given without one."""
+        """Effort unit inferred from the column names, for columns given without one."""
         for pattern in PATTERNS["effort"]:
             if self._expand(pattern.template) == names:
                 return pattern.unit
@@ -251,11 +251,11 @@ class _HeaderChoice:
             raise AssertionError from None
 
     def _numbered(self, template: str) -> list[int]:
-        """The numbers for which the log has a column of this template; none where it goes by names."""
+        """Numbers for which the log has a column of this template; none for templates of joint names."""
         return [] if "{joint}" in template else [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
 
     def _check_count(self, template: str) -> None:
-        """Refuse a log of a robot with more joints than this one."""
+        """Raise an error for a log of a robot with more joints than this one."""
         n = len(self.joints)
         if "{joint}" in template:
             return
@@ -318,7 +318,7 @@ class _HeaderChoice:
 
 
 def likely(names: Sequence[str], robot: Robot, signal: str) -> tuple[str, ...] | None:
-    """Columns of a header that may be a signal of this robot's coordinates, whatever else the header holds."""
+    """Columns of a header that may be a signal of this robot's coordinates, ignoring other columns."""
     known = set(names)
     for pattern in PATTERNS[signal]:
         expanded = _expanded(pattern.template, robot)
@@ -328,7 +328,7 @@ def likely(names: Sequence[str], robot: Robot, signal: str) -> tuple[str, ...] |
 
 
 def has_positions(names: Collection[str], columns: ColumnMap, robot: Robot) -> bool:
-    """Whether a header holds the positions of all coordinates of a robot, as named or as recognised."""
+    """Whether a header holds the positions of all coordinates of a robot, as specified or as recognised."""
     if not columns.q:
         return likely(tuple(names), robot, "q") is not None
     try:
@@ -339,7 +339,7 @@ def has_positions(names: Collection[str], columns: ColumnMap, robot: Robot) -> b
 
 
 def time_column(names: Sequence[str]) -> str | None:
-    """The first column whose name is that of a clock."""
+    """First column with the name of a time signal."""
     return next((name for name in names if name.strip().lower() in TIME_NAMES), None)
 
 
@@ -348,7 +348,7 @@ def _expanded(template: str, robot: Robot) -> tuple[str, ...]:
 
 
 def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
-    """The template that stands for these names, None where there is none."""
+    """Template that generates these names, None where there is none."""
     for patterns in PATTERNS.values():
         for pattern in patterns:
             template = pattern.template
@@ -358,7 +358,7 @@ def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
 
 
 def beside(path: str | Path, entry: str) -> str:
-    """Where to state something about the columns of a log: what to do, as part of a sentence."""
+    """Advice on where to specify the columns of a log, as part of a message."""
     file = Path(path).with_name(Path(path).name.split(".")[0] + ".toml")
     if is_file(file) and "columns" not in (text := file.read_text(errors="replace")) and "drive" not in text:
         file = file.with_name("columns.toml")  # that one is something else, such as a robot

@@ -22,12 +22,12 @@ class CampaignTable(CheckedTable):
     largest: ClassVar[float] = 1e300  # what is too large, each value says itself
 
     def fail(self, message: str, key: str | None = None) -> CampaignError:
-        """An error of this table, to be raised."""
+        """Return an error of this table, to be raised."""
         field = ".".join(part for part in (self.where, key) if part) or None
         return CampaignError(message, file=self.source, line=self.line(key), field=field)
 
     def it(self, key: str, what: str = "") -> str:
-        """The dotted key stands before the sentence."""
+        """Subject of a message: "this" with its description, as the dotted key stands before the message."""
         return f"this {what}" if what else "this"
 
     def inner_name(self, key: str) -> str:
@@ -35,7 +35,7 @@ class CampaignTable(CheckedTable):
         return f"{self.where}.{key}" if self.where else key
 
     def get(self, key: str, default: object = None) -> Any:
-        """The entry as it stands; a question mark left by the writer is refused."""
+        """Raw entry; raises an error for a question mark left by the writer."""
         value = self.entries.get(key, default)
         if value == UNANSWERED or (isinstance(value, list) and UNANSWERED in value):
             raise self.fail('this is still "?": fill in what the log does not tell', key)
@@ -47,15 +47,15 @@ BESIDE = ("columns.toml", "log.toml")
 
 
 def read_columns(path: str | Path) -> ColumnMap:
-    """The mapping in a file with the tables [columns] and [drive]; other tables of a campaign file are left alone."""
+    """Read the mapping from the tables [columns] and [drive] of a file; other tables are ignored."""
     top = load_toml(path, CampaignTable)
     return parse_columns(top.table("columns"), top.table("drive"))
 
 
 def columns_beside(log: str | Path) -> ColumnMap:
-    """The mapping in the TOML file beside a log: <log>.toml, columns.toml or log.toml; empty where there is none.
+    """Mapping from the TOML file beside a log: <log>.toml, columns.toml or log.toml; empty where there is none.
 
-    A file without the tables [columns] and [drive], such as that of a robot, is none.
+    A file without the tables [columns] and [drive], such as that of a robot, is ignored.
     """
     path = Path(log)
     stem = path.name.split(".")[0]
@@ -69,5 +69,5 @@ def columns_beside(log: str | Path) -> ColumnMap:
 
 
 def parse_columns(columns: CampaignTable, drive: CampaignTable) -> ColumnMap:
-    """The mapping of the two tables."""
+    """Parse the mapping from the two tables."""
     return read(columns, ColumnMap, drive=read(drive, Drive))

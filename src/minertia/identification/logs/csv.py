@@ -1,6 +1,6 @@
 """Logs as text: CSV with any of the usual delimiters, also compressed with gzip.
 
-pyarrow does the work where it is installed; whatever it refuses is looked at again line by line, so that the message
+pyarrow reads the file where it is installed; a file it rejects is parsed again line by line, so that the message
 names the column and the row.
 """
 
@@ -42,7 +42,7 @@ BAD_FILE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
 class CsvLog(LogFile):
-    """A table as text with a header line, or with its names given."""
+    """Text table with a header line, or with given column names."""
 
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         super().__init__(path, columns)
@@ -66,7 +66,7 @@ class CsvLog(LogFile):
         return self._with_numpy(wanted, rows)
 
     def weight(self) -> int:
-        """Bytes of all numbers, if all rows are about as long as the first."""
+        """Estimated size of all values in memory [bytes], from the length of the first row."""
         size = super().weight()
         if self.path.suffix == ".gz" and size > 4:
             with open(self.path, "rb") as file:
@@ -77,7 +77,7 @@ class CsvLog(LogFile):
         return 8 * columns * (size // row)
 
     def decimal_sign(self) -> str:
-        """The decimal sign that makes numbers of the first rows; the given one where both do, or none does."""
+        """Decimal sign with which the first rows parse as numbers; the given one where both or none do."""
         first, second = self._first_lines()
         delimiter = self.map.delimiter or _delimiter(first, second, ",")
         cells = [
@@ -117,7 +117,7 @@ class CsvLog(LogFile):
         return names
 
     def _first_lines(self) -> tuple[str, str]:
-        """The header, or where names are given the first row, and the line after it."""
+        """Header line, or the first row where names are given, and the line after it."""
         try:
             with self._open() as file:
                 lines = [file.readline(MAX_LINE), file.readline(MAX_LINE)]
@@ -135,7 +135,7 @@ class CsvLog(LogFile):
         return first.rstrip("\r\n"), second.rstrip("\r\n")
 
     def _start(self, lines: Sequence[str]) -> int:
-        """Which of the first lines is the header: the last comment where numbers follow it, else what follows."""
+        """Index of the header line: the last comment where numbers follow it, else the first line after comments."""
         count = next((k for k, line in enumerate(lines) if not _is_comment(line)), 0)
         if not count or not self.has_header:
             return count
@@ -213,7 +213,7 @@ class CsvLog(LogFile):
             row += len(lines)
 
     def _loaded(self, lines: Sequence[str], indices: Sequence[int]) -> Array | None:
-        """Values of lines all of which are whole, None where one is not or holds more than plain numbers."""
+        """Values of complete lines, None where one is incomplete or holds other text than plain numbers."""
         split = None if self.delimiter == " " else self.delimiter
         if any(len(line.split(split)) != len(self.names()) for line in lines):
             return None
@@ -235,7 +235,7 @@ class CsvLog(LogFile):
             raise self._unreadable(err) from None
 
     def _split(self, file: IO[str]) -> Iterator[str]:
-        """The lines of a file; one that does not end is refused."""
+        """Iterate over the lines of a file; raises an error for an overlong line."""
         rest = ""
         while chunk := file.read(CHUNK):
             first, *lines = chunk.split("\n")
@@ -249,14 +249,14 @@ class CsvLog(LogFile):
         yield rest
 
     def _row_or_nan(self, line: str, row: int, indices: Sequence[int]) -> list[float]:
-        """Values of a line, NaN all of them where it is torn."""
+        """Values of a line; all NaN where the line is malformed."""
         try:
             return self._row(line, row, indices)
         except RecordingError:
             return [math.nan] * len(indices)
 
     def _scan(self, wanted: Sequence[str]) -> None:
-        """Find the first thing wrong and say where it is, and how many rows are wrong."""
+        """Locate the first malformed value for the error message, and count the malformed rows."""
         indices = [k for k, name in enumerate(self.names()) if name in wanted]
         first: RecordingError | None = None
         torn: list[int] = []
@@ -307,7 +307,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _some(lines: Iterator[str], rows: int) -> list[str]:
-    """The next lines, so many of them or so many characters."""
+    """Next lines, up to a number of rows or of characters."""
     block: list[str] = []
     left = MANY_CHARACTERS
     for line in itertools.islice(lines, rows):
@@ -336,7 +336,7 @@ def _number(cell: str, decimal: str) -> float | None:
 
 
 def _delimiter(first: str, second: str, decimal: str) -> str:
-    """The delimiter that splits the header into most parts and the next line into as many."""
+    """Delimiter that splits the header into most fields and the next line into as many."""
 
     def parts(line: str, delimiter: str) -> int:
         return len(line.split()) if delimiter == " " else line.count(delimiter) + 1

@@ -1,4 +1,4 @@
-"""From what a drive reports to the joint side: gains, ratios, coupling, signs and offsets."""
+"""Conversion of drive signals to the joint side: gains, ratios, coupling, signs and offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORST_CONDITION = 1e10  # of a coupling matrix that can still be inverted
 
 
 def check_drive(drive: Drive, n: int, source: str | None = None) -> None:
-    """Refuse lists that do not have one number for each of the n coordinates, and matrices without inverse."""
+    """Raise an error for lists without one value for each of the n coordinates, and for singular matrices."""
     for name in ("ratios", "gains", "gain_deviations", "signs", "effort_signs", "offsets"):
         values = getattr(drive, name)
         if values is not None and len(values) != n:
@@ -35,7 +35,7 @@ def check_drive(drive: Drive, n: int, source: str | None = None) -> None:
 
 
 def gain_uncertainty(drive: Drive) -> Array | None:
-    """Deviation of each gain over its size: as stated, else assumed; None where efforts need no gains."""
+    """Relative standard deviation of each gain, as given, else assumed; None where efforts need no gains."""
     if drive.gains is None:
         return None
     if drive.gain_deviations is None:
@@ -44,7 +44,7 @@ def gain_uncertainty(drive: Drive) -> Array | None:
 
 
 def drive_matrix(drive: Drive) -> Array | None:
-    """G with motor positions = G q, None where neither ratios nor a coupling are given."""
+    """Matrix G with motor positions = G q, None where neither ratios nor a coupling are given."""
     if drive.coupling is not None:
         return np.array(drive.coupling, dtype=float)
     return None if drive.ratios is None else np.diag(np.array(drive.ratios, dtype=float))
@@ -52,7 +52,7 @@ def drive_matrix(drive: Drive) -> Array | None:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The matrices of a drive for n coordinates: q = position @ logged + offset, tau = effort @ logged."""
+    """Conversion matrices of a drive for n coordinates: q = position @ logged + offset, tau = effort @ logged."""
 
     position: Array
     offset: Array
@@ -61,14 +61,14 @@ class Conversion:
 
     @property
     def to_log(self) -> Array:
-        """Log effort = to_log @ tau."""
+        """Matrix of log effort = to_log @ tau."""
         return np.asarray(np.linalg.inv(self.effort))
 
 
 def conversion(
     drive: Drive, sides: tuple[str, str], unit: str, position_scale: Sequence[float], source: str | None = None
 ) -> Conversion:
-    """The matrices for positions and efforts logged on these sides, efforts in `unit`.
+    """Conversion matrices for positions and efforts logged on these sides, efforts in `unit`.
 
     position_scale: SI unit per unit of the log, for each logged position.
     """
@@ -95,7 +95,7 @@ def conversion(
 
 
 def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Recording]:
-    """Efforts moved to the positions they belong to: tau(t) = logged(t + delay), delay in s; the ends are lost."""
+    """Compensate the delay of efforts: tau(t) = logged(t + delay), delay in s; samples at the ends are lost."""
     held: Recording | None = None  # samples to come, and the efforts they need
     done, begin, found = 0, 0.0, False
     note = f"efforts moved {delay * 1e3:g} ms earlier: they lag the positions"
@@ -123,5 +123,5 @@ def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Reco
 
 
 def _leading(holds: NDArray[np.bool_]) -> int:
-    """For how many samples from the start something holds."""
+    """Number of leading true samples."""
     return len(holds) if holds.all() else int(np.argmin(holds))

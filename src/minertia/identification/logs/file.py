@@ -1,4 +1,4 @@
-"""What every format of logs offers: the names of its columns, and the columns in blocks of rows."""
+"""Interface of every log format: the names of its columns, and the columns in blocks of rows."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class LogFile(abc.ABC):
         """The wanted columns, at most about `rows` rows at a time."""
 
     def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
-        """Which columns are those of the robot, for files that hold several sets of them."""
+        """Give the test for the robot's columns, for files that hold several sets of columns."""
         return None
 
     def assumed(self) -> tuple[str, ...]:
-        """Sentences about what files of this kind do not say and is taken for granted."""
+        """Messages on assumptions where the file format leaves something unspecified."""
         return ()
 
     def weight(self) -> int:
-        """Bytes of all the numbers in the file, about, and as far as the file is to be believed."""
+        """Estimated size of all values in the file [bytes]."""
         files = self.path.rglob("*") if self.path.is_dir() else [self.path]
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def fail(self, message: str, column: str | None = None, row: int | None = None) -> RecordingError:
-        """An error of this file, to be raised."""
+        """Return an error of this file, to be raised."""
         return RecordingError(message, file=self.path, column=column, row=row)
 
     def same_length(self, lengths: Mapping[str, int]) -> int:
-        """The number of rows of all columns, refused where one has fewer than another."""
+        """Common number of rows of all columns; an error where they differ."""
         if len(set(lengths.values())) > 1:
             short = min(lengths, key=lambda name: lengths[name])
             long = max(lengths, key=lambda name: lengths[name])
@@ -69,7 +69,7 @@ class LogFile(abc.ABC):
         return next(iter(lengths.values()), 0)
 
     def unique(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names, refused where one stands twice."""
+        """Check that no column name occurs twice, and return the names."""
         if len(names) > MAX_COLUMNS:
             raise self.fail(f"the log has {len(names)} columns; the limit is {MAX_COLUMNS}")
         first: dict[str, int] = {}
@@ -108,10 +108,10 @@ class ArrayLog(LogFile):
 
     @abc.abstractmethod
     def load(self) -> dict[str, Array]:
-        """The numeric arrays of the file by name."""
+        """Numeric arrays of the file by name."""
 
     def columns(self) -> dict[str, Array]:
-        """The columns, read once."""
+        """Columns of the file, cached."""
         if self._columns is None:
             arrays = {name: a for name, a in self.load().items() if a.ndim in (1, 2) and a.size > 1}
             if not arrays:
@@ -124,7 +124,7 @@ class ArrayLog(LogFile):
         return self.unique(list(self.columns()))
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns, refused where their lengths differ."""
+        """The wanted columns; an error where their lengths differ."""
         columns = {name: a for name, a in self.columns().items() if name in wanted}
         n = self.same_length({name: len(a) for name, a in columns.items()})
         for start in range(0, n, rows):
@@ -133,15 +133,15 @@ class ArrayLog(LogFile):
 
 
 def torn_rows(rows: Sequence[int]) -> str:
-    """How many rows are torn, and which."""
+    """Message on the number of malformed rows, and their row numbers."""
     named = ", ".join(map(str, rows[:MOST_NAMED])) + (" ..." if len(rows) > MOST_NAMED else "")
     return f"{len(rows)} row{'s are' if len(rows) > 1 else ' is'} torn ({named})"
 
 
 def float_column(column: Any) -> Array:
-    """A column of doubles (an array of pyarrow, or several one after the other); NaN for what is missing.
+    """Convert a pyarrow array or chunked array to doubles; NaN for missing values.
 
-    `to_numpy` would load pandas, a third of a second, so it is left to columns with something missing.
+    `to_numpy` would load pandas, a third of a second, so it is left to columns with missing values.
     """
     if column.null_count:
         found = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)

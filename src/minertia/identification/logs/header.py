@@ -1,4 +1,4 @@
-"""A log without its robot: how many joints its header names, and the recording of those."""
+"""Reading a log without a robot description: the joints are inferred from its header."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def read_to_audit(
     *,
     drop_torn: bool = False,
 ) -> Recording:
-    """A log as far as it can be understood; what is not known of efforts and drives does not matter here.
+    """Read a log for an audit; unknown effort units and drive data are tolerated.
 
-    Without a robot the joints are those that the header names, taken for revolute ones.
+    Without a robot the joints are those in the header, taken for revolute ones.
     """
     if not isinstance(columns, ColumnMap):
         columns = columns_beside(path) if columns is None else read_columns(columns)
@@ -51,13 +51,13 @@ def read_to_audit(
 
 
 def robot_of(names: Sequence[str]) -> Robot:
-    """A chain of revolute joints whose geometry does not matter."""
+    """Serial chain of revolute joints with arbitrary geometry."""
     joints = (Joint(name, "revolute", None if k == 0 else k - 1, IDENTITY, ZERO) for k, name in enumerate(names))
     return Robot("log", tuple(joints))
 
 
 def named_joints(names: Sequence[str], columns: ColumnMap, source: str) -> list[str]:
-    """Names of the joints whose positions a header holds."""
+    """Names of the joints with positions in a header."""
     if columns.q is not None and not isinstance(columns.q, str):
         return [f"joint{k + 1}" for k in range(len(columns.q))]
     templates = [columns.q] if columns.q else [pattern.template for pattern in PATTERNS["q"]]

@@ -27,9 +27,9 @@ MAX_DEPTH = 30
 
 
 def check_matlab(data: bytes, most: int) -> int:
-    """Bytes of a file of version 5 once it is unpacked, as far as `most`; its own size for files of other versions.
+    """Unpacked size of a file of version 5 [bytes], up to `most`; the file size for other versions.
 
-    Refuses, with ValueError, elements that are not what they must be.
+    Raises ValueError for invalid elements.
     """
     if len(data) < HEADER or 0 in data[:4] or data[126:128] not in (b"IM", b"MI"):
         return len(data)
@@ -40,7 +40,7 @@ def check_matlab(data: bytes, most: int) -> int:
 
 
 def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int, most: int = 0) -> int:
-    """Walk over the elements that stand side by side; their bytes, unpacked, until there are more than `most`."""
+    """Check consecutive elements; returns their unpacked size in bytes, counted up to `most`."""
     if depth > MAX_DEPTH:
         raise ValueError("its matrices are nested too deeply")
     at, total = 0, len(data)
@@ -59,7 +59,7 @@ def _check(data: memoryview, order: str, allowed: tuple[int, ...], depth: int, m
 
 
 def _element(data: memoryview, order: str, at: int) -> tuple[int, memoryview, int]:
-    """Kind and data of the element at a place, and the place of the next one."""
+    """Type and data of the element at an offset, and the offset of the next one."""
     if at + 8 > len(data):
         raise ValueError("an element is cut short")
     kind, size = struct.unpack_from(f"{order}II", data, at)
@@ -96,7 +96,7 @@ class MatLog(ArrayLog):
     """A MATLAB file: arrays, and arrays inside structs by dotted names (run.q)."""
 
     def load(self) -> dict[str, Array]:
-        """The numeric arrays of the file by name."""
+        """Numeric arrays of the file by name."""
         from scipy.io import loadmat  # here: 0.1 s that only MATLAB files need
 
         try:

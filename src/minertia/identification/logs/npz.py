@@ -25,7 +25,7 @@ class NpzLog(LogFile):
         return self.unique(list(self._places()))
 
     def weight(self) -> int:
-        """Bytes of all numbers."""
+        """Size of all values [bytes]."""
         return 8 * sum(array.size for array in self._arrays())
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
@@ -48,7 +48,7 @@ class NpzLog(LogFile):
                 raise self._broken() from None
 
     def _places(self) -> dict[str, _Place]:
-        """Name -> array of the archive and its column there."""
+        """Map from column name to the array of the archive and its channel."""
         arrays = [a for a in self._arrays() if a.size > 1]
         if not arrays:
             raise self.fail("the file holds no arrays of numbers")
@@ -64,14 +64,14 @@ class NpzLog(LogFile):
         return places
 
     def _rows(self, array: _Array) -> int:
-        """Samples that are read at once: channels that are not wanted stand between those that are."""
+        """Number of samples to read at once, limited by the size of a sample with all channels."""
         sample = array.channels * array.dtype.itemsize
         if sample > BLOCK_BYTES:
             raise self.fail(f"the array '{array.name}' has {array.channels} channels, too many for a log")
         return max(1, BLOCK_BYTES // max(sample, 1))
 
     def _arrays(self) -> list[_Array]:
-        """The matrices and vectors of numbers in the archive, as their heads describe them."""
+        """Numeric matrices and vectors in the archive, from their headers."""
         if not zipfile.is_zipfile(self.path):
             raise self.fail("the file is not a NumPy archive (.npz), or it is cut short")
         try:
@@ -122,7 +122,7 @@ class _Place:
 
 
 def _head(archive: zipfile.ZipFile, member: str) -> _Array | None:
-    """What the head of an array says, None where it holds no vector or matrix of numbers."""
+    """Array described by its header, None where it is no numeric vector or matrix."""
     with archive.open(member) as file:
         _check_head(file.read(MAGIC))
     with archive.open(member) as file:
@@ -138,7 +138,7 @@ def _head(archive: zipfile.ZipFile, member: str) -> _Array | None:
 
 
 def _check_head(start: bytes) -> None:
-    """Refuse a head that would be read into memory whole though no array needs one of that size."""
+    """Raise an error for an array header of excessive size."""
     wide = len(start) == MAGIC and start[6] > 1
     if int.from_bytes(start[8 : 12 if wide else 10], "little") > MAX_HEAD:
         raise ValueError("the head of an array is too long")
@@ -147,7 +147,7 @@ def _check_head(start: bytes) -> None:
 def _reader(
     archive: zipfile.ZipFile, array: _Array, columns: Sequence[int], stack: ExitStack
 ) -> Callable[[int], dict[int, Array]]:
-    """A function that reads the next samples of some columns."""
+    """Function that reads the next samples of some columns."""
     item = array.dtype.itemsize
     is_together = array.ndim == 1 or array.is_fortran == array.is_turned
     together = array.channels if is_together else 1

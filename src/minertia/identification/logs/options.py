@@ -1,4 +1,4 @@
-"""`ColumnMap` and `Drive`: where signals stand in a log, in which units, and how they stand to those of the joints."""
+"""`ColumnMap` and `Drive`: columns and units of the signals in a log, and their conversion to the joint side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIDES = ("joint", "motor")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drive(Declared):
-    """From logged positions and efforts to those of the joints: q = S inv(G) qm + offsets, tau = S S_e G' K effort."""
+    """Conversion of logged signals to the joint side: q = S inv(G) qm + offsets, tau = S S_e G' K effort."""
 
     position: str | None = option(
         None,
@@ -59,7 +59,7 @@ class Drive(Declared):
     )
     gain_deviations: tuple[float, ...] | None = option(
         None,
-        "How well the gains are known, in their unit; it enters the deviations of a [payload](howto/payload.md).",
+        "Standard deviation of the gains, in their unit; it enters the deviations of a [payload](howto/payload.md).",
         range=(1e-12, 1e9),
         zero=True,
         otherwise="10 % of each gain",
@@ -95,18 +95,18 @@ class Drive(Declared):
 
 
 def _signal(help: str, otherwise: str = "recognised") -> Names | None:
-    """An option that names columns of a signal."""
+    """Option that names the columns of a signal."""
     found: Names | None = option(None, help, otherwise=otherwise)
     return found
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnMap(Declared):
-    """Where the signals stand in a log, and in which units.
+    """Columns of the signals in a log, and their units.
 
     A signal is a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one name per
-    coordinate of the robot; None: recognised from the header, "" to leave a logged signal out.  found: the file it
-    stands in, where nobody named that file.
+    coordinate of the robot; None: recognised from the header, "" to ignore a logged signal.  found: the file that
+    contains it, where the user did not name that file.
     """
 
     t: str | None = option(
@@ -167,7 +167,7 @@ class ColumnMap(Declared):
         "and must be stated",
     )
     header: tuple[str, ...] = option((), "Names of all columns, for files without a header line.")
-    delimiter: str | None = option(None, "Text between columns.", choices=DELIMITERS, otherwise="found")
+    delimiter: str | None = option(None, "Column separator.", choices=DELIMITERS, otherwise="found")
     decimal: str = option(".", "Decimal sign.", choices=(".", ","))
     topic: str | None = option(
         None,

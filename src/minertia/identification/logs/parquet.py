@@ -32,7 +32,7 @@ LARGEST = 10_000_000  # bytes of the description
 
 
 def dataset_info(path: Path) -> dict[str, Any] | None:
-    """The description of the dataset that a file belongs to; None where there is none, or none that can be read."""
+    """Description of the dataset that a file belongs to; None where there is none, or it is not readable."""
     for folder in list(path.resolve().parents)[:HIGHER]:
         file = folder / INFO
         if is_file(file):
@@ -47,7 +47,7 @@ def dataset_info(path: Path) -> dict[str, Any] | None:
 
 
 def list_names(info: dict[str, Any] | None, column: str, count: int) -> list[str]:
-    """Names of the numbers in the lists of a column: by joint where the dataset names them, else by place."""
+    """Names of the list elements of a column: by joint where the dataset names them, else by index."""
     plain = [f"{column}{k + 1}" for k in range(count)]
     if info is None or column not in WORDS:
         return plain
@@ -60,7 +60,7 @@ def list_names(info: dict[str, Any] | None, column: str, count: int) -> list[str
 
 
 def _flat(names: Any) -> list[str]:
-    """Names of a feature, a list or a dictionary of lists; what stands behind the joint's name is left out."""
+    """Names of a feature, a list or a dictionary of lists, without the suffix after the joint's name."""
     if isinstance(names, dict):
         names = [name for part in names.values() if isinstance(part, list) for name in part]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -78,9 +78,9 @@ LONG = 64_000_000  # bytes of a file from which columns are not read whole
 
 
 class ParquetLog(LogFile):
-    """A Parquet table; a column of lists of numbers becomes one column for each place: state1, state2 ...
+    """Parquet table; a column of lists becomes one column for each list element: state1, state2 ...
 
-    In a dataset of LeRobot the places have the names of the joints, and one episode is read.
+    In a LeRobot dataset the elements have the names of the joints, and one episode is read.
     """
 
     def names(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class ParquetLog(LogFile):
             return self.unique(list(self._places(file)))
 
     def assumed(self) -> tuple[str, ...]:
-        """The unit of angles, which datasets of LeRobot do not say."""
+        """Assumed unit of angles, which LeRobot datasets do not specify."""
         if self._info is None:
             return ()
         unit = {"deg": "degrees", "mrad": "milliradians"}.get(self.map.angle or "", "radians")
@@ -99,7 +99,7 @@ class ParquetLog(LogFile):
         )
 
     def weight(self) -> int:
-        """Bytes of all numbers."""
+        """Size of all values [bytes]."""
         with self._file() as file:
             return 8 * int(file.metadata.num_rows) * len(self._places(file))
 
@@ -123,12 +123,12 @@ class ParquetLog(LogFile):
 
     @cached_property
     def _info(self) -> dict[str, Any] | None:
-        """The description of the dataset of LeRobot that the file belongs to."""
+        """Description of the LeRobot dataset that the file belongs to."""
         return dataset_info(self.path)
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
-        """The file, open; whatever Arrow says about it becomes one sentence."""
+        """Context manager of the open file; Arrow errors become one message."""
         parquet = load("pyarrow.parquet", "logs")
         try:
             # a long file is read as it is needed, for a row group can hold hundreds of megabytes; not a short one, as
@@ -143,7 +143,7 @@ class ParquetLog(LogFile):
             raise self.fail(f"the file cannot be read as Parquet ({reason[:160]})") from None
 
     def _places(self, file: Any) -> dict[str, tuple[str, int | None]]:
-        """Name -> Parquet column and place in its lists."""
+        """Map from column name to the Parquet column and the list index."""
         arrow = load("pyarrow", "logs")
         places: dict[str, tuple[str, int | None]] = {}
         for field in file.schema_arrow:
@@ -166,7 +166,7 @@ class ParquetLog(LogFile):
 
 
 class _Episode:
-    """Which rows of a table of episodes are read: those of the one that is asked for, or of the only one."""
+    """Selection of the rows of the requested episode, or of the only one."""
 
     def __init__(self, log: ParquetLog, file: Any) -> None:
         self.log, self.wanted = log, log.map.episode
@@ -178,11 +178,11 @@ class _Episode:
 
     @property
     def column(self) -> set[str]:
-        """The column that tells the episodes, where it matters."""
+        """Name of the episode column, where several episodes must be separated."""
         return {EPISODE} if self.is_cut else set()
 
     def cut(self, columns: dict[str, Array], numbers: Any, row: int) -> Block:
-        """The rows of the episode."""
+        """Rows of the episode."""
         if not self.is_cut:
             return Block(columns, row)
         episodes = self.log._column(numbers, EPISODE, None)
@@ -195,7 +195,7 @@ class _Episode:
         return Block({name: a[kept] for name, a in columns.items()}, row + (int(kept[0]) if len(kept) else 0))
 
     def check(self) -> None:
-        """Refuse an episode that is not there."""
+        """Raise an error for an episode that does not exist."""
         if self.wanted is not None and self.wanted not in self.seen:
             raise self.log.fail(f"there is no episode {self.wanted}; {self._several()}")
 
@@ -207,16 +207,16 @@ class _Episode:
 
 
 def _largest_group(file: Any) -> int:
-    """Bytes of the largest row group once it is unpacked, as the file says.
+    """Unpacked size of the largest row group [bytes], from the file's metadata.
 
-    What the file says of single columns is not asked for: where that is broken, Arrow ends the process.
+    The metadata of single columns are not read: where they are broken, Arrow crashes the process.
     """
     sizes = [file.metadata.row_group(k).total_byte_size for k in range(file.num_row_groups)]
     return max(sizes, default=0)
 
 
 def _list_length(file: Any, column: str) -> int:
-    """Numbers in the first list of a column; 0 for lists that are too long to be channels, such as images."""
+    """Length of the first list of a column; 0 for lists that are too long to be channels, such as images."""
     if _largest_group(file) > room():
         return 0
     first = next(iter(file.iter_batches(batch_size=1, columns=[column])), None)
@@ -225,7 +225,7 @@ def _list_length(file: Any, column: str) -> int:
 
 
 def _row_groups(file: Any, rows: int) -> Iterator[list[int]]:
-    """Row groups to be read together, about `rows` at a time: Arrow reads all it is asked for ahead."""
+    """Row groups to be read together, about `rows` rows at a time, because Arrow reads ahead."""
     groups: list[int] = []
     count = 0
     for k in range(file.num_row_groups):

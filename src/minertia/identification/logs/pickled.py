@@ -1,8 +1,8 @@
-"""Numbers out of pickles, without running a word of them.
+"""Safe extraction of numeric data from pickles, without executing them.
 
-A pickle is a program.  Here its words are read with the tokenizer of the standard library and put on a stack of our
-own: numbers, texts, lists, dictionaries, tensors of PyTorch and arrays of NumPy.  Every other name is refused, with its
-name, and nothing is ever imported or called.
+A pickle is a program.  Here its opcodes are read with the tokenizer of the standard library and evaluated on a separate
+stack: numbers, strings, lists, dictionaries, PyTorch tensors and NumPy arrays.  Any other global is an error that names
+it, and nothing is ever imported or called.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ STORAGES = MappingProxyType(
 
 
 class PickleError(ValueError):
-    """A pickle that is broken, or that holds more than numbers."""
+    """Broken pickle, or one that holds other than numeric data."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """A name that a pickle would import."""
+    """Global name that a pickle would import."""
 
     module: str
     name: str
@@ -46,7 +46,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Storage:
-    """Numbers of a PyTorch file that stand elsewhere in it: kind of number, key, how many."""
+    """Data of a PyTorch file, stored in another member: element type, key, number of elements."""
 
     kind: str
     key: str
@@ -55,7 +55,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A view of a storage: first number, shape and strides, all in numbers."""
+    """View of a storage: offset, shape and strides, all in elements."""
 
     storage: Storage
     offset: int
@@ -65,13 +65,13 @@ class Tensor:
 
 @dataclass
 class Dtype:
-    """A kind of number of NumPy, whose byte order is told later."""
+    """NumPy data type, whose byte order is set later."""
 
     text: str
     order: str = "<"
 
     def numpy(self) -> np.dtype[Any]:
-        """NumPy's own; PickleError where it is not of numbers."""
+        """The NumPy dtype; PickleError where it is not numeric."""
         if self.text[:1] not in "fiub" or not self.text[1:].isdigit():
             raise PickleError(f"arrays of '{self.text[:20]}' are no numbers")
         try:
@@ -82,7 +82,7 @@ class Dtype:
 
 @dataclass
 class Shell:
-    """An array of NumPy, empty until its state is told."""
+    """NumPy array, empty until its state is set."""
 
     values: Any = None
 
@@ -91,7 +91,7 @@ MARK = object()
 
 
 def unpickled(data: bytes) -> Any:
-    """What a pickle holds: numbers, texts, lists, dictionaries, `Tensor`s and arrays."""
+    """Content of a pickle: numbers, strings, lists, dictionaries, `Tensor`s and arrays."""
     if len(data) > MOST_BYTES:
         raise PickleError(f"its pickle has more than {MOST_BYTES // 1_000_000} MB")
     machine = _Machine()
@@ -111,14 +111,14 @@ def unpickled(data: bytes) -> Any:
 
 @dataclass
 class _Machine:
-    """The stack and the memory of a pickle that is read."""
+    """Stack and memo of the pickle interpreter."""
 
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
     made: int = 0  # bytes of what names made, which one text can be told to make many times
 
     def take(self, word: str, argument: Any) -> None:
-        """One word."""
+        """Execute one opcode."""
         if word in _CONSTANTS:
             self.stack.append(_CONSTANTS[word]())
         elif word in _PLAIN:
@@ -129,21 +129,21 @@ class _Machine:
             raise PickleError(f"its pickle holds the word {word}, which no table of numbers needs")
 
     def since_mark(self) -> list[Any]:
-        """What stands above the last mark, taken off together with it."""
+        """Pop the values above the last mark, together with the mark."""
         found = []
         while (value := self.stack.pop()) is not MARK:
             found.append(value)
         return found[::-1]
 
     def tuple_of(self, count: int) -> None:
-        """The topmost values as a tuple."""
+        """Replace the topmost values by a tuple."""
         found = tuple(self.stack[-count:])
         if len(found) != count:
             raise PickleError("its pickle is broken")
         self.stack[-count:] = [found]
 
     def set_items(self, pairs: list[Any]) -> None:
-        """Entries of the dictionary on top."""
+        """Set entries of the dictionary on top of the stack."""
         target = self.stack[-1]
         if not isinstance(target, dict):
             raise PickleError("its pickle sets entries of what is no dictionary")
@@ -152,23 +152,23 @@ class _Machine:
                 target[key] = value
 
     def append(self, values: list[Any]) -> None:
-        """Entries of the list on top."""
+        """Append entries to the list on top of the stack."""
         if not isinstance(self.stack[-1], list):
             raise PickleError("its pickle adds to what is no list")
         self.stack[-1].extend(values)
 
     def name(self, argument: str) -> None:
-        """A name in the old form: module and name with a space between."""
+        """Push a global in the old form: module and name with a space between."""
         module, _, own = argument.partition(" ")
         self.stack.append(_known(Name(module, own)))
 
     def stacked_name(self, _: Any) -> None:
-        """A name whose two parts are on the stack."""
+        """Push a global whose two parts are on the stack."""
         own, module = self.stack.pop(), self.stack.pop()
         self.stack.append(_known(Name(str(module), str(own))))
 
     def reduce(self, _: Any) -> None:
-        """What a name makes of its arguments, for the few names that we know."""
+        """Evaluate the reconstruction call of a supported global."""
         arguments, name = self.stack.pop(), self.stack.pop()
         if not isinstance(name, Name) or not isinstance(arguments, tuple):
             raise PickleError("its pickle calls what is no name")
@@ -179,7 +179,7 @@ class _Machine:
         self.stack.append(found)
 
     def build(self, _: Any) -> None:
-        """The state of an array or of a kind of number; that of others does not matter."""
+        """Set the state of an array or data type; other states are ignored."""
         state = self.stack.pop()
         target = self.stack[-1]
         if isinstance(target, Dtype) and isinstance(state, tuple) and len(state) > 1:
@@ -190,7 +190,7 @@ class _Machine:
             raise PickleError("its pickle changes what is no array")
 
     def persistent(self, _: Any) -> None:
-        """Numbers that stand elsewhere in the file."""
+        """Push a reference to data stored in another member of the file."""
         what, kind, key, _place, count = self.stack.pop()
         if what != "storage" or not isinstance(kind, Name) or kind.name not in STORAGES:
             raise PickleError(f"its numbers are of a kind that is not known ({kind})")
@@ -216,7 +216,7 @@ def _tensor(storage: Any, offset: int, shape: Any, strides: Any, *_: Any) -> Ten
 
 
 def _array(shape: Any, dtype: Any, is_fortran: Any, values: Any) -> Any:
-    """The array of a state; a list of objects stays one."""
+    """Array from its state; a list of objects stays a list."""
     sizes = tuple(int(v) for v in shape)
     if not isinstance(dtype, Dtype) or min(sizes, default=0) < 0:
         raise PickleError("an array has an impossible shape")
@@ -231,7 +231,7 @@ def _array(shape: Any, dtype: Any, is_fortran: Any, values: Any) -> Any:
 
 
 def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any = "C") -> Shell:
-    """An array as protocol 5 has it."""
+    """Array in the form of pickle protocol 5."""
     return Shell(_array(shape, dtype, order == "F", bytes(data) if isinstance(data, bytearray) else data))
 
 
@@ -300,7 +300,7 @@ _ACTIONS: Mapping[str, Callable[[_Machine, Any], None]] = MappingProxyType(
 
 
 def named_arrays(value: Any, filled: Callable[[Tensor], NDArray[Any]] | None = None) -> dict[str, NDArray[Any]]:
-    """Arrays of numbers by dotted names; filled: what makes an array of a tensor."""
+    """Numeric arrays by dotted names; filled: function that converts a tensor to an array."""
     collector = _Collector(filled)
     collector.take(_own(value), "", 0)
     return collector.found
@@ -308,14 +308,14 @@ def named_arrays(value: Any, filled: Callable[[Tensor], NDArray[Any]] | None = N
 
 @dataclass
 class _Collector:
-    """Walks over dictionaries inside one another; one that stands in many places counts for each of them."""
+    """Traversal of nested dictionaries; a shared one counts at each place."""
 
     filled: Callable[[Tensor], NDArray[Any]] | None
     found: dict[str, NDArray[Any]] = field(default_factory=dict)
     seen: int = 0
 
     def take(self, value: Any, name: str, depth: int) -> None:
-        """What is found in one value."""
+        """Collect the arrays in one value."""
         self.seen += 1
         if depth > MAX_DEPTH or self.seen > MOST_ENTRIES:
             raise PickleError("its tables are nested too deeply, or are too many")
@@ -339,6 +339,6 @@ class _Collector:
 
 
 def _own(value: Any) -> Any:
-    """The one object of an array of objects, or the value itself."""
+    """Single element of an object array, or the value itself."""
     inner = value.values if isinstance(value, Shell) else value
     return inner[0] if isinstance(inner, list) and len(inner) == 1 else value

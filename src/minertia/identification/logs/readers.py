@@ -54,11 +54,11 @@ def read_recording(
     effort: bool = True,
     drop_torn: bool = False,
 ) -> Recording:
-    """A log as the motion and the joint-side efforts of the robot's coordinates.
+    """Read a log as the motion and the joint-side efforts of the robot's coordinates.
 
-    columns: where the signals stand; a `ColumnMap`, the TOML file of one, or None for the file beside the log
-    (<log>.toml, columns.toml, log.toml) and else the names of the header.  effort: refuse a log without efforts.
-    drop_torn: leave out rows with too few or many values or with values that are not numbers; `torn` names them.
+    columns: a `ColumnMap`, the TOML file of one, or None for the file beside the log (<log>.toml, columns.toml,
+    log.toml) and else the names of the header.  effort: raise an error for a log without efforts.
+    drop_torn: drop malformed rows, with too few or many values or with non-numeric ones; `torn` lists them.
     """
     expect_path(path, "a log")
     given = _columns(path, columns)
@@ -67,7 +67,7 @@ def read_recording(
 
 
 def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
-    """The blocks, refused as soon as they are more than may be in memory together."""
+    """Pass the blocks through; raises an error as soon as they exceed the memory limit together."""
     size, most = 0, room()
     for block in blocks:
         size += block.nbytes
@@ -86,7 +86,7 @@ def iter_blocks(
     effort: bool = True,
     drop_torn: bool = False,
 ) -> Iterator[Recording]:
-    """The same in blocks of about `rows` samples, for logs that do not fit in memory."""
+    """Read a log in blocks of about `rows` samples, for logs that do not fit in memory."""
     robot = as_robot(robot)
     expect_path(path, "a log")
     given = _columns(path, columns)
@@ -102,22 +102,22 @@ def column_names(path: str | Path, columns: ColumnMap | None = None, robot: Robo
 
 
 def is_bag(path: str | Path) -> bool:
-    """Whether this is the folder of a ROS 2 bag."""
+    """Whether a path is the folder of a ROS 2 bag."""
     return is_file(Path(path) / "metadata.yaml")
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether this is a folder that is one log: a ROS 2 bag, or one of SAGE."""
+    """Whether a path is a folder that is one log: a ROS 2 bag, or one of SAGE."""
     return is_bag(path) or is_sage(path)
 
 
 def is_there(path: str | Path) -> bool:
-    """Whether there is such a log: a file, or a folder that is one."""
+    """Whether a log exists: a file, or a folder that is a log."""
     return is_file(path) or is_folder(path)
 
 
 def open_log(path: str | Path, columns: ColumnMap, robot: Robot | None = None) -> LogFile:
-    """The log file with the reader of its format; robot: whose joints are looked for, where a file holds several."""
+    """Open a log with the reader of its format; robot: selects among several sets of joints in a file."""
     log = _opened(path, columns)
     if robot is not None:
         log.look_for(lambda names: has_positions(names, columns, robot))
@@ -144,7 +144,7 @@ def _opened(path: str | Path, columns: ColumnMap) -> LogFile:
 
 
 def log_files(path: str | Path) -> list[Path]:
-    """A log with all files of the bag or folder that it is, or belongs to."""
+    """All files of a log, including those of the bag or folder that it is, or belongs to."""
     log = Path(path)
     folders = [folder for folder in (log, log.parent) if is_bag(folder)] + ([log] if is_sage(log) else [])
     return [log, *(file for folder in folders for file in folder.iterdir())]
@@ -182,7 +182,7 @@ def _blocks(path: str | Path, robot: Robot, columns: ColumnMap, rows: int, effor
 
 
 class _Reading:
-    """One log being read: how its columns become signals of the joints."""
+    """Reader state of one log: conversion of its columns to joint signals."""
 
     def __init__(self, log: LogFile, columns: ColumnMap, robot: Robot, chosen: Chosen) -> None:
         self.log, self.map, self.robot, self.chosen = log, columns, robot, chosen
@@ -208,7 +208,7 @@ class _Reading:
             self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
 
     def recording(self, block: Block) -> Recording:
-        """A block as a recording; torn rows are left out where the map says so."""
+        """Convert a block to a recording; malformed rows are dropped where the map says so."""
         convert, chosen = self.convert, self.chosen
         count = len(next(iter(block.columns.values())))
         whole = np.ones(count, bool)
@@ -253,7 +253,7 @@ class _Reading:
         )
 
     def _motors(self, block: Block, q: Array) -> Array | None:
-        """Positions of the motors on the joint side; of joints without a second encoder those of the first."""
+        """Motor positions on the joint side; the first encoder's for joints without a second encoder."""
         names, chosen = self.chosen.motor, self.chosen
         if names is None:
             return None
@@ -286,7 +286,7 @@ class _Reading:
         return found
 
     def _times(self, block: Block, rows: NDArray[np.intp]) -> Array:
-        """Times of the rows that stay, which count from 0 within the block."""
+        """Times of the retained rows; rows count from 0 within the block."""
         if self.chosen.t is None:
             assert self.map.rate_hz is not None
             return self._plausible((block.first_row - 1 + rows) / self.map.rate_hz, block)
@@ -297,7 +297,7 @@ class _Reading:
         return self._plausible(np.asarray(t), block)
 
     def _plausible(self, t: Array, block: Block) -> Array:
-        """Times that a clock can tell [s]; whether they are the right ones is for an audit."""
+        """Check that times [s] are in a plausible range; an audit checks their correctness."""
         step = abs(float(t[-1]) - float(t[0])) / max(len(t) - 1, 1) if len(t) else 0.0
         if 0 < step < SHORTEST or not np.all(np.abs(t) <= LATEST):
             raise self.log.fail(
@@ -310,7 +310,7 @@ class _Reading:
 
 
 def position_scale(columns: ColumnMap, robot: Robot, side: str) -> list[float]:
-    """SI unit per unit of the log of each logged position; motors turn, whatever their joints do."""
+    """SI unit per unit of the log of each logged position; motors are always rotary."""
     angle, length = ANGLES[columns.angle or "rad"], LENGTHS[columns.length or "m"]
     kinds = [robot.joints[j].kind for j in robot.independent]
     return [angle if side == "motor" or kind == "revolute" else length for kind in kinds]

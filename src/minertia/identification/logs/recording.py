@@ -23,7 +23,7 @@ SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for pr
 
 
 def frozen_array(values: ArrayLike) -> Array:
-    """A read-only float array; copied unless it is one already, or most of one, without gaps."""
+    """Read-only float array; copied unless it is one already, or most of one, without gaps."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -39,13 +39,13 @@ def frozen_array(values: ArrayLike) -> Array:
 
 
 def freeze(array: Array) -> None:
-    """Make an array read-only, and what it is a part of."""
+    """Make an array and its base arrays read-only."""
     for part in _behind(array):
         part.flags.writeable = False
 
 
 def _behind(array: Array) -> Iterator[Array]:
-    """An array and those it is a part of."""
+    """Iterate over an array and its base arrays."""
     found: object = array
     while isinstance(found, np.ndarray):
         yield found
@@ -56,17 +56,17 @@ def _behind(array: Array) -> Iterator[Array]:
 
 @dataclass(frozen=True)
 class Recording:
-    """A measured motion of a robot's coordinates.
+    """Measured motion of a robot's coordinates.
 
     t: (N,) [s], strictly increasing only after `repaired`.  q, qd, qdd: (N, n) [rad or m, and per s, per s2].
     tau: (N, n) effort on the joint side; in `effort_unit`: "Nm" for N m (N for prismatic joints), or the log's own unit
     ("A", "V", "permille") where no drive gains are known.
-    to_log: (n, n), log effort = to_log @ tau, so that residuals can be told in the log's unit `log_unit`.
+    to_log: (n, n), log effort = to_log @ tau, so that residuals can be given in the log's unit `log_unit`.
     columns: channel ("q1", "tau3") -> name of the column it came from.  first_row: row of the log of sample 0, from 1.
-    notes: what the reader assumed and what was repaired.  torn: rows of the log that were dropped.
-    channels: what else was logged of every coordinate, name -> (N, n): "temperature" [degC], "command" and
+    notes: assumptions of the reader and repairs.  torn: rows of the log that were dropped.
+    channels: other signals of every coordinate, name -> (N, n): "temperature" [degC], "command" and
     "command_velocity" [as q and qd], "motor" [as q]: positions of motors, a second encoder.
-    marks: what was logged once for each sample, name -> (N,): "program" (a number), "load" [kg].
+    marks: signals with one value per sample, name -> (N,): "program" (a number), "load" [kg].
     """
 
     t: Array
@@ -125,7 +125,7 @@ class Recording:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its numbers."""
+        """Size of its arrays [bytes]."""
         return sum(values.nbytes for values in self._arrays().values())
 
     @property
@@ -135,12 +135,12 @@ class Recording:
 
     @property
     def duration(self) -> float:
-        """Seconds from the first to the last sample."""
+        """Duration from the first to the last sample [s]."""
         return float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
 
     @property
     def rate_hz(self) -> float:
-        """Samples per second, from the median step; of stamps in bursts the mean."""
+        """Sampling rate [Hz], from the median step; from the mean step for stamps in bursts."""
         steps, bursts = np.diff(self.t), bursts_of(self.t)
         step = bursts.step if bursts is not None else float(np.median(steps)) if len(steps) else 0.0
         return 1.0 / step if step > 0 else float("nan")
@@ -155,7 +155,7 @@ class Recording:
         return self.columns.get(channel, channel)
 
     def efforts(self) -> Array:
-        """The efforts, or a sentence where the log has none."""
+        """Efforts; an error where the log has none."""
         if self.tau is None:
             raise RecordingError(
                 "the log has no efforts; record them, or motor currents with [drive] gains", file=self.source or None
@@ -163,11 +163,11 @@ class Recording:
         return self.tau
 
     def in_log_unit(self, efforts: Array) -> Array:
-        """Joint-side efforts (N, n) as the log writes them."""
+        """Convert joint-side efforts (N, n) to the unit of the log."""
         return efforts if self.to_log is None else efforts @ self.to_log.T
 
     def select(self, rows: slice | NDArray[np.bool_]) -> Self:
-        """Some of the samples; a slice keeps the row numbers of the log."""
+        """Select samples; a slice keeps the row numbers of the log."""
         arrays = {name: values[rows] for name, values in self._arrays().items()}
         channels = {name: values[rows] for name, values in self.channels.items()}
         marks = {name: values[rows] for name, values in self.marks.items()}
@@ -176,7 +176,7 @@ class Recording:
         return replace(self, **arrays, channels=channels, marks=marks, first_row=first)  # type: ignore[arg-type]
 
     def between(self, start: float | None = None, stop: float | None = None) -> Self:
-        """The samples from `start` to before `stop` [s of the log's clock]."""
+        """Samples from `start` to before `stop` [s of the log's clock]."""
         return self.select(self.rows_between(start, stop))
 
     def rows_between(self, start: float | None = None, stop: float | None = None) -> slice:
@@ -191,7 +191,7 @@ class Recording:
         return slice(first, last)
 
     def noted(self, *notes: str) -> Self:
-        """The same recording with more notes."""
+        """Recording with more notes."""
         return replace(self, notes=self.notes + notes)
 
     def _arrays(self) -> dict[str, Array]:
@@ -203,7 +203,7 @@ class Recording:
         return frame(columns, "t", joints=list(self.joints), effort_unit=self.effort_unit, source=self.source)
 
     def plot(self) -> Any:
-        """A matplotlib Figure of what was logged, a row for each joint."""
+        """Matplotlib figure of the logged signals, a row for each joint."""
         units = UNITS | {"tau": "N m or N" if self.effort_unit == SI else self.effort_unit}
         names = {"q": "position", "qd": "velocity", "qdd": "acceleration", "tau": "effort"}
         shown = [
@@ -238,7 +238,7 @@ class Recording:
         return html_table(title, headers, rows, right=right, notes=self.notes)
 
     def summary(self, unit: str) -> str:
-        """One line about the recording, its efforts said to be in this unit."""
+        """One-line summary of the recording, with efforts in this unit."""
         return f"{self.source or 'recording'}: {self._size(unit)}"
 
     def _size(self, unit: str) -> str:
@@ -251,13 +251,13 @@ class Recording:
 
 
 def _span(values: Array) -> str:
-    """Smallest and largest value."""
+    """Minimum and maximum as text."""
     finite = values[np.isfinite(values)]
     return f"{finite.min():.4g} to {finite.max():.4g}" if len(finite) else "no numbers"
 
 
 def joined(blocks: Iterable[Recording]) -> Recording:
-    """Blocks of one log put together again."""
+    """Concatenate the blocks of one log."""
     parts = list(blocks)
     if not parts:
         raise RecordingError("the log holds no samples")
@@ -278,7 +278,7 @@ def joined(blocks: Iterable[Recording]) -> Recording:
 
 
 def _together(pieces: list[Array]) -> Array:
-    """Pieces one after the other; whoever held them last lets go of them here, so that they are not in memory twice."""
+    """Concatenate pieces and release them, so that they are not in memory twice."""
     array = np.concatenate(pieces)
     freeze(array)  # so that a recording need not copy it
     return array
@@ -335,7 +335,7 @@ def with_last(blocks: Iterable[T]) -> Iterator[tuple[T, bool]]:
 
 
 def expect_recording(recording: object) -> None:
-    """Refuse what is no recording, such as the name of a log."""
+    """Raise an error for an argument that is no recording, such as the name of a log."""
     expected(recording, Recording, "the recording", "read_recording")
 
 
@@ -347,7 +347,7 @@ EVEN = 0.02  # part of a step by which steps may differ in a recording that coun
 
 
 def even_rate(recording: Recording) -> float:
-    """Samples per second of an evenly sampled recording, or a sentence."""
+    """Sampling rate of a uniformly sampled recording [Hz]; an error where it is not."""
     t = recording.t
     if len(t) < 3:
         raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
@@ -367,7 +367,7 @@ def even_rate(recording: Recording) -> float:
 
 
 def check_finite(recording: Recording) -> None:
-    """Refuse values that are not numbers, with column and rows."""
+    """Raise an error for values that are not finite, with column and rows."""
     logged = {name: getattr(recording, name) for name in MATRICES} | {
         name: recording.channels.get(name) for name in MEASURED
     }

@@ -44,10 +44,10 @@ APPROACH = 0.1  # length of a first or last move over the longest, below which i
 
 
 def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True, standstill: bool = True) -> Recording:
-    """The recording with strictly increasing, even stamps and without standstill at its ends.
+    """Recording with strictly increasing, uniform time stamps and without standstill at its ends.
 
-    stamps: spread bursts, drop samples whose stamp repeats or goes back.  resample: bring uneven stamps to an even rate
-    (positions by a cubic spline, the rest linearly).  standstill: cut it off at both ends.  Everything that was done is
+    stamps: spread bursts, drop samples whose stamp repeats or goes back.  resample: resample to a uniform rate
+    (positions by a cubic spline, other signals linearly).  standstill: cut it off at both ends.  All repairs are listed
     in `notes`.
     """
     expect_recording(recording)
@@ -186,7 +186,7 @@ def _without_bursts(blocks: Blocks, told: Recording) -> tuple[Blocks, Recording]
 
 
 def in_bursts(recording: Recording, bursts: Bursts) -> RecordingError:
-    """What to do about stamps in bursts that cannot be spread."""
+    """Error for time stamps in bursts that cannot be spread, with advice."""
     return RecordingError(
         f"{bursts}, which are times of arrival and not of measurement; log the robot's own clock, or state its rate "
         f"(rate_hz = {1 / bursts.step:.4g}, without t, in [columns])",
@@ -197,7 +197,7 @@ def in_bursts(recording: Recording, bursts: Bursts) -> RecordingError:
 
 
 def _jumps(blocks: Iterable[Recording], bursts: Bursts) -> bool:
-    """Whether positions stand nearly still within bursts and jump between them: samples that are missing."""
+    """Whether positions are nearly constant within bursts and jump between them, a sign of missing samples."""
     moved, jumped, done, before = np.zeros(0), np.zeros(0), 0, None
     for block in blocks:
         steps = np.abs(np.diff(block.q, axis=0, prepend=block.q[:1] if before is None else before))
@@ -212,7 +212,7 @@ def _jumps(blocks: Iterable[Recording], bursts: Bursts) -> bool:
 
 
 def without_repeats(recording: Recording) -> Recording:
-    """Only the samples whose stamp is later than all before."""
+    """Samples whose time stamp is later than all before."""
     t = recording.t
     highest = np.maximum.accumulate(t)
     step = usual_step(t)
@@ -251,7 +251,7 @@ def _standing_clock(recording: Recording, different: int) -> RecordingError:
 
 @dataclass(frozen=True)
 class Grid:
-    """Even times that replace uneven ones [s]; note: what they replace, in words."""
+    """Uniform times that replace non-uniform ones [s]; note: description of the replacement."""
 
     start: float
     step: float
@@ -259,16 +259,16 @@ class Grid:
     note: str
 
     def times(self, first: int, stop: int) -> Array:
-        """Some of the times."""
+        """Times of the indices from `first` to before `stop`."""
         return np.asarray(self.start + self.step * np.arange(first, stop), dtype=float)
 
     def before(self, t: float) -> int:
-        """How many times are not later than t."""
+        """Number of times that are not later than t."""
         return int(np.floor((t - self.start) / self.step + 1e-9)) + 1
 
 
 def even_grid(recording: Recording) -> Grid | None:
-    """The times to which increasing stamps are brought, None where they are even; only the stamps are looked at."""
+    """Uniform time grid for increasing stamps, None where they are uniform; only the stamps are used."""
     t = recording.t
     if len(t) < 4:
         raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)
@@ -308,7 +308,10 @@ def even_grid(recording: Recording) -> Grid | None:
 
 
 def interpolated(recording: Recording, times: Array) -> Recording:
-    """The recording at other times within it: positions by a cubic spline, the rest linearly, marks as they were."""
+    """Recording interpolated at other times within it.
+
+    Positions by a cubic spline, commands and marks held, other signals linearly.
+    """
     from scipy.interpolate import make_interp_spline  # here: 0.3 s that only uneven logs need
 
     arrays = {}
@@ -328,7 +331,7 @@ def interpolated(recording: Recording, times: Array) -> Recording:
 
 
 def later_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
-    """Only the samples whose stamp is later than all before."""
+    """Samples whose time stamp is later than all before."""
     highest = -np.inf
     for block in blocks:
         before = np.maximum.accumulate(np.concatenate([[highest], block.t]))
@@ -339,7 +342,7 @@ def later_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
 
 
 def even_blocks(blocks: Iterable[Recording], grid: Grid) -> Iterator[Recording]:
-    """Blocks with increasing stamps brought to the times of a grid, as the whole log would be."""
+    """Resample blocks with increasing stamps to a grid, with the same result as for the whole log."""
     held: Recording | None = None
     done = 0
     for block, is_last in with_last(blocks):
@@ -355,16 +358,16 @@ def even_blocks(blocks: Iterable[Recording], grid: Grid) -> Iterator[Recording]:
 
 
 def worth_cutting(moving: tuple[int, int], t: Array) -> tuple[int, int]:
-    """First and last sample that stay: the motion, and standstill too short to be cut."""
+    """First and last retained sample: the motion, and standstill too short to be cut."""
     first, last = moving
     before, after = t[first] - t[0], t[-1] - t[last]
     return first if before >= STILL_AT_LEAST else 0, last if after >= STILL_AT_LEAST else len(t) - 1
 
 
 def moving_range(recording: Recording) -> tuple[int, int]:
-    """First and last sample of the motion proper; the whole recording where no joint moves.
+    """First and last sample of the main motion; the whole recording where no joint moves.
 
-    A short move apart from the rest, such as the approach to the first point of a trajectory, is not part of it.
+    A separate short move, such as the approach to the first point of a trajectory, is not part of it.
     """
     return proper_range(moving_parts([recording], recording.t, np.ptp(recording.q, axis=0)), len(recording))
 
@@ -391,12 +394,12 @@ def moving_parts(blocks: Iterable[Recording], t: Array, travel: Array) -> list[t
 
 
 def still_window(step: float) -> int:
-    """Samples over which motion is measured."""
+    """Number of samples of the window over which motion is detected."""
     return max(1, round(STILL_WINDOW / step)) if step > 0 else 1
 
 
 def proper_range(parts: list[tuple[int, int]], count: int) -> tuple[int, int]:
-    """First and last sample of the motion proper among stretches of motion of so many samples."""
+    """First and last sample of the main motion among segments of motion; count: samples of the log."""
     if not parts:
         return 0, count - 1
     longest = max(b - a for a, b in parts)
@@ -411,7 +414,7 @@ def moves(q: Array, window: int, travel: Array) -> NDArray[np.bool_]:
 
 
 def stretches(moving: NDArray[np.intp], window: int, step: float) -> list[tuple[int, int]]:
-    """First and last sample of each stretch of motion, from the windows in which something moves."""
+    """First and last sample of each segment of motion, from the windows with motion."""
     if not len(moving):
         return []
     pauses = np.flatnonzero(np.diff(moving) * step > STILL_AT_LEAST)

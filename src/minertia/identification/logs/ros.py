@@ -49,20 +49,20 @@ _COMPUTED = re.compile(r"\b(as|generated|virtual)\b", re.IGNORECASE)
 
 
 class Meter:
-    """Counts what a bag of so many bytes holds."""
+    """Limit on the unpacked size of a bag, relative to its size in bytes."""
 
     def __init__(self, size: int) -> None:
         self.left = max(MOST_PACKED * size, room())
 
     def take(self, size: int) -> None:
-        """Count a message."""
+        """Count a message; raises ValueError beyond the limit."""
         self.left -= max(size, LEAST_MESSAGE)
         if self.left < 0:
             raise ValueError(f"it holds more than {MOST_PACKED} times its own size")
 
 
 def check_bag(bag: Path) -> int:
-    """Bytes of a bag on disk; ValueError for files that a reader would brood over."""
+    """Size of a bag on disk [bytes]; ValueError for files that are unsafe to read."""
     _check_metadata(bag / "metadata.yaml")
     files = [file for file in bag.iterdir() if file.is_file()] if bag.is_dir() else [bag]
     for file in files:
@@ -88,7 +88,7 @@ def _check_metadata(file: Path) -> None:
 
 
 def _check_database(file: Path) -> None:
-    """Refuse a database with anything but plain tables: what is computed has no end."""
+    """Raise an error for a database with anything but plain tables: views may be endless."""
     uri = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=True)
     try:
@@ -106,7 +106,7 @@ def _check_database(file: Path) -> None:
 
 
 def bound_unpacking() -> None:
-    """Have rosbags unpack no more than a chunk at once; it has no limit of its own."""
+    """Limit rosbags to unpacking one chunk at a time; it has no limit of its own."""
     mcap, reader = load("rosbags.rosbag2.storage_mcap", "logs"), load("rosbags.rosbag2.reader", "logs")
     for module in (mcap, reader):
         if hasattr(module, "zstd") and not isinstance(module.zstd, _Zstandard):
@@ -116,7 +116,7 @@ def bound_unpacking() -> None:
 
 
 class _Zstandard:
-    """The module zstd, with limits."""
+    """Wrapper of the module zstd, with size limits."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -125,11 +125,11 @@ class _Zstandard:
         return getattr(self._module, name)
 
     def decompress(self, data: bytes) -> bytes:
-        """As the module's, up to a chunk."""
+        """Decompress as the module does, up to the size of a chunk."""
         return _unpacked(data, self._module.ZstdDecompressor)
 
     def open(self, file: Any, mode: str = "rb") -> Any:
-        """As the module's, up to what may be held."""
+        """Open as the module does, up to the memory limit."""
         return _Counted(self._module.open(file, mode), room())
 
 
@@ -139,7 +139,7 @@ class _Lz4:
 
 
 def _unpacked(data: bytes, decompressor: Callable[[], Any]) -> bytes:
-    """The frames in some bytes, one after the other."""
+    """Decompress the consecutive frames in some bytes."""
     parts: list[bytes] = []
     left = MOST_CHUNK
     while data:
@@ -155,7 +155,7 @@ def _unpacked(data: bytes, decompressor: Callable[[], Any]) -> bytes:
 
 
 class _Counted:
-    """A file that may be read so far and no further."""
+    """File wrapper that limits the number of bytes read."""
 
     def __init__(self, file: Any, most: int) -> None:
         self.file, self.left, self.most = file, most, most
@@ -184,7 +184,7 @@ LOOKED_AT = 1000  # messages of each of several topics, to see which joints it h
 
 
 class BagLog(LogFile):
-    """The sensor_msgs/JointState messages of a bag; each becomes a row, values it lacks are NaN."""
+    """The sensor_msgs/JointState messages of a bag; each becomes a row, missing values are NaN."""
 
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         super().__init__(path, columns)
@@ -193,7 +193,7 @@ class BagLog(LogFile):
         self._fits: Callable[[Collection[str]], bool] | None = None
 
     def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
-        """Take the topic whose columns fit, of several."""
+        """Select the topic whose columns fit, of several."""
         self._fits = fits
 
     def names(self) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ class BagLog(LogFile):
         return self._names
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns; messages with none of them, such as those of another robot, are left out."""
+        """The wanted columns; messages with none of them, such as those of another robot, are skipped."""
         chosen = [name for name in self.names() if name in wanted]
         joint_columns = {name for name in chosen if name != "t"}
         useful: dict[int, bool] = {}
@@ -256,7 +256,7 @@ class BagLog(LogFile):
             raise self.fail(f"the bag cannot be read ({str(err)[:160] or err.__class__.__name__})") from None
 
     def _bag(self) -> Path:
-        """The folder of a bag for one of its files; an MCAP file without one stands for itself."""
+        """Folder of the bag that a file belongs to; an MCAP file without one is returned itself."""
         folder = self.path if self.path.is_dir() else self.path.parent
         return folder if (folder / "metadata.yaml").is_file() else self.path
 
@@ -277,7 +277,7 @@ class BagLog(LogFile):
         return [c for c in states if c.topic == topics[0]]
 
     def _chosen(self, reader: Any, states: Sequence[Any], topics: list[str]) -> str:
-        """The one of several topics that holds the robot's joints."""
+        """Topic, of several, that holds the robot's joints."""
         found = {topic: self._held(reader, [c for c in states if c.topic == topic]) for topic in topics}
         fits = topics if self._fits is None else [topic for topic in topics if self._fits(found[topic])]
         if len(fits) == 1:
@@ -296,7 +296,7 @@ class BagLog(LogFile):
         )
 
     def _held(self, reader: Any, connections: Sequence[Any]) -> set[str]:
-        """Columns of the first messages of a topic, or of those up to the first that fit."""
+        """Columns of the first messages of a topic, up to the first that fit."""
         rows, names, size = _BagRows(self, reader, False), set[str](), 0
         for k, (connection, time, raw) in enumerate(reader.messages(connections=connections)):
             _, layout, _ = rows.row(bytes(raw), connection.msgtype, time)
@@ -307,7 +307,7 @@ class BagLog(LogFile):
         return names
 
     def _commands(self, reader: Any) -> list[Any]:
-        """The topic of what the joints were told, where one is asked for."""
+        """Connections of the requested command topic."""
         wanted = self.map.command_topic
         found = [c for c in reader.connections if c.topic == wanted]
         if wanted is not None and not found:
@@ -317,7 +317,7 @@ class BagLog(LogFile):
 
 
 class _BagRows:
-    """Messages on their way to rows: layouts that were met, and the command in force, which is the last that came."""
+    """Conversion of messages to rows: known layouts, and the latest command."""
 
     def __init__(self, log: BagLog, reader: Any, is_commanded: bool) -> None:
         self.log, self.reader, self.is_commanded = log, reader, is_commanded
@@ -327,15 +327,15 @@ class _BagRows:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a command is in force, where there are any."""
+        """Whether a command has been received, where there are any."""
         return self.command is not None or not self.is_commanded
 
     def told(self, raw: bytes, kind: str) -> None:
-        """A command came."""
+        """Store a received command."""
         self.command = command_numbers(self.reader.deserialize(raw, kind))
 
     def row(self, raw: bytes, kind: str, time: int) -> tuple[int, Layout | Packed, bytes]:
-        """Time [ns], layout and bytes of a state, with the command in force."""
+        """Time [ns], layout and bytes of a state, with the latest command."""
         stamp, layout, raw = self._motors(raw, kind) if is_motors(kind) else self._joints(raw)
         if self.command is not None:
             layout, raw = self._behind(layout, self.command.names), raw + self.command.raw
@@ -357,7 +357,7 @@ class _BagRows:
         return stamp_of(raw), found, raw
 
     def _behind(self, first: Layout | Packed | None, names: tuple[str, ...]) -> Packed:
-        """The layout of numbers with these names behind those of another; the same object for all that have it."""
+        """Layout of values with these names appended to another layout; one shared object per layout."""
         key = (0 if first is None else id(first), names)
         if key not in self.packed:
             self._count(self.packed)
@@ -370,7 +370,7 @@ class _BagRows:
 
 
 def _columns(names: list[str], messages: list[tuple[int, Layout | Packed, bytes]]) -> dict[str, Array]:
-    """The columns of some messages; those of one layout are read as one array."""
+    """Columns of some messages; those of one layout are read as one array."""
     columns = {name: np.full(len(messages), np.nan) for name in names}
     if "t" in columns:
         columns["t"] = np.array([stamp for stamp, _, _ in messages]) * 1e-9

@@ -1,8 +1,8 @@
-"""Folders of SAGE: `control.csv` and `state_motor.csv` with lists in quotes, joints named in `joint_list.txt`.
+"""SAGE folders: `control.csv` and `state_motor.csv` with lists in quotes, joints named in `joint_list.txt`.
 
-Times are microseconds, as the tool writes them, or seconds.  Each state gets the command that came last before it;
-states before the first one are left out.  Velocities and torques keep names of their own, because robots without such
-sensors write other things there (raw currents without a sign).
+Times are microseconds, as the tool writes them, or seconds.  Each state gets the latest command before it; states
+before the first command are dropped.  Velocities and torques keep names of their own, because robots without such
+sensors write other signals there (raw currents without a sign).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ LONGEST_STEP = 1.0  # s between rows: larger steps of the clock are microseconds
 
 
 def is_sage(path: str | Path) -> bool:
-    """Whether this is a folder of SAGE."""
+    """Whether a path is a SAGE folder."""
     return all(is_file(Path(path) / name) for name in (CONTROL, STATE))
 
 
 class SageLog(ArrayLog):
-    """A folder of one motion."""
+    """SAGE folder of one motion."""
 
     def load(self) -> dict[str, Array]:
-        """Times [s], positions, commands, and what else was logged, a column for each joint."""
+        """Times [s], positions, commands, and other logged signals, a column for each joint."""
         if (size := self.weight()) > room():
             raise self.fail(too_large("the folder is read at once, and its numbers take at least", size))
         control, state = self._table(CONTROL), self._table(STATE)
@@ -56,14 +56,14 @@ class SageLog(ArrayLog):
         return found
 
     def assumed(self) -> tuple[str, ...]:
-        """What such folders do not say."""
+        """Assumptions where SAGE folders leave something unspecified."""
         return (
             "positions and commands are taken to be radians, and torques to be no efforts: name these where they are, "
             "as effort in [columns]",
         )
 
     def _joints(self, count: int) -> list[str]:
-        """What stands behind the names of columns: joints of the list, else numbers."""
+        """Suffixes of the column names: joints of the list, else numbers."""
         file = self.path / JOINTS
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if is_file(file) else []
         names = [line.strip() for line in lines[:MAX_COLUMNS] if line.strip()]
@@ -72,7 +72,7 @@ class SageLog(ArrayLog):
         return [f"_{name}" for name in names]
 
     def _table(self, name: str) -> dict[str, Array]:
-        """Columns of one of the two files, each (rows, numbers of a row)."""
+        """Columns of one of the two files, each (rows, values per row)."""
         rows: dict[str, list[list[float]]] = {}
         for number, row in self._rows(name):
             for word in ("timestamp", "positions", *FURTHER):
@@ -87,7 +87,7 @@ class SageLog(ArrayLog):
         return {word: np.array(values) for word, values in rows.items()}
 
     def _rows(self, name: str) -> Iterator[tuple[int, dict[str, str]]]:
-        """Rows of a file that count, numbered from 1."""
+        """Relevant rows of a file, numbered from 1."""
         with open(self.path / name, newline="", encoding="utf-8", errors="replace") as file:
             try:
                 for number, row in enumerate(csv.DictReader(file), 1):
@@ -109,6 +109,6 @@ class SageLog(ArrayLog):
 
 
 def _seconds(stamps: Array) -> Array:
-    """Times of a clock in seconds."""
+    """Time stamps converted to seconds."""
     step = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
     return np.asarray(stamps * (1e-6 if step > LONGEST_STEP else 1.0))

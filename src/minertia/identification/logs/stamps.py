@@ -1,4 +1,4 @@
-"""What the stamps of a log say about its rate: even steps, or bursts of rows that were stamped when they arrived."""
+"""Sampling analysis of time stamps: uniform steps, or bursts of rows stamped on arrival."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ALIKE = 0.2  # part by which sizes and periods of bursts may differ where their 
 
 @dataclass(frozen=True)
 class Bursts:
-    """Stamps that come in bursts.
+    """Time stamps that come in bursts.
 
-    starts: row of the first sample of each burst.  size, period: usual rows and seconds of one.  step: mean time
-    between rows [s].  is_even: whether bursts are so alike that the rows must have been evenly spaced.
+    starts: row of the first sample of each burst.  size, period: typical rows and seconds of one.  step: mean time
+    between rows [s].  is_even: whether bursts are so regular that the rows must have been uniformly sampled.
     """
 
     starts: NDArray[np.intp]
@@ -35,7 +35,7 @@ class Bursts:
 
 
 def bursts_of(t: Array) -> Bursts | None:
-    """The bursts in which stamps come, equal ones included; None where they come one by one."""
+    """Bursts of time stamps, equal ones included; None where they come one by one."""
     if len(t) < 2 * FEWEST_BURSTS:
         return None
     steps = np.diff(t)
@@ -59,7 +59,7 @@ def bursts_of(t: Array) -> Bursts | None:
 
 
 def usual_step(t: Array) -> float:
-    """Mean of the steps that are neither repeats nor gaps [s]; of stamps in bursts the mean of all."""
+    """Mean of the steps that are neither repeats nor gaps [s]; for stamps in bursts the mean of all."""
     bursts = bursts_of(t)
     if bursts is not None:
         return bursts.step

@@ -1,4 +1,4 @@
-"""Tables that PyTorch or NumPy saved with a pickle: `.pt` and `.npy`, read without running the pickle."""
+"""Arrays that PyTorch or NumPy saved with a pickle: `.pt` and `.npy`, read without executing the pickle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TorchLog(ArrayLog):
     """A file of `torch.save`: a dictionary of tensors, arrays and numbers."""
 
     def load(self) -> dict[str, Array]:
-        """The numeric arrays of the file by name."""
+        """Numeric arrays of the file by name."""
         try:
             with zipfile.ZipFile(self.path) as archive:
                 return self._loaded(archive)
@@ -82,7 +82,7 @@ class TorchLog(ArrayLog):
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """A file of an archive, unpacked up to so many bytes."""
+    """Member of an archive, unpacked up to a number of bytes."""
     with archive.open(name) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -94,7 +94,7 @@ class NpyLog(ArrayLog):
     """A file of `numpy.save`: a table with named fields, a matrix, or a dictionary of arrays."""
 
     def load(self) -> dict[str, Array]:
-        """The numeric arrays of the file by name."""
+        """Numeric arrays of the file by name."""
         size = self.path.stat().st_size
         if size > room():
             raise self.fail(too_large("the file is read at once, and its numbers take at least", size))

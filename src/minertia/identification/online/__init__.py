@@ -1,1 +1,1 @@
-"""The on-line watch: samples to residuals without accelerations, evidence with a stated rate of false alarms, loads."""
+"""On-line monitoring: residuals without accelerations, change detection with a given false-alarm rate, payloads."""

@@ -1,4 +1,4 @@
-"""Levels of a watch as a C header, for the code that `generate` writes with the program `watch_terms`."""
+"""Residual levels for monitoring as a C header, for the code that `generate` writes with the program `watch_terms`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minertia.identification.online.samples import low_pass_section
 
 
 def levels_header(levels: WatchLevels, robot: str, precision: str = "double") -> str:
-    """The text of watch_levels.h; robot: its name."""
+    """Text of watch_levels.h; robot: its name."""
     prefix = identifier(robot)
     style, options = CStyle(prefix, Arithmetic(precision)), levels.options
     b, a = low_pass_section(levels)

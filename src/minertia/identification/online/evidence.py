@@ -1,9 +1,9 @@
-"""Evidence of a change, block by block: how often a false alarm comes is stated (docs/howto/watch.md).
+"""Sequential change detection, block by block, with a given false-alarm rate (docs/howto/watch.md).
 
-For each joint and each supposed step of its residual the evidence is R <- (1 + R) exp(s w - s^2 / 2) with the
-innovation w of the block, clipped; R less the number of blocks has no drift while nothing changes (Shiryaev and
-Roberts), so that the mean of all R reaches a height A after A blocks on average, or later.  Loads are fitted to the
-same whitened rows: one that is known is refined, and one that is suspected is fitted to the rows since the evidence
+For each joint and each hypothetical step of its residual the evidence is R <- (1 + R) exp(s w - s^2 / 2) with the
+innovation w of the block, clipped; R minus the number of blocks has no drift while nothing changes (Shiryaev and
+Roberts), so that the mean of all R reaches a threshold A after A blocks on average, or later.  Payloads are fitted to
+the same whitened rows: a known one is refined, and a hypothetical one is fitted to the rows since the evidence
 began.
 """
 
@@ -42,11 +42,11 @@ HALVES = STEPPED**2 / 2
 
 @dataclass
 class BlockStage:
-    """State between blocks.
+    """State of the change detection between blocks.
 
-    load (10,), root (10, 10): the load that is known, with covariance root root'.  R (n, steps): evidence.
-    information, moment, squares (under the known load, and of the efforts), rows: of the suspicion, which began at
-    block `since`.
+    load (10,), root (10, 10): known payload, with covariance root root'.  R (n, steps): evidence.
+    information, moment, squares (under the known payload, and of the efforts), rows: of the suspected change, which
+    began at block `since`.
     """
 
     levels: WatchLevels
@@ -70,16 +70,16 @@ class BlockStage:
 
     @property
     def doubt(self) -> Array:
-        """Deviations (10,) of a load before anything is known of it, as XX ... MX MY MZ M."""
+        """Prior standard deviations (10,) of an unknown payload, as XX ... MX MY MZ M."""
         return load_doubt(self.levels.options.heaviest)
 
     @property
     def evidence(self) -> float:
-        """Mean evidence of all joints and steps."""
+        """Mean evidence over all joints and steps."""
         return float(self.R.mean())
 
     def step(self, e: Array, Y: Array, valid: Flags) -> int:
-        """One block; NOTHING, SUSPECTED when the alarm is raised, LOAD or RESIDUAL when it is named."""
+        """Process one block; returns NOTHING, SUSPECTED at the alarm, LOAD or RESIDUAL once it is classified."""
         self.block += 1
         rows = np.column_stack([e, Y]) / self.sigma[:, None]
         fresh = self.last <= self.since + SKIPPED  # whose last row may be that of another load
@@ -100,7 +100,7 @@ class BlockStage:
         return SUSPECTED
 
     def _whitened(self, rows: Array, valid: Flags) -> Array:
-        """Rows (n, 11) less what those that counted last tell of them, with noise of deviation 1."""
+        """Whitened rows (n, 11): innovations given the last valid rows, with unit variance."""
         rho = self.likeness[:, None]
         white = (rows - rho * self.before) / np.sqrt(1 - rho**2)
         self.before = np.where(valid[:, None], rows, self.before)
@@ -108,7 +108,7 @@ class BlockStage:
         return np.asarray(white)
 
     def _row(self, j: int, effort: float, y: Array) -> None:
-        """The row of one joint: its evidence, and the known load."""
+        """Update the evidence and the known payload with the row of one joint."""
         f = self.root.T @ y
         spread = 1.0 + float(f @ f)
         w = (effort - float(y @ self.load)) / spread**0.5
@@ -124,7 +124,7 @@ class BlockStage:
             self.root = self.root - np.outer(reach, f) / (spread + spread**0.5)  # Potter's update
 
     def _suspect(self, row: Array) -> None:
-        """A row for the load that may explain the suspicion."""
+        """Add a row to the fit of the payload that may explain the suspected change."""
         effort, y = float(row[0]), row[1:]
         rest = effort - float(y @ self.load)
         self.information += np.outer(y, y)
@@ -135,7 +135,7 @@ class BlockStage:
     # ------------------------------------------------------------------ names
 
     def _name(self) -> int:
-        """Whether a load explains what the rows since the suspicion began show; else the joint is high."""
+        """Classify the suspected change: a payload where it explains the rows, else a high residual of the joint."""
         inverse: Array = np.asarray(np.linalg.inv(self.information + np.diag(self.doubt**-2.0)), float)
         self.fitted, self.deviation = inverse @ self.moment, np.sqrt(np.diag(inverse))
         change = self.fitted[9] - self.load[9]
@@ -155,12 +155,12 @@ class BlockStage:
 
 
 def load_doubt(heaviest: float) -> Array:
-    """Deviations (10,) of a load of at most so many kg before anything is known of it, as XX ... MX MY MZ M."""
+    """Prior standard deviations (10,) of an unknown payload of at most `heaviest` kg, as XX ... MX MY MZ M."""
     m = heaviest
     return np.array([m * (ARM**2 + GYRATION**2)] * 6 + [m * ARM] * 3 + [m])
 
 
 def _upper_root(P: Array) -> Array:
-    """Upper triangle S with S S' = P."""
+    """Upper triangular S with S S' = P."""
     flipped = np.linalg.cholesky(P[::-1, ::-1])
     return np.asarray(flipped[::-1, ::-1])

@@ -1,9 +1,9 @@
-"""What is normal: how large the residuals of each joint are in motion without a fault, and how alike successive ones.
+"""Normal residual level of each joint in motion without a fault, and its autocorrelation.
 
-Residuals are watched in blocks of some tenths of a second.  Those of a joint are taken for noise of first order with
-the level sigma and the likeness of neighbours rho; both are learned from normal motion and taken at the unsafe ends of
-their intervals: rho no smaller than sums over several blocks show, sigma so large that the evidence of a change, whose
-mean must not exceed 1 without one (docs/howto/watch.md), does not exceed it on that motion.
+Residuals are monitored in blocks of some tenths of a second.  Those of a joint are modelled as first-order
+autoregressive noise with the level sigma and the autocorrelation rho; both are learned from normal motion and set to
+the conservative ends of their intervals: rho no smaller than sums over several blocks show, sigma so large that the
+evidence of a change, whose mean must not exceed 1 without one (docs/howto/watch.md), does not exceed it on that motion.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ SLOWEST = 1e-3  # rad/s or m/s
 
 @dataclass(frozen=True)
 class WatchLevels:
-    """What is normal for one robot at one rate [Hz].
+    """Normal residual levels of one robot at one sampling rate [Hz].
 
-    sigma [N m or N], alike (rho), slow [rad/s or m/s]: of each joint.  hours: of normal motion that they come from.
+    sigma [N m or N], alike (rho), slow [rad/s or m/s]: of each joint.  hours: duration of the normal motion they come
+    from.
     """
 
     joints: tuple[str, ...]
@@ -65,30 +66,30 @@ class WatchLevels:
 
     @property
     def samples(self) -> int:
-        """Samples in a block."""
+        """Number of samples in a block."""
         return max(1, round(self.options.block * self.rate))
 
     @property
     def settling(self) -> int:
-        """Samples for which a joint must slide before its residual counts: three time constants of the gain."""
+        """Number of samples a joint must move before its residual counts: three time constants of the gain."""
         return max(1, round(3.0 * self.rate / self.options.gain))
 
     @property
     def threshold(self) -> float:
-        """Mean evidence at which the alarm is raised: blocks of time, on average, to a false one."""
+        """Alarm threshold of the mean evidence: mean number of blocks to a false alarm."""
         return max(1.0, 3600.0 * self.rate / self.samples / self.options.per_hour)
 
     def at(self, **options: Any) -> WatchLevels:
-        """The same levels with other options of judging (per_hour, heaviest)."""
+        """Same levels with other decision options (per_hour, heaviest)."""
         return replace(self, options=replace(self.options, **options))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for files."""
+        """Return as a dict of plain data, for files."""
         return asdict(self)
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> WatchLevels:
-        """What `to_dict` made."""
+        """Create from the data of `to_dict`."""
         try:
             lists = {key: tuple(data[key]) for key in ("joints", "sigma", "alike", "slow")}
             return WatchLevels(
@@ -103,7 +104,7 @@ class WatchLevels:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Means over blocks: residuals e (N, n), columns Y (N, n, 10) of a load, and whether a joint slid enough (N, n).
+    """Block means: residuals e (N, n), payload columns Y (N, n, 10), and whether a joint moved enough (N, n).
 
     t (N,): end of each block [s].
     """
@@ -115,7 +116,7 @@ class Blocks:
 
 
 def learned_levels(parts: Sequence[Blocks], base: WatchLevels) -> WatchLevels:
-    """Levels of normal motion, which is given in unbroken parts; base: everything but sigma and alike."""
+    """Learn the levels from unbroken parts of normal motion; base: everything but sigma and alike."""
     found = [_joint_level([(part.e[:, j], part.valid[:, j]) for part in parts], base.joints[j]) for j in _each(base)]
     sigma, alike = zip(*found, strict=True)
     hours = sum(len(part.t) for part in parts) * base.samples / base.rate / 3600.0
@@ -123,7 +124,7 @@ def learned_levels(parts: Sequence[Blocks], base: WatchLevels) -> WatchLevels:
 
 
 def slow_speeds(velocities: Sequence[Array]) -> tuple[float, ...]:
-    """Velocities (n,) below which the friction of joints is not known, from those (N, n) of normal motion."""
+    """Speeds (n,) below which joint friction is not known, from the velocities (N, n) of normal motion."""
     rms = np.sqrt(np.mean(np.concatenate(velocities) ** 2, axis=0))
     return tuple(np.maximum(SLOW * rms, SLOWEST).tolist())
 
@@ -149,7 +150,7 @@ def _joint_level(parts: Sequence[tuple[Array, Flags]], joint: str) -> tuple[floa
 
 
 def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
-    """The largest rho that sums over some blocks ask for, about zero: what does not forget counts as alike."""
+    """Largest rho that the variance of sums over blocks implies; a constant offset counts as correlation."""
     found = []
     for span in SPANS:
         runs = [e[k : k + span] for e, valid in parts for k in range(len(e) - span + 1) if valid[k : k + span].all()]
@@ -161,7 +162,7 @@ def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
 
 
 def _first_order(growth: float, span: int) -> float:
-    """rho of noise of first order whose sum over a span has so many times the variance of independent blocks."""
+    """rho of first-order noise whose sum over a span has this multiple of the variance of independent blocks."""
     low, high = 0.0, 1.0
     for _ in range(40):
         rho = 0.5 * (low + high)
@@ -171,7 +172,7 @@ def _first_order(growth: float, span: int) -> float:
 
 
 def whitened(x: Array, valid: Flags, rho: float) -> Array:
-    """Innovations of noise of first order with deviation 1, at the blocks that count."""
+    """Innovations of first-order noise with unit variance, at the valid blocks."""
     where = np.flatnonzero(valid)
     apart = np.diff(where, prepend=where[:1] - 1)
     likeness = rho**apart
@@ -181,7 +182,7 @@ def whitened(x: Array, valid: Flags, rho: float) -> Array:
 
 
 def _fair_scale(w: Array) -> float:
-    """The factor on sigma with which no step, to either side, gains evidence on average over normal blocks."""
+    """Factor on sigma with which no hypothetical step gains evidence on average over normal blocks."""
     signs = np.array(SIGNED)
 
     def gains(scale: float) -> bool:
@@ -201,12 +202,12 @@ KIND = "levels of a watch"
 
 
 def levels_text(levels: WatchLevels) -> str:
-    """The text of the file."""
+    """Text of the levels file."""
     return tomli_w.dumps({"kind": KIND, **levels.to_dict()})
 
 
 def read_levels(path: str | Path) -> WatchLevels:
-    """Levels from their file."""
+    """Read levels from their file."""
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia watch --out DIR` writes levels.toml", file=path)
     try:

@@ -22,14 +22,14 @@ class WatchOptions(Declared):
     block: float = option(0.2, "Time over which residuals are averaged.", unit="s", above=0, range=(0, LARGEST))
     per_hour: float = option(
         0.1,
-        "False alarms an hour of all joints together, on average at most.",
+        "False-alarm rate per hour over all joints.",
         above=0,
         range=(0, LARGEST),
         command="per-hour",
     )
-    heaviest: float = option(20.0, "Heaviest payload that may be met.", unit="kg", above=0, range=(0, LARGEST))
-    velocities: bool = option(False, "Take logged velocities; else they come from positions.", command="velocities")
+    heaviest: float = option(20.0, "Largest payload to expect.", unit="kg", above=0, range=(0, LARGEST))
+    velocities: bool = option(False, "Use logged velocities; default: differentiated positions.", command="velocities")
 
     def for_rate(self, rate: float) -> WatchOptions:
-        """The same with a cut-off and a gain that samples of this rate [Hz] allow."""
+        """Options with a cut-off and a gain that are feasible at this sampling rate [Hz]."""
         return replace(self, cutoff_hz=min(self.cutoff_hz, 0.2 * rate), gain=min(self.gain, 0.5 * rate))

@@ -1,8 +1,8 @@
-"""From samples to residuals without accelerations, one by one as a controller has them, or a whole log at once.
+"""Residuals without accelerations from samples, one by one as in a controller, or for a whole log.
 
-Positions and efforts pass the same causal low-pass; velocities are five-point differences two samples late.  Of
-tau = d/dt p + c both sides pass F = w / (s + w), by the trapezoidal rule, which leaves w (p - F p) of the derivative;
-so do the columns of a load.  The C of `codegen/targets/watch.py` does the same, statement by statement.
+Positions and efforts pass the same causal low-pass; velocities are five-point differences delayed by two samples.  Of
+tau = d/dt p + c both sides pass F = w / (s + w), by the trapezoidal rule, which turns the derivative into w (p - F p);
+so do the columns of a payload.  The C code of `codegen/targets/watch.py` does the same, statement by statement.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ LATE = 2  # samples by which five-point differences are late
 
 @dataclass(frozen=True)
 class WatchedRobot:
-    """The terms that are filtered: functions of states and efforts of one robot, samples first."""
+    """Filtered terms of one robot: functions of states and efforts, samples first."""
 
     robot: Robot
 
     @cached_property
     def terms(self) -> Any:
-        """q, qd, tau (N, n) to p, p_rate (N, n), Yp and Yc (N, n, 10)."""
+        """Function from q, qd, tau (N, n) to p, p_rate (N, n), Yp and Yc (N, n, 10)."""
         return compile(program(self.robot, "watch_terms", model=CodeModel(temperature=False)))
 
     def signals(self, q: Array, qd: Array, tau: Array, gain: float) -> tuple[Array, Array]:
-        """What is filtered (N, n, 11), residual first, and what is taken off it behind the filter."""
+        """Inputs of the filter (N, n, 11), residual first, and terms to subtract from its output."""
         p, rate, Yp, Yc = (np.asarray(part) for part in self.terms(q, qd, tau))
         after = gain * np.concatenate([p[..., None], Yp], axis=2)
         inner = np.concatenate([rate[..., None], -Yc], axis=2)
@@ -47,7 +47,7 @@ class WatchedRobot:
 
 
 def low_pass_section(levels: WatchLevels) -> tuple[Array, Array]:
-    """b, a of the causal Butterworth of second order."""
+    """b, a of the causal second-order Butterworth low-pass."""
     b, a = signal.butter(2, levels.options.cutoff_hz, fs=levels.rate)
     return np.asarray(b), np.asarray(a)
 
@@ -59,7 +59,7 @@ def trapezoid(levels: WatchLevels) -> tuple[float, float]:
 
 
 class SampleStage:
-    """Takes samples one by one and returns the means of a block when one is full."""
+    """Processes samples one by one and returns the block means when a block is full."""
 
     def __init__(self, watched: WatchedRobot, levels: WatchLevels) -> None:
         self.watched, self.levels = watched, levels
@@ -73,7 +73,7 @@ class SampleStage:
         self.sums, self.counts = np.zeros((n, 11)), np.zeros(n, int)
 
     def step(self, q: Array, tau: Array, qd: Array | None = None) -> Block | None:
-        """One sample; (e, Y, valid) at the end of a block, else None."""
+        """Process one sample; returns (e, Y, valid) at the end of a block, else None."""
         state = self._differentiated(self._smooth(self._signals(q, tau, qd)))
         if state is None:
             return None
@@ -130,7 +130,7 @@ class SampleStage:
 def filtered_motion(
     levels: WatchLevels, q: Array, tau: Array, qd: Array | None = None
 ) -> tuple[Array, Array, Array, int]:
-    """Filtered q, qd, tau (N - 4, n) of a whole log, and the sample of the log that the first of them was made at."""
+    """Filtered q, qd, tau (N - 4, n) of a whole log, and the index of the log sample of the first of them."""
     b, a = low_pass_section(levels)
     given = np.concatenate([q, tau] if qd is None else [q, tau, qd], axis=1)
     start = signal.lfilter_zi(b, a)[:, None] * given[:1]
@@ -146,7 +146,7 @@ def filtered_motion(
 def blocks_of_log(
     watched: WatchedRobot, levels: WatchLevels, t: Array, q: Array, tau: Array, qd: Array | None = None
 ) -> Blocks:
-    """The blocks that `SampleStage` makes of a log, at once."""
+    """Blocks of a whole log, vectorised; the same as those of `SampleStage`."""
     q, qd, tau, first = filtered_motion(levels, q, tau, qd)
     x, after = watched.signals(q, qd, tau, levels.options.gain)
     share, past = trapezoid(levels)
@@ -165,7 +165,7 @@ def blocks_of_log(
 
 
 def _running(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many samples in a row each flag has been true."""
+    """Length of the run of true flags that ends at each sample."""
     index = np.arange(1, len(flags) + 1)[:, None]
     last = np.maximum.accumulate(np.where(flags, 0, index), axis=0)
     return np.asarray(index - last)

@@ -1,1 +1,1 @@
-"""Parameters that a real robot can have, by cone programs."""
+"""Physically consistent parameters, by cone programs."""

@@ -19,7 +19,7 @@ TOLERANCES = (1e-8, 1e-6)
 
 
 class ConeProgram:
-    """A cone program on its way."""
+    """Cone program under construction."""
 
     def __init__(self, variables: int) -> None:
         self.variables = variables
@@ -37,28 +37,28 @@ class ConeProgram:
             self.starts[label] = slice(start, start + len(self.b[-1]))
 
     def equal(self, A: Array, b: Array, label: str | None = None) -> None:
-        """A x = b."""
+        """Add A x = b."""
         if len(A):
             self._add(A, b, clarabel.ZeroConeT(len(A)), label)
 
     def nonnegative(self, A: Array, b: Array, label: str | None = None) -> None:
-        """A x + b >= 0."""
+        """Add A x + b >= 0."""
         if len(A):
             self._add(-A, b, clarabel.NonnegativeConeT(len(A)), label)
 
     def semidefinite(self, A: Array, b: Array | None = None) -> None:
-        """The symmetric matrix whose svec is A x + b is positive semidefinite."""
+        """Add: the symmetric matrix whose svec is A x + b is positive semidefinite."""
         size = int((np.sqrt(8 * len(A) + 1) - 1) / 2)
         self._add(-A, np.zeros(len(A)) if b is None else b, clarabel.PSDTriangleConeT(size), None)
 
     def exponential(self, A: Array, b: Array) -> None:
-        """(x, y, z) = A x + b with y exp(x / y) <= z."""
+        """Add (x, y, z) = A x + b with y exp(x / y) <= z."""
         self._add(-A, b, clarabel.ExponentialConeT(), None)
 
     def solve(self, P: Array, q: Array, what: str) -> Any:
-        """Clarabel's solution, with less accuracy where there is none with more, then with a cost of size 1.
+        """Solve with Clarabel, with decreasing accuracy, then with a normalised cost.
 
-        A cost of size 1 counts accuracy otherwise, so it is only tried where the program's own does not end.
+        A normalised cost changes the meaning of the tolerances, so it is tried only where the original one fails.
         """
         size = max(float(np.abs(P).max(initial=0.0)), float(np.abs(q).max(initial=0.0)), 1e-300)
         for scale in (1.0, size):
@@ -110,7 +110,7 @@ def pseudo_units() -> Array:
 def link_svec(root: Array, margin: float = 0.0) -> Array:
     """svec of L^-1 (P - margin tr(P) 1) L^-T as a matrix (10, 10) on a link's ten parameters.
 
-    L: root of a reference pseudo-inertia; the congruence changes no sign and makes the entries of size 1.
+    L: root of a reference pseudo-inertia; the congruence preserves definiteness and makes the entries of size 1.
     """
     inv = np.linalg.inv(root)
     units = pseudo_units()

@@ -1,6 +1,6 @@
-"""Parameters that a real robot can have: each link's pseudo-inertia positive definite, friction not negative.
+"""Physical consistency: each link's pseudo-inertia positive definite, friction not negative.
 
-The fit needs only the triangle of the data, so the length of the logs does not matter (Wensing, Kim, Slotine 2018;
+The fit needs only the R factor of the data, so the length of the logs does not matter (Wensing, Kim, Slotine 2018;
 Sousa & Cortesao 2014).
 """
 
@@ -55,24 +55,24 @@ class PhysicalSpace:
 
     @cached_property
     def x0(self) -> Array:
-        """The prior in the order of the standard parameters."""
+        """Prior in the order of the standard parameters."""
         return np.array([self.prior.get(name, 0.0) for name in self.model.standard])
 
     @cached_property
     def links(self) -> dict[int, list[int]]:
-        """Positions of the ten parameters of each link."""
+        """Indices of the ten parameters of each link."""
         where = {name: k for k, name in enumerate(self.model.standard)}
         numbers = sorted({link_number(n) for n in self.model.standard if symbol_of(n) in LINK_SYMBOLS})
         return {link: [where[full_name(s, link)] for s in LINK_SYMBOLS] for link in numbers}
 
     @cached_property
     def nonnegative(self) -> list[int]:
-        """Positions of effects that cannot be negative."""
+        """Indices of effect coefficients that cannot be negative."""
         return [k for k, name in enumerate(self.model.standard) if is_nonnegative(symbol_of(name))]
 
     @cached_property
     def scales(self) -> Array:
-        """Natural size of each parameter, from the prior."""
+        """Typical magnitude of each parameter, from the prior."""
         scale = np.ones(len(self.model.standard))
         for ten in self.links.values():
             P = pseudo_inertia(self.x0[ten].tolist())
@@ -88,18 +88,18 @@ class PhysicalSpace:
         return scale
 
     def _row(self, joint: int) -> int | None:
-        """The effort of a joint; a passive one has none of its own."""
+        """Index of the effort of a joint; None for a passive joint."""
         robot = self.model.robot
         return None if robot.joints[joint].is_passive else robot.coordinate_of(joint) + 6 * robot.is_floating
 
     @cached_property
     def effects(self) -> list[int]:
-        """Positions of all that is no inertial parameter of a link."""
+        """Indices of all parameters that are not inertial parameters of a link."""
         inside = {k for ten in self.links.values() for k in ten}
         return [k for k in range(len(self.model.standard)) if k not in inside]
 
     def pull(self, weight: float) -> Array:
-        """Weight of the prior on each parameter in units of `scales`; hardly any on effects it does not know."""
+        """Weight of the prior on each parameter in units of `scales`; very small on effects without a prior."""
         near = np.full(len(self.model.standard), weight)
         for k in self.effects:
             if self.x0[k] == 0:
@@ -108,10 +108,10 @@ class PhysicalSpace:
 
     @cached_property
     def errors(self) -> Array:
-        """Error of each parameter of the prior at a relative error of 1 of its masses.
+        """Error of each prior parameter for a relative error of 1 of its masses.
 
-        Friction and offsets change from day to day, so theirs is larger; of an effect that the prior does not know it
-        is some times the usual effort.
+        Friction and offsets change from day to day, so theirs is larger; for an effect without a prior it is a multiple
+        of the typical effort.
         """
         found = np.array(self.scales)
         for k in self.effects:
@@ -127,18 +127,18 @@ class PhysicalSpace:
 
     @cached_property
     def K(self) -> Array:
-        """Base parameters of standard parameters in units of `scales`."""
+        """Matrix from standard parameters in units of `scales` to base parameters."""
         return np.asarray(self.model.K * self.scales)
 
     def body_rows(self, link: int, width: int, margin: float = 0.0) -> Array:
-        """svec of a link's pseudo-inertia, seen from its prior, on variables in units of `scales`."""
+        """svec of a link's pseudo-inertia, relative to its prior, on variables in units of `scales`."""
         ten = self.links[link]
         rows = np.zeros((10, width))
         rows[:, ten] = link_svec(self.roots[link], margin) * self.scales[ten]
         return rows
 
     def centre_rows(self, width: int) -> Array:
-        """Rows that are not negative where centres of mass are within their boxes: MX - lower M, upper M - MX ..."""
+        """Rows that are non-negative for centres of mass within their boxes: MX - lower M, upper M - MX ..."""
         found = []
         for link in self.bounded:
             ten, extent = self.links[link], self.extents[link]
@@ -159,12 +159,12 @@ class PhysicalSpace:
 
     @cached_property
     def bounded(self) -> list[int]:
-        """Links whose centre of mass is held in a box; one that is known needs none."""
+        """Links with a box constraint on the centre of mass; known links need none."""
         known = {link_number(name) for name in self.fixed if symbol_of(name) in ("MX", "MY", "MZ", "M")}
         return [link for link in self.links if link in self.extents and link not in known]
 
     def free(self) -> PhysicalSpace:
-        """The same without boxes for centres of mass."""
+        """Space without boxes for centres of mass."""
         return replace(self, extents={})
 
     def no_heavier(self, factor: float, links: Collection[int]) -> PhysicalSpace:
@@ -181,7 +181,7 @@ class PhysicalSpace:
         return tuple(k for k, mass in self.heaviest.items() if x[self.links[k][9]] > (1 - AT_WALL) * mass)
 
     def at_walls(self, x: Array) -> tuple[str, ...]:
-        """Links whose centre of mass is at a wall of its box."""
+        """Links whose centre of mass is at the boundary of its box."""
         found = []
         for link in self.bounded:
             ten, extent = x[self.links[link]], self.extents[link]
@@ -191,9 +191,9 @@ class PhysicalSpace:
         return tuple(found)
 
     def constrain(self, program: ConeProgram, margin: float, origin: Array) -> None:
-        """Every link physical with a margin, effects not negative, fixed parameters fixed.
+        """Add the constraints: every link physical with a margin, effects not negative, fixed parameters fixed.
 
-        The first variables are the standard parameters in units of `scales`, counted from `origin`.
+        The first variables are the standard parameters in units of `scales`, relative to `origin`.
         """
         width, n = program.variables, len(self.model.standard)
         start = np.concatenate([origin, np.zeros(width - n)])
@@ -215,7 +215,7 @@ class PhysicalSpace:
         program.equal(A, b - A @ start)
 
     def margins(self, x: Array) -> dict[str, float]:
-        """Smallest eigenvalue over trace of each link's pseudo-inertia; value of each effect that is not negative."""
+        """Smallest eigenvalue over trace of each link's pseudo-inertia; value of each non-negative effect."""
         found = {}
         for link, ten in self.links.items():
             eigenvalues = np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))
@@ -224,7 +224,7 @@ class PhysicalSpace:
 
 
 def _effect_part(name: str) -> float:
-    """Usual part of an effect in the effort at unit speed or acceleration; offsets are small."""
+    """Typical part of an effect in the effort at unit speed or acceleration; offsets are small."""
     return 0.01 if _is_offset(name) else 0.1
 
 
@@ -237,7 +237,7 @@ def _root(ten: Array) -> Array:
 
 
 def is_nonnegative(symbol: str) -> bool:
-    """Whether the parameter of an effect cannot be negative."""
+    """Whether the coefficient of an effect cannot be negative."""
     return symbol in BY_SYMBOL and BY_SYMBOL[symbol].is_nonnegative
 
 
@@ -247,7 +247,7 @@ def physical_space(
     fixed: Mapping[str, float] | None = None,
     effort: Array | None = None,
 ) -> PhysicalSpace:
-    """The set of physical robots, around a prior that is made physical link by link where it is not."""
+    """Set of physically consistent robots, around a prior that is projected link by link where it is not consistent."""
     values = {t.name: 1.0 for t in model.choice.terms if t.symbol == "GAS"}  # stated, so near what was stated
     if prior is not None:
         values |= dict(prior)
@@ -278,13 +278,13 @@ def values_of_file(robot: Robot) -> dict[str, float]:
 
 
 def _light(values: Mapping[str, float], links: Sequence[int]) -> float:
-    """Mass [kg] of a body that is told to have none, little beside that of the others, as none cannot exist."""
+    """Mass [kg] assigned to a body with zero mass in the file, small relative to the others."""
     masses = [mass for link in links if (mass := values.get(full_name("M", link), 0.0)) > 0]
     return LIGHT * float(np.median(masses)) if masses else 1.0
 
 
 def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
-    """The body, or the nearest that can exist; one of `light` [kg] within 0.1 m where it has no mass."""
+    """Body itself, or the nearest physically consistent one; one of `light` [kg] within 0.1 m without mass."""
     if ten[9] <= 0 or max(map(abs, ten[:9])) > FARTHEST * ten[9]:  # a mass without which the rest has no place
         return from_com(light, (0, 0, 0), 0.01 * light * np.eye(3))
     mass, com, inertia = to_com(ten)
@@ -295,10 +295,10 @@ def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class PhysicalCertificate:
-    """Whether any physical robot has given base parameters.
+    """Certificate whether any physically consistent robot has given base parameters.
 
     slack: every link can keep this part of the prior's pseudo-inertia (1 at most); negative: no robot exists.
-    witness: a combination of the base parameters that no physical robot makes negative, and its value here.
+    witness: a combination of the base parameters that is non-negative on every physical robot, and its value here.
     """
 
     is_feasible: bool
@@ -321,7 +321,7 @@ class PhysicalCertificate:
 
 
 def feasibility(space: PhysicalSpace, beta: Array) -> PhysicalCertificate:
-    """Is there any physical robot with these base parameters?  The largest slack, and a witness where there is none."""
+    """Check whether a physically consistent robot has these base parameters: largest slack, or a witness."""
     model, n = space.model, len(space.model.standard)
     program = ConeProgram(n + 1)
     unit = np.maximum(np.linalg.norm(space.K, axis=1), 1e-12)
@@ -350,7 +350,7 @@ def feasibility(space: PhysicalSpace, beta: Array) -> PhysicalCertificate:
 
 
 def _is_witness(space: PhysicalSpace, w: Array) -> bool:
-    """Check a witness without the solver: not negative on any physical robot."""
+    """Check a witness without the solver: non-negative on every physically consistent robot."""
     g = space.model.K.T @ w
     tolerance = 1e-5 * float(np.abs(g * space.scales).max(initial=1e-300))
     for link, ten in space.links.items():

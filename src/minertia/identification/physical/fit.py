@@ -1,4 +1,4 @@
-"""The physically consistent fit: a semidefinite program on the triangle of the data."""
+"""Physically consistent fit: a semidefinite program on the R factor of the data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEN = 1e-7  # of the largest singular value: directions of the base parameters 
 
 @dataclass(frozen=True)
 class PhysicalFit:
-    """Standard parameters of a physical robot, the cost that physics added to the fit, and where it binds."""
+    """Physically consistent standard parameters, the cost that the constraints added, and the active ones."""
 
     x: Array
     beta: Array
@@ -30,7 +30,7 @@ class PhysicalFit:
     margins: dict[str, float]
 
     def verdict(self, *, free_is_physical: bool, slack: float | None, drawn: bool = False) -> dict[str, object]:
-        """The verdict as plain data; drawn: to a prior, so not the physical robot that fits best."""
+        """Verdict as plain data; drawn: regularised towards a prior, so not the best physically consistent fit."""
         which = "the physical robot taken, near the prior," if drawn else "the best physical robot"
         status = "feasible" if free_is_physical else "at the boundary" if self.at_boundary else "feasible"
         free = "the free fit is physical" if free_is_physical else "the free fit is not physical"
@@ -60,8 +60,8 @@ def physical_fit(
 ) -> PhysicalFit:
     """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots (theory, eq. 28).
 
-    R: triangle of the weighted [Y tau] for all the model's unknowns; rows: how many it stands for.  settle: what the
-    data leave open goes all the way to the prior, however small its weight.
+    R: R factor of the weighted [Y tau] for all the model's unknowns; rows: number of rows it represents.  settle: set
+    directions that the data do not determine to the prior, however small its weight.
     """
     if kind not in PRIORS:
         raise UnknownName("kind of prior", kind, PRIORS)
@@ -82,7 +82,7 @@ def physical_fit(
 
 
 def _inside(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:
-    """The solution; one that touches the cone within the solver's tolerance gets more margin, as one without an end."""
+    """Solve with increasing margin until the solution is strictly inside the cone."""
     last: Array | None = None
     failed = SolverFailed("the physical fit", "touches the boundary")
     for attempt in range(4):
@@ -105,7 +105,7 @@ def _inside(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
 
 
 def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str, margin: float) -> Array:
-    """Solve in units of the prior and from a free fit: well scaled, and the optimum is the excess alone."""
+    """Solve in units of the prior and relative to an unconstrained fit, for good scaling."""
     n = len(space.model.standard)
     prior = space.x0 / space.scales
     A = R[:, :-1] @ space.K / np.sqrt(rows)
@@ -131,7 +131,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
 def _add_divergence(
     space: PhysicalSpace, program: ConeProgram, q: Array, link: int, first: int, weight: float, origin: Array
 ) -> None:
-    """weight (tr(P0^-1 P) - log det P): exponential cones on the diagonal of a triangular factor."""
+    """Add weight (tr(P0^-1 P) - log det P): exponential cones on the diagonal of a triangular factor."""
     inv = np.linalg.inv(space.roots[link])
     width, ten = program.variables, space.links[link]
     body = np.zeros((16, width))  # entries of root^-1 P root^-T, whose log det differs by a constant
@@ -156,7 +156,7 @@ def _add_divergence(
 
 
 def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN, seen: Array | None = None) -> Array:
-    """The physical robot nearest to the prior that has these base parameters exactly.
+    """Physically consistent robot nearest to the prior with exactly these base parameters.
 
     seen: combinations (rows) of the base parameters that count, where not all do.
     """
@@ -174,7 +174,10 @@ def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN,
 
 
 def _settled(space: PhysicalSpace, R: Array, x: Array, margin: float) -> Array:
-    """The same efforts with what the data leave open at the prior: a prior of little weight only pulls it near."""
+    """Move directions that the data do not determine to the prior, with unchanged efforts.
+
+    A prior of little weight only pulls them near.
+    """
     A = R[:-1, :-1]
     lengths = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     _, s, Vt = np.linalg.svd(A / lengths)

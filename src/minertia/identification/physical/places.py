@@ -1,4 +1,4 @@
-"""Remarks on centres of mass that lie where no link is."""
+"""Warnings on centres of mass outside their links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEYOND = 0.2  # of the robot's longest link: links that no frame shows the lengt
 
 
 def misplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
-    """Centres of mass outside the shapes of their links, which the data want there."""
+    """Warnings on centres of mass that the data place outside the shapes of their links."""
     found = []
     for link in space.bounded:
         ten = x[space.links[link]]
@@ -28,7 +28,7 @@ def misplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
 
 
 def unplaced(space: PhysicalSpace, x: Array) -> tuple[str, ...]:
-    """Centres of mass farther out than their link goes, of links whose shapes the file does not show."""
+    """Warnings on centres of mass beyond the reach of their link, for links without shapes in the file."""
     robot = space.model.robot.numeric
     reaches = [link_reach(robot, j) for j in range(robot.n_joints)]
     longest, found = max(reaches, default=0.0), []

@@ -1,4 +1,4 @@
-"""Triangles of a linear problem as a cone solver takes them: over all unknowns, and not beyond its digits."""
+"""R factors of a linear problem, scaled for a cone solver: over all unknowns, within its precision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ FINEST = 1e-7  # of an effort's size: data are not trusted further, so that the 
 
 
 def trusted_levels(problem: Observation, sigma: Array) -> Array:
-    """Noise levels that are not so small that a cone solver runs out of digits."""
+    """Noise levels, bounded below so that a cone solver does not lose precision."""
     usual = np.maximum(problem.effort_rms, 1e-3 * problem.effort_rms.max(initial=0.0))
     return np.asarray(np.maximum(sigma, FINEST * usual))
 
 
 def unshifted(problem: Observation, R: Array) -> Array:
-    """The triangle over all the model's unknowns with what is known put back into the efforts."""
+    """R factor over all the model's unknowns, with known contributions added back to the efforts."""
     full = np.zeros((len(R), problem.model.count + 1))
     full[:, list(problem.keep)] = R[:, :-1]
     full[:, -1] = R[:, -1] + R[:, :-1] @ problem.shift[list(problem.keep)]

@@ -1,1 +1,1 @@
-"""The linear problem: unknowns, rows, triangles, and what a motion can show."""
+"""The linear problem: unknowns, rows, R factors, and identifiability under a motion."""

@@ -1,4 +1,4 @@
-"""What a motion can identify: rank, condition, and a sentence for everything it cannot."""
+"""Identifiability under a motion: rank, condition, and a message for every unidentifiable parameter."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EXCITED = 1e-7  # smallest length of a column, over its usual length in random s
 
 @dataclass(frozen=True)
 class ExcitationDiagnosis:
-    """What the logs can tell apart.
+    """Identifiability of the unknowns from the logs.
 
     condition: of the columns as they are; scaled_condition: of the columns scaled to length 1 (both of an independent
-    set).  independent: columns that depend on none before them.  not_excited: unknowns without a value of their own,
-    with a sentence each.
+    set).  independent: columns that do not depend on earlier ones.  not_excited: unidentifiable unknowns, with a
+    message each.
     """
 
     count: int
@@ -40,12 +40,12 @@ class ExcitationDiagnosis:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every unknown gets a value."""
+        """Whether every unknown is identifiable."""
         return self.rank == self.count
 
 
 def excitation(observation: Observation, sigma: Array | None = None) -> ExcitationDiagnosis:
-    """Examine the logs before anything is estimated."""
+    """Diagnose the excitation of the logs before estimation."""
     R = observation.triangle(sigma)[:-1, :-1] if observation.count else np.zeros((0, 0))
     lengths = np.linalg.norm(R, axis=0)
     scale = 1.0 if sigma is None else float(np.max(sigma))
@@ -72,7 +72,7 @@ def excitation(observation: Observation, sigma: Array | None = None) -> Excitati
 
 
 def _independent(unit: Array, shown: Array) -> list[int]:
-    """Columns in an order that keeps the ones furthest from the others first where there is a choice."""
+    """Indices of linearly independent columns, by Gram-Schmidt in the given order."""
     Q = np.zeros((len(unit), 0))
     kept = []
     for c in range(unit.shape[1]):
@@ -94,7 +94,7 @@ def _condition(R: Array) -> float:
 
 
 def _unseen(observation: Observation, c: int) -> str:
-    """Why a column is zero."""
+    """Message on why a column is zero."""
     model = observation.model
     full = observation.keep[c]
     robot, name = model.robot, observation.names[c]
@@ -110,7 +110,7 @@ def _unseen(observation: Observation, c: int) -> str:
 
 
 def _together(observation: Observation, null: Array, c: int) -> str:
-    """With which others a column acts in the same way."""
+    """Message on the unknowns with which a column is linearly dependent."""
     basis = numeric.cleared(null)
     rows = basis[np.abs(basis[:, c]) > 1e-6]
     size = np.abs(rows).max(axis=0)

@@ -1,17 +1,17 @@
-"""Friction chosen by evidence: a stated ladder of effects, joint by joint, on folds that were left out.
+"""Forward selection of friction effects, joint by joint, by cross-validation.
 
-Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot's file.
-Rotor inertia stays where it shows: where its estimates are together positive beyond chance, or models with it predict
-better; and it goes where models without it do.  Torque sensors behind the gears do not see it, and its columns would
-cost deviations.  Then the steps of the ladder are tried in order, some on all joints at once, then on every joint; one
-is taken where the rest of the data, fitted with it, predicts better: by more than chance would, by a fiftieth of what
-the joint leaves, and not only in noise levels but in efforts, too.
+Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot file.
+Rotor inertia is retained where its estimates are jointly significantly positive, or models with it predict better; it
+is dropped where models without it do.  Torque sensors behind the gears do not measure it, and its columns would
+increase the variance.  Then the candidate effects are tried in order, some on all joints at once, then on every joint;
+one is selected where the held-out error falls: significantly, by at least a fiftieth of the joint's residual, and
+not only relative to noise levels but also in efforts.
 
-What is compared is the error on the folds that were left out, and what an effect costs in deviations: how far the fits
-of the folds disagree on decoupled motion, in which every joint moves as in the logs and independently of the others.
-The folds alone would take what tells apart the seconds of one motion and spoils another.  Folds are blocks of time, and
-whole logs where there are several.  All candidates are columns of one pass over the data; every trial is algebra on
-triangles.
+The criterion is the held-out error plus a variance cost of the effect: how far the fits of the folds disagree on
+decoupled motion, in which every joint moves as in the logs and independently of the others.
+Folds alone would select effects that fit one motion and degrade the prediction of another.  Folds are blocks of time,
+and whole logs where there are several.  All candidates are columns of one pass over the data; every trial is algebra on
+R factors.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ FRACTIONS = {  # of the highest speed of a joint: values of a constant that are 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the ladder: an effect by its word, tried with several values of its constant where it has one.
+    """Candidate step of the forward selection: an effect, tried with several values of its constant if it has one.
 
-    replaces: the effect whose place it takes.  is_common: it is tried on all joints at once before joint by joint.
+    replaces: the effect that it replaces.  is_common: it is tried on all joints at once before joint by joint.
     """
 
     word: str
@@ -77,7 +77,7 @@ DROPPED = "rotor"  # of the start, where the logs do not show it
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken at joints (from 0); gain: part of the error that is compared that it takes away.
+    """Selected step at joints (from 0); gain: relative reduction of the compared error.
 
     values: of its constant at each of the joints, None where it has none.
     """
@@ -88,7 +88,7 @@ class Taken:
     gain: float
 
     def sentence(self, robot: Robot) -> str:
-        """What was taken, and what it gained."""
+        """Message on the selected effect and its gain."""
         numbers = sorted({f"{value:g}" for value in self.values if value is not None}, key=float)
         constant = f" ({self.step.constant} {' to '.join(dict.fromkeys((numbers[0], numbers[-1])))})" if numbers else ""
         where = robot.joints[self.joints[0]].name if len(self.joints) == 1 else f"{len(self.joints)} joints"
@@ -97,9 +97,9 @@ class Taken:
 
 @dataclass(frozen=True)
 class Ladder:
-    """The effects that a ladder ended with, as a campaign states them, and the steps that led there.
+    """Result of the forward selection: the effects, as a campaign specifies them, and the selected steps.
 
-    start: effects that the models had before the first step.
+    start: effects of the initial model.
     """
 
     robot: Robot
@@ -112,7 +112,7 @@ class Ladder:
 
     @property
     def effects(self) -> tuple[EffectSpec, ...]:
-        """What `chosen_effects` takes."""
+        """Selected effects, for `chosen_effects`."""
         smooth = {j for taken in self.steps if taken.step.replaces for j in taken.joints}
         chosen = []
         for word in self.start:
@@ -127,7 +127,7 @@ class Ladder:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was taken and what each step gained, in a sentence."""
+        """Message on the selected steps and their gains."""
         own = sorted({spring.kind for spring in springs(self.robot)})
         start = f"effects chosen by cross-validation: {', '.join((*self.start, *own))}"
         dropped = "" if DROPPED in self.start else f" ({DROPPED} left out: the logs do not show it)"
@@ -140,7 +140,7 @@ class Ladder:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The choice as plain data, for JSON."""
+        """Selection as plain data, for JSON."""
         return {
             "start": list(self.start),
             "steps": [
@@ -156,7 +156,7 @@ class Ladder:
 
 
 def springs(robot: Robot) -> tuple[EffectSpec, ...]:
-    """Springs and counterbalances of the robot's file, for `chosen_effects`: no motion tells which kind there is."""
+    """Springs and counterbalances of the robot file, for `chosen_effects`: their kind cannot be identified."""
     return tuple(
         at_joints(robot, BY_SYMBOL[symbol].word, [j], robot.constants[j].get(symbol, {}))
         for j, own in enumerate(robot.effects)
@@ -166,7 +166,7 @@ def springs(robot: Robot) -> tuple[EffectSpec, ...]:
 
 
 def candidates(robot: Robot, speeds: Array) -> tuple[EffectSpec, ...]:
-    """All effects of the ladder on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
+    """All candidate effects on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
     found = [*(everywhere(robot, word) for word in START), *springs(robot)]
     for j in robot.driven:
         fastest = joint_speed(robot, j, speeds)
@@ -178,12 +178,12 @@ def candidates(robot: Robot, speeds: Array) -> tuple[EffectSpec, ...]:
 
 
 def joint_speed(robot: Robot, j: int, speeds: Array) -> float:
-    """Highest speed of joint j where its coordinates have theirs at once."""
+    """Highest speed of joint j when all its coordinates are at their highest speed."""
     return float(sum(float(speeds[c]) * abs(float(ratio)) for c, ratio in robot.shares(j)))  # type: ignore[arg-type]
 
 
 def _values(step: Step, fastest: float) -> list[float | None]:
-    """Values of the constant to try, round so that they do not hang on the last digits of a log."""
+    """Candidate values of the constant, rounded so that they do not depend on the last digits of a log."""
     if not step.constant:
         return [None]
     return [float(f"{part * fastest:.2g}") for part in FRACTIONS[step.constant] if part * fastest > 0]
@@ -194,7 +194,7 @@ def _tag(value: float | None) -> str:
 
 
 def shortened(motion: LogMotion) -> LogMotion:
-    """The beginning of a log's motion, on which the choice is made."""
+    """First part of a log's motion, used for the selection."""
     first = next(blocks_of(motion))
     if first.filter is None:
         return first
@@ -203,7 +203,7 @@ def shortened(motion: LogMotion) -> LogMotion:
 
 
 def decoupled(blocks: Sequence[Motion], robot: Robot) -> Motion:
-    """Motion in which every joint has states of the logs, drawn for each joint apart; efforts are zero."""
+    """Decoupled motion: joint states of the logs, drawn independently for each joint; efforts are zero."""
     rng = np.random.default_rng(0)
     q, qd, qdd = (np.concatenate([_kept(block, name) for block in blocks]) for name in ("q", "qd", "qdd"))
     drawn = rng.integers(len(q), size=(DECOUPLED, robot.n + 1))
@@ -223,27 +223,27 @@ def _kept(block: Motion, name: str) -> Array:
 
 
 def climbed(problem: Observation, speeds: Array, decoupled: Observation) -> Ladder:
-    """Climb the ladder on a problem with the columns of all candidates; decoupled: the same of decoupled motion."""
+    """Run the forward selection on a problem with all candidate columns; decoupled: the same of decoupled motion."""
     return _Climb(problem, speeds, decoupled).run()
 
 
 @dataclass(frozen=True)
 class _Errors:
-    """Sums of squares of each fold: efforts in noise levels, and as they are."""
+    """Sums of squares of each fold: efforts relative to noise levels, and in their units."""
 
     weighted: Array
     plain: Array
 
     def is_below(self, other: _Errors) -> bool:
-        """Whether less is left, by either measure: small joints must not gain at the cost of large ones."""
+        """Whether the error is smaller by both measures: small joints must not gain at the cost of large ones."""
         return bool(self.weighted.sum() < other.weighted.sum() and self.plain.sum() < other.plain.sum())
 
     def gain_over(self, other: _Errors) -> float:
-        """Part of the other's residual that is gone."""
+        """Relative reduction of the other's residual."""
         return float(1 - np.sqrt(self.weighted.sum() / other.weighted.sum()))
 
     def beats(self, other: _Errors, least: float = 0.0) -> bool:
-        """Whether less is left, by more than chance would have it and by at least so much."""
+        """Whether the error is smaller, significantly and by at least `least`."""
         if not np.all(np.isfinite(self.weighted)):
             return False
         gains = other.weighted - self.weighted
@@ -252,7 +252,7 @@ class _Errors:
 
 
 class _Climb:
-    """One climb: the columns in use, and the errors they leave on each fold."""
+    """State of a forward selection: the columns in use, and their errors on each fold."""
 
     def __init__(self, problem: Observation, speeds: Array, decoupled: Observation) -> None:
         self.problem, self.robot, self.speeds = problem, problem.model.robot, speeds
@@ -279,7 +279,7 @@ class _Climb:
         return Ladder(self.robot, tuple(steps), start)
 
     def _drop(self) -> bool:
-        """Leave rotor inertia out of all joints where that predicts better, or where nothing speaks for it."""
+        """Drop rotor inertia from all joints where that predicts better, or where it is not significant."""
         (symbol,) = WORDS[DROPPED]
         own = [k for k in self.used if self.problem.names[k].rstrip("0123456789") in (symbol, f"{symbol}M")]
         rest = [k for k in self.used if k not in own]
@@ -293,9 +293,10 @@ class _Climb:
         return True
 
     def _is_positive(self, own: Sequence[int]) -> bool:
-        """Whether parameters that cannot be negative, each in its own deviations, add up to more than chance would.
+        """Whether parameters that cannot be negative are jointly significantly positive.
 
-        They are there or not together, so their sum is tested; deviations are those of a jackknife over the folds.
+        They are present or absent together, so the sum of their t-values is tested; standard deviations by a jackknife
+        over the folds.
         """
         fits = [_fit(fold, self.used, self.problem.count) for fold in self.folds]
         values = np.array(fits)[:, [self.used.index(k) for k in own]]
@@ -303,7 +304,7 @@ class _Climb:
         return bool(total.mean() > stdtrit(len(fits) - 1, CERTAIN) * _jackknife(total))
 
     def _try(self, step: Step, joints: tuple[int, ...]) -> Taken | None:
-        """Take a step at joints where it pays."""
+        """Select a step at joints where it reduces the error enough."""
         joints = tuple(j for j in joints if self._has_place(step, j))
         if not joints:
             return None
@@ -330,20 +331,20 @@ class _Climb:
         return is_free and bool(self._tried(step, j)) and not set(self._tried(step, j)) & set(self.used)
 
     def _columns(self, step: Step, joints: tuple[int, ...], value: int) -> tuple[list[int], list[int]]:
-        """Columns in use with those of a step, by the number of its constant's value; and the new ones alone."""
+        """Columns in use with those of a step, for an index of its constant's value; and the new ones alone."""
         old = {self.index.get(f"{step.replaces}{j + 1}") for j in joints} if step.replaces else set()
         new = [self._tried(step, j)[min(value, len(self._tried(step, j)) - 1)] for j in joints]
         return [*(k for k in self.used if k not in old), *new], new
 
     def _errors(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> _Errors:
-        """What fits of the others leave of each fold, infinite where such a fit is singular."""
+        """Held-out error of each fold, infinite where the fit of the others is singular."""
         squares = self._squares(columns, folds)
         return _Errors(np.sum(squares / self.sigma**2, axis=1), squares.sum(axis=1))
 
     def _squares(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> Array:
-        """Sums of squares (folds, efforts) on folds that were left out.
+        """Sums of squares (folds, efforts) on held-out folds.
 
-        Of blocks of time, also the jackknife variance of the fits on as much decoupled motion.
+        For blocks of time, plus the jackknife variance of the fits on as much decoupled motion.
         """
         chosen = self.folds if folds is None else folds
         fits = [_fit(fold, columns, self.problem.count) for fold in chosen]
@@ -360,7 +361,7 @@ class _Climb:
         return np.asarray(np.sum(off**2, axis=2) * self.problem.samples * (len(betas) - 1) / len(betas))
 
     def _own(self, j: int) -> float:
-        """The part of the joint's own effort in what is compared, in noise levels."""
+        """Part of the joint's own effort in the compared error, relative to the noise level."""
         row = self._row(j)
         return np.inf if row is None else float(self._squares(self.used)[:, row].sum() / self.sigma[row] ** 2)
 
@@ -369,7 +370,7 @@ class _Climb:
         return self.problem.model.rows.index(row) if row in self.problem.model.rows else None
 
     def _is_sane(self, step: Step, joints: tuple[int, ...], columns: Sequence[int], new: Sequence[int]) -> bool:
-        """Whether a fit of all data gives the effect possible signs, and friction that takes power from the motion."""
+        """Whether a fit of all data gives the effect admissible signs, and friction that dissipates power."""
         R = triangle(self.problem.triangle(self.sigma)[:, [*columns, self.problem.count]])
         beta = dict(zip(columns, solve_triangular(R[:-1, :-1], R[:-1, -1]).tolist(), strict=True))
         if step.is_nonnegative:
@@ -384,17 +385,17 @@ class _Climb:
 
 
 def _jackknife(values: Array) -> Array:
-    """Standard deviation of what was estimated once without each of the folds (the first axis)."""
+    """Jackknife standard deviation of estimates without each of the folds (the first axis)."""
     return np.asarray(np.sqrt(len(values) - 1) * values.std(axis=0))
 
 
 def _value_of(name: str) -> str:
-    """What stands behind the mark in the name of a candidate."""
+    """Value of the constant in the name of a candidate, after the @."""
     return name.partition("@")[2]
 
 
 def _fit(fold: Fold, columns: Sequence[int], effort: int) -> Array | None:
-    """Values of the columns by the data outside a fold, None where they are not determined."""
+    """Estimate of the columns from the data outside a fold, None where it is not determined."""
     R = triangle(fold.fitted[:, [*columns, effort]])
     lengths = np.linalg.norm(R[:, :-1], axis=0)
     if np.any(np.abs(np.diag(R)[:-1]) <= DEPENDENT * np.maximum(lengths, 1e-300)):

@@ -1,7 +1,7 @@
-"""The linear model of a robot's efforts: which unknowns there are, and their columns for a motion.
+"""The linear model of a robot's efforts: its unknowns, and the regressor for a motion.
 
-tau = Y(q, qd, qdd) beta, where beta = K chi combines the standard parameters and extra effects that this choice of
-effects and joints can tell apart for some motion.
+tau = Y(q, qd, qdd) beta, where beta = K chi are the identifiable combinations of the standard parameters and extra
+effects, for this choice of effects and joints.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Unknowns and their columns.
+    """Unknowns and their regressor columns.
 
-    names: the unknowns.  standard: the parameters they combine, chi, with beta = K chi.  kept: standard columns of
-    which Y is made (Y = Y_standard[:, kept] K[:, kept]^-1).  rows: indices of the efforts used; terms: extra effects.
-    reference: usual length of each column, from random states, to judge what a motion excites.
+    names: the unknowns.  standard: the parameters they combine, chi, with beta = K chi.  kept: standard columns from
+    which Y is computed (Y = Y_standard[:, kept] K[:, kept]^-1).  rows: indices of the efforts used; terms: extra
+    effects.  reference: typical norm of each column, from random states, to assess excitation.
     """
 
     robot: Robot
@@ -91,17 +91,17 @@ class LinearModel:
         temperature: Array | None = None,
         samples: int | None = None,
     ) -> Array:
-        """Y, shape (N, rows, unknowns).
+        """Regressor Y, shape (N, rows, unknowns).
 
         load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
-        samples: of the pass that these samples are part of, to choose the quickest way; by default they are alone.
+        samples: of the pass that these samples belong to, to choose the fastest method; by default they are alone.
         """
         names = [self.standard[k] for k in self.kept]
         Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
 
     def values(self, parameters: Mapping[str, float]) -> Array:
-        """beta of standard parameters by name; those not named count as 0."""
+        """beta from standard parameters by name; missing ones count as 0."""
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
 
     def file_values(self) -> dict[str, float]:
@@ -109,7 +109,7 @@ class LinearModel:
         return dict(zip(self.names, self.nominal().tolist(), strict=True)) if self.robot.has_parameters else {}
 
     def nominal(self) -> Array:
-        """beta of the robot's own parameters; extra effects at their stated value, the robot's own or 0.
+        """beta from the robot's own parameters; extra effects at their given value, the robot's own or 0.
 
         Smooth Coulomb friction that was chosen in place of the robot's own takes the value of that.
         """
@@ -130,7 +130,7 @@ class LinearModel:
         return tuple("alone" if np.count_nonzero(row) == 1 else "combination" for row in self.K)
 
     def link_of(self, unknown: int) -> int:
-        """Number of the link (from 1) to which an unknown belongs: that of its kept column."""
+        """Number of the link (from 1) of an unknown: that of its kept column."""
         return link_number(self.standard[self.kept[unknown]])
 
     def is_friction(self, unknown: int) -> bool:
@@ -140,7 +140,7 @@ class LinearModel:
         )
 
     def index(self, name: str) -> int:
-        """Position of an unknown."""
+        """Index of an unknown."""
         if name not in self.names:
             raise UnknownName("parameter", name, self.names)
         return self.names.index(name)
@@ -169,9 +169,9 @@ def linear_model(
     method: str = "closed-form",
     seed: int = 0,
 ) -> LinearModel:
-    """The unknowns for a choice of effects and of joints whose efforts are used (names, or numbers from 1).
+    """Linear model for a choice of effects and of joints whose efforts are used (names, or numbers from 1).
 
-    With a subset of joints the unknowns are those that these efforts can show: rows and columns go together.
+    With a subset of joints the unknowns are those that are identifiable from these efforts.
     """
     choice = chosen_effects(robot, effects)
     symbols = {symbol_of(name).removesuffix("M") for name in choice.own}
@@ -182,7 +182,7 @@ def linear_model(
 
 
 def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, ...]:
-    """Indices of efforts, in the robot's order whatever the order of asking."""
+    """Indices of efforts, in the robot's order."""
     every = row_names(robot)
     if joints is None:
         return tuple(range(len(every)))
@@ -205,7 +205,7 @@ def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, 
 def _complete(
     robot: Robot, base: BaseParameters, choice: EffectChoice, rows: tuple[int, ...], seed: int
 ) -> LinearModel:
-    """Restrict the base set to the chosen effects and rows, add the extra columns, and let the rank decide."""
+    """Restrict the base parameters to the chosen effects and rows, add the extra columns, and reduce by rank."""
     chosen = [c for c, name in enumerate(base.columns) if _is_chosen(name, choice)]
     standard = (*(base.columns[c] for c in chosen), *(t.name for t in choice.terms))
     K0 = base.K[:, chosen]
@@ -226,7 +226,7 @@ def _complete(
 
 
 def _matched(K: Array, kept: Sequence[int]) -> tuple[int, ...]:
-    """Kept columns in the order of the unknowns they stand for, as far as each has one of its own."""
+    """Kept columns in the order of their unknowns, matched by the largest entry of K."""
     left = list(kept)
     result = []
     for row in K:
@@ -241,7 +241,7 @@ def _is_chosen(name: str, choice: EffectChoice) -> bool:
 
 
 def _independent(model: LinearModel, seed: int) -> LinearModel:
-    """Merge unknowns that these rows cannot tell apart for any motion, and drop those they never show."""
+    """Merge unknowns that these rows cannot distinguish for any motion, and drop unidentifiable ones."""
     states = numeric.enough_states(model.robot, 2 * model.count)
     state = numeric.random_states(model.robot, states, seed)
     rng = np.random.default_rng(seed)
@@ -312,9 +312,9 @@ def combined_columns(
     links: Callable[[list[str]], Array],
     weights: Array | None = None,
 ) -> Array:
-    """Y (N, rows, unknowns) with other columns of the standard parameters than efforts, links(names).
+    """Y (N, rows, unknowns) from other columns of the standard parameters than efforts, links(names).
 
-    weights (N, rows): with which the efforts of extra effects add to one row; each is a row unless told.
+    weights (N, rows): with which the efforts of extra effects add to one row; by default each is a row.
     """
     names, terms = [model.standard[k] for k in model.kept], {t.name: t for t in model.choice.terms}
     own = [name for name in names if name not in terms]
@@ -337,7 +337,7 @@ def _add_term(
     load: Array | None,
     temperature: Array | None,
 ) -> None:
-    """The effort of one extra effect, on the rows of the coordinates that drive its joint or its motor."""
+    """Add the effort of one extra effect to the rows of the coordinates that drive its joint or its motor."""
     robot, first = model.robot, 6 * model.robot.is_floating
     if "load" in term.effect.inputs and load is None:
         raise MinertiaError("load-dependent friction needs the rigid-body torques; fit without it first")

@@ -1,7 +1,7 @@
-"""The linear problem of a set of logs: streamed once, kept as one small triangle per block and effort.
+"""The linear problem of a set of logs: read once, stored as one small R factor per block and effort.
 
-Memory does not grow with the logs, and logs can be appended.  What needs the rows themselves (robust weights,
-instruments, on-line estimation) streams them again.
+Memory does not grow with the logs, and logs can be appended.  Methods that need the rows themselves (robust weights,
+instruments, on-line estimation) read them again.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Rows:
 
 
 class Stream(Protocol):
-    """A pass over all rows; `change` replaces the motion of each block (same samples) before its columns are made."""
+    """Pass over all rows; `change` replaces the motion of each block (same samples) before its columns are computed."""
 
     def __call__(self, change: Change | None = None) -> Iterator[Rows]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
 class LogTriangles:
-    """What is kept of one log: block triangles of [Y tau] per effort, samples per block, largest entries."""
+    """Reduced data of one log: block R factors of [Y tau] per effort, samples per block, largest entries."""
 
     name: str
     triangles: Array  # (blocks, efforts, k, k)
@@ -70,12 +70,12 @@ class LogTriangles:
 
     @cached_property
     def total(self) -> Array:
-        """One triangle per effort."""
+        """One R factor per effort."""
         return merged(self.triangles)
 
     @property
     def samples(self) -> int:
-        """Rows per effort."""
+        """Number of rows per effort."""
         return int(self.counts.sum())
 
 
@@ -83,8 +83,8 @@ class LogTriangles:
 class Observation:
     """The linear problem Y beta = tau over all logs.
 
-    names: unknowns; keep, shift: how they come from the model's, beta_model[keep] = beta, the rest (and what is added)
-    is known: beta_model = scatter(beta) + shift.
+    names: unknowns; keep, shift: relation to the model's unknowns, beta_model[keep] = beta, the others (and offsets)
+    are known: beta_model = scatter(beta) + shift.
     """
 
     model: LinearModel
@@ -108,23 +108,23 @@ class Observation:
 
     @property
     def samples(self) -> int:
-        """Rows per effort, over all logs."""
+        """Number of rows per effort, over all logs."""
         return sum(log.samples for log in self.logs)
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """Names of the rows of a sample: of the efforts, or of the power of all of them."""
+        """Names of the equations of a sample: the efforts, or their total power."""
         names = self.model.row_names
         return names if self.logs[0].triangles.shape[1] == len(names) else (POWER,)
 
     @cached_property
     def totals(self) -> Array:
-        """One triangle per effort, (efforts, k, k)."""
+        """One R factor per effort, (efforts, k, k)."""
         return merged(np.stack([log.total for log in self.logs]))
 
     @cached_property
     def blocks(self) -> Array:
-        """All block triangles, (blocks, efforts, k, k), log by log."""
+        """All block R factors, (blocks, efforts, k, k), log by log."""
         return np.concatenate([log.triangles for log in self.logs])
 
     @cached_property
@@ -138,19 +138,19 @@ class Observation:
         return np.asarray(np.linalg.norm(self.totals[:, :, -1], axis=1) / np.sqrt(max(self.samples, 1)))
 
     def triangle(self, sigma: Array | None = None) -> Array:
-        """The triangle of all rows, each divided by its effort's noise level."""
+        """R factor of all rows, each divided by its effort's noise level."""
         rows = self.totals if sigma is None else self.totals / np.asarray(sigma)[:, None, None]
         return triangle(rows.reshape(-1, rows.shape[-1]))
 
     def residuals(self, beta: Array, totals: Array | None = None) -> Array:
-        """Norm of the residual of each effort, exactly, without the rows."""
+        """Norm of the residual of each effort, computed exactly from R factors."""
         totals = self.totals if totals is None else totals
         return np.asarray(np.linalg.norm(totals @ np.append(-beta, 1.0), axis=1))
 
     def reduced(self, keep: Sequence[int], known: Array | None = None) -> Observation:
-        """The problem for some of the unknowns; the others have the values in `known` (all unknowns; default 0).
+        """Problem for some of the unknowns; the others have the values in `known` (all unknowns; default 0).
 
-        What a kept unknown has in `known` is taken off too: the new unknown is the rest.
+        The value of a kept unknown in `known` is subtracted: the new unknown is the difference.
         """
         values = np.zeros(self.count) if known is None else np.asarray(known, float)
         if list(keep) == list(range(self.count)) and not np.any(values):
@@ -173,19 +173,19 @@ class Observation:
         return Observation(self.model, tuple(self.names[k] for k in keep), logs, mapped, self.rest, kept, shift)
 
     def expand(self, beta: Array) -> Array:
-        """Values of all the model's unknowns."""
+        """Values of all the model's unknowns from those of this problem."""
         full = self.shift.copy()
         full[list(self.keep)] += beta
         return full
 
     def expand_covariance(self, covariance: Array) -> Array:
-        """Covariance of all the model's unknowns; known ones have none."""
+        """Covariance of all the model's unknowns; zero for known ones."""
         full = np.zeros((self.model.count, self.model.count))
         full[np.ix_(self.keep, self.keep)] = covariance
         return full
 
     def only(self, logs: Sequence[int]) -> Observation:
-        """The problem of some of the logs."""
+        """Problem of some of the logs."""
         stream, every, where = self.stream, self.rest, {r: k for k, r in enumerate(logs)}
 
         def chosen(change: Change | None = None) -> Iterator[Rows]:
@@ -197,7 +197,7 @@ class Observation:
         return replace(self, logs=tuple(self.logs[r] for r in logs), stream=chosen, rest=rest)
 
     def appended(self, other: Observation) -> Observation:
-        """The problem with more logs of the same robot and unknowns."""
+        """Problem with more logs of the same robot and unknowns."""
         if other.names != self.names or not np.array_equal(other.shift, self.shift):
             raise ShapeError("the two sets of logs have different unknowns")
         first, second, offset = self.stream, other.stream, len(self.logs)
@@ -222,7 +222,7 @@ def observe(
     load: Load | None = None,
     blocks: int = BLOCKS,
 ) -> Observation:
-    """Stream the motions of logs into triangles, both sides of the equation through each motion's parallel filter.
+    """Reduce the motions of logs to R factors, both sides of the equation through each motion's parallel filter.
 
     method: "qr", or "gram" (preconditioned normal equations, faster on long logs).  load(q, qd, qdd): rigid-body
     torques, for load-dependent friction.
@@ -243,7 +243,7 @@ def observe(
 def _passes(
     motions: Sequence[LogMotion], makers: Sequence[RowMaker]
 ) -> tuple[Stream, Callable[[Array], Iterator[tuple[int, Array]]]]:
-    """Functions that read all logs again: for their rows, and for the residuals of given values."""
+    """Functions that read all logs again: for their rows, and for the residuals of a given estimate."""
 
     def stream(change: Change | None = None) -> Iterator[Rows]:
         for k, (motion, maker) in enumerate(zip(motions, makers, strict=True)):
@@ -261,7 +261,7 @@ def _passes(
 
 
 def _log_triangles(motion: LogMotion, maker: RowMaker, method: str, blocks: int) -> LogTriangles:
-    """One pass over a log."""
+    """Reduce one log in one pass."""
     store: Accumulator | None = None
     model = maker.model
     still = set(range(model.robot.n))

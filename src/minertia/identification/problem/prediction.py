@@ -1,4 +1,4 @@
-"""Efforts that values predict, and values that are known beforehand."""
+"""Predicted efforts of an estimate, and elimination of known parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", *(symbol for symbol, effect in BY_SYMBO
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
-    """Efforts (N, joints used) of a motion; samples: of the log it is a block of, see `states`."""
+    """Predicted efforts (N, joints used) of a motion; samples: of the log it is a block of, see `states`."""
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
@@ -33,7 +33,7 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
 
 
 def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Load:
-    """Rigid-body torques of every joint, for load-dependent friction; samples: see `states`."""
+    """Function for the rigid-body torques of every joint, for load-dependent friction; samples: see `states`."""
     links = np.array([0.0 if model.is_friction(k) else float(v) for k, v in enumerate(beta)])
     extra = {t.name for t in model.choice.terms}
     inner = replace(model, rows=tuple(range(model.robot.n_velocity)))
@@ -47,7 +47,7 @@ def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) ->
 
 
 def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
-    """The problem with known parameters taken to the side of the efforts, and the unknowns that are fixed by that."""
+    """Problem with known parameters moved to the right-hand side, and the unknowns that they fix."""
     model = observation.model
     known = np.zeros(model.count)
     K = model.K.copy()
@@ -71,7 +71,7 @@ def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[O
 
 
 def _check_known(name: str, value: float, is_standard: bool) -> None:
-    """Refuse a value that no robot can have."""
+    """Raise an error for a physically impossible value."""
     if not abs(value) <= LARGEST:
         raise InputError(f"'{name}' is fixed to {value:g}; a known parameter is a number of at most {LARGEST:g}")
     if is_standard and value < 0 and symbol_of(name) in NEVER_NEGATIVE:

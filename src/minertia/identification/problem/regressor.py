@@ -1,4 +1,4 @@
-"""Columns of the regressor over many samples: a kernel where there are enough of them to pay for it, else NumPy."""
+"""Regressor columns over many samples: a compiled kernel for long passes, else NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REMEMBERED = 8  # kernels that are kept
 def regressor_columns(
     robot: Robot, columns: Sequence[str], state: tuple[Array, Array, Array], samples: int | None = None
 ) -> Array:
-    """Columns (N, efforts, columns) of standard parameters at q, qd, qdd.
+    """Regressor columns (N, efforts, columns) of standard parameters at q, qd, qdd.
 
     samples: of the whole pass that this block is part of, by default of this block.
     """
@@ -55,7 +55,7 @@ def power_columns(
 
 @dataclass(frozen=True)
 class _Made:
-    """A kernel, and what it was made for."""
+    """Compiled kernel, and the arguments it was built for."""
 
     make: Make
     robot: weakref.ref[Robot]
@@ -72,7 +72,7 @@ _made: list[_Made] = []  # the one used last stands first
 
 
 def _kernel(make: Make, robot: Robot, columns: tuple[str, ...], samples: int | None, block: int) -> BatchKernel | None:
-    """The kernel of a program for a pass over so many samples, block by block; None where NumPy does as well."""
+    """Kernel of a program for a pass over this many samples, by blocks; None where NumPy is as fast."""
     samples = block if samples is None else samples
     compiling = samples >= COMPILED
     further = samples // max(block, 1) - 1  # calls

@@ -26,19 +26,19 @@ TORQUE, POWER = "torque", "power"
 
 
 def equations_of(block: Motion) -> str:
-    """What the rows of a block state; a motion without a filter has only efforts."""
+    """Type of the equations of a block; a motion without a filter has only efforts."""
     return TORQUE if block.filter is None else block.filter.equations
 
 
 def in_torques(block: Motion) -> Motion:
-    """The same block with efforts for rows, as it is judged."""
+    """Block with efforts for rows, as it is evaluated."""
     if block.filter is None or block.filter.equations == TORQUE:
         return block
     return replace(block, filter=replace(block.filter, equations=TORQUE))
 
 
 def row_count(model: LinearModel, block: Motion) -> int:
-    """Rows of a sample."""
+    """Number of equations per sample."""
     return 1 if equations_of(block) == POWER else len(model.rows)
 
 
@@ -50,7 +50,7 @@ def other_columns(
     temperature: Array | None,
     samples: int | None = None,
 ) -> Array:
-    """Y (N, rows, unknowns) of momentum or power; load, temperature, samples: as `LinearModel.columns` takes them."""
+    """Y (N, rows, unknowns) of momentum or power; load, temperature, samples: as for `LinearModel.columns`."""
     q, qd, _ = state
     is_power = equations_of(motion) == POWER
 
@@ -65,7 +65,7 @@ def other_columns(
 
 
 def other_efforts(model: LinearModel, motion: Motion, state: State, tau: Array) -> Array:
-    """The other side of the equation (N, rows): efforts, or their power."""
+    """Left-hand side of the equations (N, rows): efforts, or their power."""
     if equations_of(motion) != POWER:
         return tau[:, list(model.rows)]
     if len(model.rows) < model.robot.n_velocity:
@@ -102,13 +102,13 @@ Load: TypeAlias = Callable[[Array, Array, Array], Array]  # q, qd, qdd -> rigid-
 
 
 def blocks_of(log: LogMotion) -> Iterator[Motion]:
-    """The blocks of a log's motion."""
+    """Iterate over the blocks of a log's motion."""
     given: Iterable[Any] = [log] if hasattr(log, "tau") else log
     return map(Motion.of, given)
 
 
 def judged_motion(log: LogMotion) -> LogMotion:
-    """A log's motion with efforts for rows, whatever it was fitted with."""
+    """Motion of a log with efforts for rows, regardless of the fitted equations."""
     if hasattr(log, "tau"):
         return in_torques(Motion.of(log))
     blocks = Passes(lambda: map(in_torques, blocks_of(log)))
@@ -116,7 +116,7 @@ def judged_motion(log: LogMotion) -> LogMotion:
 
 
 def states(log: LogMotion) -> int | None:
-    """Samples at which a pass over a log evaluates columns; None where only the pass can tell."""
+    """Number of samples at which a pass over a log evaluates columns; None where not known in advance."""
     if hasattr(log, "tau"):
         return len(log.tau)
     if isinstance(log, Sequence):
@@ -138,7 +138,7 @@ class RowMaker:
     samples: int | None = None
 
     def rows(self, block: Motion) -> Iterator[tuple[Array, Array]]:
-        """Y and tau of a block, a piece at a time; both sides through the parallel filter of the motion."""
+        """Y and tau of a block, piece by piece; both sides through the parallel filter of the motion."""
         for piece, Y, tau in self._pieces(block):
             if _is_plain(piece):
                 yield Y, tau
@@ -151,7 +151,7 @@ class RowMaker:
             yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
 
     def residuals(self, block: Motion, beta: Array) -> Iterator[Array]:
-        """tau - Y beta of a block, filtered and decimated: as above, at a fraction of the work."""
+        """tau - Y beta of a block, filtered and decimated; cheaper than the rows."""
         for piece, Y, tau in self._pieces(block):
             rest = tau - Y @ beta
             yield decimated(piece, rest)[0]
@@ -197,7 +197,7 @@ def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion
 
 
 def _is_plain(motion: Motion) -> bool:
-    """Whether nothing is left to filter."""
+    """Whether the motion needs no filtering."""
     return _half(motion) == 0 and motion.keep == (0, len(motion), 1)
 
 
@@ -207,7 +207,7 @@ def _half(motion: Motion) -> int:
 
 
 def _cut(block: Motion, state: tuple[Array, ...]) -> Iterator[tuple[Motion, slice, tuple[Array, ...]]]:
-    """Pieces of a block whose columns fit in memory, each with the samples its filter needs around it, and which."""
+    """Pieces of a block whose columns fit in memory, with the neighbouring samples that the filter needs."""
     n = len(state[0])
     first, stop, step = block.keep
     halo = _half(block) + (0 if equations_of(block) == TORQUE else REACH)

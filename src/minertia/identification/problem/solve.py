@@ -21,27 +21,27 @@ NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise
 
 
 def solution(R: Array) -> Array:
-    """beta of the triangle of [W tau]."""
+    """beta from the R factor of [W tau]."""
     return np.asarray(solve_triangular(R[:-1, :-1], R[:-1, -1]))
 
 
 def inverse(R: Array) -> Array:
-    """Inverse of a triangle, columns scaled first."""
+    """Inverse of an R factor, with scaled columns."""
     lengths = np.linalg.norm(R, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
     return np.asarray(solve_triangular(R / lengths, np.eye(len(R))) / lengths[:, None])
 
 
 def noise_floor(problem: Observation) -> Array:
-    """Levels below which a residual is rounding."""
+    """Noise levels below which a residual is rounding."""
     largest = float(problem.effort_rms.max(initial=0.0))
     return np.asarray(np.maximum(NOISE_FLOOR * np.maximum(problem.effort_rms, 1e-3 * largest), 1e-300))
 
 
 def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> Array:
-    """Deviation of each effort's residual, with the degrees of freedom that the fit used up in it.
+    """Residual standard deviation of each effort, with the degrees of freedom that the fit used in it.
 
-    R: the triangle of the fit, made with these sigma.
+    R: the R factor of the fit, computed with these sigma.
     """
     inv = inverse(R[:-1, :-1])
     used = np.array([np.sum((total[:, :-1] / s @ inv) ** 2) for total, s in zip(problem.totals, sigma, strict=True)])
@@ -52,7 +52,7 @@ def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> A
 def weighted_solution(
     problem: Observation, iterations: int = 30, tolerance: float = 1e-9
 ) -> tuple[Array, Array, Array]:
-    """beta, R and sigma of the fit in which each effort counts by its own noise level (iterated)."""
+    """beta, R and sigma of the fit with each effort weighted by its own noise level (iterated)."""
     sigma = np.maximum(problem.effort_rms, noise_floor(problem))
     for _ in range(iterations):
         R = problem.triangle(sigma)
@@ -67,7 +67,7 @@ def weighted_solution(
 
 
 def streamed_triangle(problem: Observation, weight: Callable[[Rows], Array]) -> Array:
-    """Triangle of all rows, each times its weight (N, efforts), in one more pass."""
+    """R factor of all rows, each multiplied by its weight (N, efforts), in one more pass."""
     R = np.zeros((0, problem.count + 1))
     for block in problem.stream():
         rows = np.concatenate([block.Y, block.tau[:, :, None]], axis=2) * weight(block)[:, :, None]
@@ -83,10 +83,10 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold.
+    """One cross-validation fold.
 
-    fitted: triangle (k, k) of the weighted rows of all other folds.  left_out: triangles (efforts, k, k) of its own
-    rows, not weighted.  weighted: one triangle (k, k) of its own weighted rows.
+    fitted: R factor (k, k) of the weighted rows of all other folds.  left_out: R factors (efforts, k, k) of its own
+    rows, not weighted.  weighted: one R factor (k, k) of its own weighted rows.
     """
 
     fitted: Array
@@ -120,14 +120,14 @@ def _folds(blocks: Array, groups: Sequence[Array], sigma: Array) -> tuple[Fold, 
 
 
 def left_out_squares(folds: Iterable[Fold], fit: Callable[[Array], Array]) -> Array:
-    """Sum of squares of each fold, in noise levels, under the values that `fit` makes of the others' triangle."""
+    """Normalised sum of squares of each held-out fold; fit: estimate from the R factor of the others."""
     return np.array([float(np.sum((f.weighted @ np.append(-fit(f.fitted), 1.0)) ** 2)) for f in folds])
 
 
 def strongest(errors: Array) -> int:
-    """Index of the strongest prior that predicts what was left out as well as the best one.
+    """Index of the strongest prior within one standard error of the smallest cross-validation error.
 
-    errors (weights, folds): within one standard error of the smallest mean (Hastie, Tibshirani, Friedman 2009, 7.10).
+    errors (weights, folds): the one-standard-error rule (Hastie, Tibshirani, Friedman 2009, 7.10).
     """
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
@@ -144,7 +144,7 @@ ROUNDS = 3
 def best_terms(observation: Observation) -> Observation:
     """Keep one column of each scanned effect (Stribeck velocities), joint by joint, by the sum of squares.
 
-    All candidates were streamed together, so nothing is read again.
+    All candidates were streamed together, so no log is read again.
     """
     groups: dict[tuple[str, int], list[int]] = {}
     where = {name: k for k, name in enumerate(observation.names)}
@@ -172,12 +172,12 @@ def best_terms(observation: Observation) -> Observation:
 
 
 def _cost(R: Array, columns: list[int]) -> float:
-    """Smallest sum of squares with these columns."""
+    """Least-squares cost with these columns."""
     return float(abs(triangle(R[:, [*columns, R.shape[1] - 1]])[-1, -1]))
 
 
 def _without(observation: Observation, keep: list[int]) -> Observation:
-    """The observation of a model without the other columns."""
+    """Observation and model with only the kept columns."""
     model = observation.model
     part = observation.reduced(keep)
     names = tuple(model.names[k] for k in keep)

@@ -1,4 +1,4 @@
-"""Which effects of the one table (`robot.effects`) are identified: by words, symbols, full names or tables."""
+"""Selection of the identified effects of the table (`robot.effects`): by words, symbols, full names or tables."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class EffectSpec:
-    """One effect of a model: a word or symbol, the names of the joints that have it, and its stated constants.
+    """One effect of a model: a word or symbol, the names of its joints, and its given constants.
 
-    known: the effect has no parameter to fit; its scale is 1.  tag: tells scanned ones apart.
+    known: the effect has no parameter to fit; its coefficient is 1.  tag: distinguishes scanned ones.
     """
 
     kind: str
@@ -68,9 +68,9 @@ Wanted: TypeAlias = str | Mapping[str, object] | EffectSpec
 
 @dataclass(frozen=True)
 class Term:
-    """One extra column: an effect on one joint (index from 0), with its constants; `tag` tells scanned ones apart.
+    """One extra column: an effect on one joint (index from 0), with its constants; `tag` distinguishes scanned ones.
 
-    is_known: its parameter is 1 and not identified.
+    is_known: its coefficient is 1 and not identified.
     """
 
     symbol: str
@@ -84,7 +84,7 @@ class Term:
 
     @property
     def effect(self) -> Effect:
-        """The row of the table."""
+        """Row of the effect table."""
         return BY_SYMBOL[self.symbol]
 
     @property
@@ -95,31 +95,31 @@ class Term:
 
 @dataclass(frozen=True)
 class EffectChoice:
-    """What a user asked for: the robot's own effects by full name, and extra terms."""
+    """Requested effects: the robot's own effects by full name, and extra terms."""
 
     own: tuple[str, ...]
     terms: tuple[Term, ...]
 
     @property
     def fixed(self) -> dict[str, float]:
-        """Values of terms whose parameter is known to be 1."""
+        """Values of terms whose coefficient is known to be 1."""
         return {t.name: 1.0 for t in self.terms if t.is_known}
 
     @property
     def needs_load(self) -> bool:
-        """Whether a column depends on the effort the links ask of a joint."""
+        """Whether a column depends on the rigid-body torque of a joint."""
         return self.needs("load")
 
     def needs(self, name: str) -> bool:
-        """Whether a column depends on a part of the state beside positions and their derivatives."""
+        """Whether a column depends on an input other than positions and their derivatives, such as load."""
         return any(name in t.effect.inputs for t in self.terms)
 
 
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
-    """The columns of effects: of "FC" or "coulomb" on every joint but the passive ones of loops, or as `read_effect`.
+    """Effect columns: "FC" or "coulomb" on every joint but the passive ones of closed chains, or as `read_effect`.
 
-    Where a motor turns with several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other twins are
-    asked for.
+    Where a motor drives several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other motor-side
+    effects must be requested.
     """
     own: list[str] = []
     terms: list[Term] = []
@@ -139,12 +139,12 @@ def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> 
 
 
 def everywhere(robot: Robot, kind: Any) -> EffectSpec:
-    """An effect on every joint that has a motor or follows one, or on every motor that turns with several joints."""
+    """Effect on every actuated joint or one that follows a motor, or on every motor that drives several joints."""
     return at_joints(robot, kind, sorted(robot.coupled_motors) if kind in MOTOR_SYMBOLS else robot.driven)
 
 
 def at_joints(robot: Robot, kind: str, joints: Iterable[int], options: Settings = _NONE, tag: str = "") -> EffectSpec:
-    """An effect on joints by index (from 0)."""
+    """Effect on joints by index (from 0)."""
     return EffectSpec(kind, tuple(robot.joints[j].name for j in joints), options, tag=tag)
 
 
@@ -152,11 +152,11 @@ def at_joints(robot: Robot, kind: str, joints: Iterable[int], options: Settings 
 
 
 def read_effect(robot: Robot, item: Wanted, table: CampaignTable | None = None) -> EffectSpec:
-    """An effect as users state it, in Python and in files: "coulomb" or "FC" on all coordinates, "FC4" on one joint.
+    """Parse an effect, from Python or a file: "coulomb" or "FC" on all coordinates, "FC4" on one joint.
 
-    A table chooses joints, by name or by the number of a coordinate (from 1), and states constants: {kind =
-    "gas_spring", joints = [2], outer = 0.8, ...}; known = true where its scale is 1.  table: the one of the file that
-    has it, for sentences.
+    A table chooses joints, by name or by the number of a coordinate (from 1), and gives constants: {kind =
+    "gas_spring", joints = [2], outer = 0.8, ...}; known = true where its coefficient is 1.  table: the one of the file
+    that has it, for messages.
     """
     if isinstance(item, EffectSpec):
         return item
@@ -224,13 +224,13 @@ def _from_table(robot: Robot, table: CampaignTable) -> EffectSpec:
 
 
 def _word(kind: str) -> str:
-    """The word of a symbol that is alone in having it."""
+    """Word of a symbol, where the word stands for that symbol alone; else the symbol."""
     word = BY_SYMBOL[kind].word if kind in EFFECT_SYMBOLS else kind
     return word if WORDS.get(word) == (kind,) else kind
 
 
 def _constant(effect: Effect, name: str) -> Option:
-    """A constant of an effect as an option."""
+    """Constant of an effect as an option."""
     low, high = NUMBERS.get(name, SIGNED if name in effect.signed else POSITIVE)
     degrees = {"angle_deg": math.pi / 180} if name == "angle" else {}
     zero = bool(effect.scan)
@@ -254,7 +254,7 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -
 
 
 def robot_effects(robot: Robot) -> list[EffectSpec]:
-    """The standard effects of every joint and all others that a robot has, with its constants."""
+    """Standard effects of every joint and all others of a robot, with its constants."""
     found = [everywhere(robot, symbol) for symbol in DEFAULT_EFFECTS]
     for name in robot.other_effects:
         symbol, joint = re.sub(r"\d+$", "", name), int(re.sub(r"^\D+", "", name))

@@ -1,6 +1,6 @@
-"""Triangles: what least squares needs to know of any number of rows.
+"""R factors: the sufficient statistics of least squares for any number of rows.
 
-R of the QR factorisation of [W tau] has W'W, W'tau and tau'tau in a few kilobytes.  Triangles of blocks are merged
+R of the QR factorisation of [W tau] holds W'W, W'tau and tau'tau in a few kilobytes.  R factors of blocks are merged
 in a fixed tree, so the result does not depend on how a log was cut for reading.
 """
 
@@ -24,7 +24,7 @@ SIMILAR = 30.0  # by how much directions may differ in length after precondition
 
 
 def triangle(rows: Array) -> Array:
-    """R of [..., N, k] rows, shape [..., k, k] (padded with zeros where N < k)."""
+    """R factor of [..., N, k] rows, shape [..., k, k] (padded with zeros where N < k)."""
     k = rows.shape[-1]
     if 0 in rows.shape[-2:]:
         return np.zeros((*rows.shape[:-2], k, k))
@@ -35,7 +35,7 @@ def triangle(rows: Array) -> Array:
 
 
 def _factor(rows: Array) -> Array:
-    """R of rows (N, k) as NumPy's QR has it, without what that does around LAPACK: twice the speed where k is small."""
+    """R factor of rows (N, k) as NumPy's QR, calling LAPACK directly: twice as fast where k is small."""
     count, k = rows.shape
     packed, *_ = dgeqrf(np.array(rows, float, order="F"), lwork=PANEL * k, overwrite_a=True)
     return np.where(_upper(k)[:count], packed[:k], 0.0)
@@ -47,14 +47,14 @@ def _upper(k: int) -> NDArray[np.bool_]:
 
 
 def upright(rows: Array) -> Array:
-    """R of [..., N, k] rows with a diagonal that is not negative."""
+    """R factor of [..., N, k] rows with a non-negative diagonal."""
     if rows.ndim == 2:
         return folded(np.zeros((rows.shape[1], rows.shape[1])), rows)
     return _turned(triangle(rows))
 
 
 def folded(R: Array, rows: Array) -> Array:
-    """The triangle [k, k] of the rows of a triangle and of further ones [N, k], its diagonal not negative."""
+    """R factor [k, k] of an R factor and of further rows [N, k], with a non-negative diagonal."""
     fold = getattr(build.native(), "fold", None)  # two to seven times as fast as LAPACK on so few columns
     own = np.array(R, float, order="C")
     if fold is not None and fold(own, np.ascontiguousarray(rows, float)):
@@ -68,7 +68,7 @@ def _turned(R: Array) -> Array:
 
 
 def merged(triangles: Array) -> Array:
-    """One triangle of a stack [B, ..., k, k], eight at a time in a fixed order."""
+    """Merge a stack of R factors [B, ..., k, k] into one, eight at a time in a fixed order."""
     level = np.asarray(triangles)
     if len(level) == 0:
         raise ValueError("nothing to merge")
@@ -79,9 +79,9 @@ def merged(triangles: Array) -> Array:
 
 
 def gram_triangle(rows: Array, S: Array) -> Array:
-    """Triangle [k, k] through normal equations of rows [N, k] times S^-1, S a triangle of similar rows: faster than QR.
+    """R factor [k, k] by normal equations of rows [N, k] times S^-1, S the R factor of similar rows: faster than QR.
 
-    Where the rows are not similar enough for it to be as accurate, or have not full rank, it is QR after all.
+    Falls back to QR where the rows are not similar enough for the same accuracy, or are rank deficient.
     """
     if len(rows) <= rows.shape[1]:
         return triangle(rows)
@@ -95,7 +95,7 @@ def gram_triangle(rows: Array, S: Array) -> Array:
 
 
 def preconditioner(R: Array) -> Array:
-    """A triangle made safe to divide by: no diagonal entry below 1e-6 of its column's length."""
+    """R factor that is safe to divide by: no diagonal entry below 1e-6 of its column's norm."""
     S = np.array(R)
     lengths = np.linalg.norm(S, axis=-2)
     floor = np.maximum(1e-6 * lengths, 1e-150)
@@ -106,10 +106,11 @@ def preconditioner(R: Array) -> Array:
 
 
 class Accumulator:
-    """Triangles of the blocks of one log, at most `max_blocks`: beyond that neighbours are merged.
+    """R factors of the blocks of one log, at most `max_blocks`: beyond that neighbours are merged.
 
-    Rows are collected in pieces, by effort, and each piece becomes a triangle at once; so memory does not grow with the
-    blocks, and nothing depends on how the rows come in.  largest: entries seen so far, (efforts, columns).
+    Rows are collected in pieces, by effort, and each piece is reduced to an R factor at once; so memory does not grow
+    with the blocks, and the result does not depend on how the rows arrive.  largest: entries so far, (efforts,
+    columns).
     """
 
     def __init__(self, efforts: int, columns: int, block: int, max_blocks: int, method: str) -> None:
@@ -126,11 +127,11 @@ class Accumulator:
 
     @property
     def samples(self) -> int:
-        """Samples added so far."""
+        """Number of samples added so far."""
         return sum(self.counts) + self._before + self._filled
 
     def add(self, Y: Array, tau: Array) -> None:
-        """Rows [N, efforts, columns - 1] and efforts [N, efforts] that follow those added before."""
+        """Add rows [N, efforts, columns - 1] and efforts [N, efforts] that follow the previous ones."""
         done = 0
         while done < len(Y):
             left = min(self._rows.shape[1] - self._filled, self.block - self._before - self._filled)
@@ -146,7 +147,7 @@ class Accumulator:
                     self._close()
 
     def finish(self) -> tuple[Array, Array]:
-        """Triangles [B, n, k, k] and samples per block [B]; a short rest joins the last block."""
+        """R factors [B, n, k, k] and samples per block [B]; a short remainder joins the last block."""
         if self._filled:
             self._fold()
         if self._before >= self.block // 2 or (self._before and not self.done):
@@ -158,7 +159,7 @@ class Accumulator:
         return np.stack(self.done), np.array(self.counts)
 
     def _fold(self) -> None:
-        """Turn the piece into triangles and add them to those of its block."""
+        """Reduce the current piece to R factors and merge them with those of its block."""
         rows = self._rows[:, : self._filled]
         R = np.stack([self._triangle(effort, own) for effort, own in enumerate(rows)])
         self._open = R if self._open is None else triangle(np.concatenate([self._open, R], axis=-2))
@@ -166,7 +167,7 @@ class Accumulator:
         self._filled = 0
 
     def _triangle(self, effort: int, rows: Array) -> Array:
-        """R of the rows of one effort; columns that are zero, half of them by structure, are left out of the work."""
+        """R factor of the rows of one effort; zero columns, half of them by structure, are skipped."""
         size = np.maximum(rows.max(axis=0), -rows.min(axis=0))
         self.largest[effort] = np.maximum(self.largest[effort], size)
         shown = np.flatnonzero(size > 0)

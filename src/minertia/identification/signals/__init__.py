@@ -1,1 +1,1 @@
-"""From a recording to a motion that a regressor can take: filters, derivatives, decimation, judging."""
+"""From a recording to a motion for a regressor: filters, derivatives, decimation, evaluation."""

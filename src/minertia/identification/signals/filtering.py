@@ -43,7 +43,7 @@ LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out
 
 
 def resolved(plan: Filter, recording: Recording) -> Filter:
-    """The same filter with every number chosen for this recording, checked against its rate."""
+    """Filter with every setting chosen for this recording, checked against its rate."""
     if plan.equations != "torque" and plan.on == "signals":
         raise FilterError(f'{plan.equations} is differentiated at the rate of the log; take on = "equation", or torque')
     rate = even_rate(recording)
@@ -115,7 +115,7 @@ class Motion:
 
     @property
     def kept(self) -> int:
-        """Number of samples left after `decimated`."""
+        """Number of samples after `decimated`."""
         return len(range(*self.keep))
 
     def select(self, rows: slice) -> Motion:
@@ -132,7 +132,7 @@ class Motion:
 
 
 def prepared(recording: Recording, filter: Filter | None = None, *, edges: bool = False) -> Motion:
-    """The recording filtered and differentiated; `edges` keeps the ends, which the filter distorts."""
+    """Filter and differentiate a recording; edges: keep the ends, which the filter distorts."""
     expect_recording(recording)
     plan, rate = resolved(filter or Filter(), recording), even_rate(recording)
     refuse_short(recording, plan, rate, edges=edges)
@@ -253,12 +253,12 @@ class _FilterPass:
 
 
 def decimated(motion: Motion, *arrays: Array) -> tuple[Array, ...]:
-    """Arrays with one entry for each sample of the motion, through the same filter, at the samples that are kept."""
+    """Filter arrays with one entry per sample of the motion, and return the retained samples."""
     return tuple(_parallel(motion, array) for array in arrays)
 
 
 def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Array:
-    """Zero-phase Butterworth along the first axis, run forwards and backwards, the ends continued oddly."""
+    """Zero-phase Butterworth along the first axis, run forwards and backwards, with odd extension at the ends."""
     _below_nyquist(cutoff_hz, rate_hz, "the cut-off")
     if cutoff_hz < LOWEST * rate_hz:
         raise FilterError(
@@ -280,7 +280,7 @@ def low_pass(x: Array, cutoff_hz: float, rate_hz: float, order: int = 4) -> Arra
 
 @lru_cache(maxsize=64)
 def _butterworth(order: int, cutoff_hz: float, rate_hz: float) -> tuple[Array, Array]:
-    """Sections of a low-pass and their state at rest; designing one takes as long as filtering some seconds."""
+    """Second-order sections of a low-pass and their steady state, cached because the design is slow."""
     sos = np.asarray(signal.butter(order, cutoff_hz, fs=rate_hz, output="sos"))
     return sos, np.ascontiguousarray(signal.sosfilt_zi(sos))
 
@@ -291,7 +291,7 @@ REACH = 2  # samples on each side that `rate_of_change` needs
 
 
 def rate_of_change(x: Array, rate_hz: float) -> Array:
-    """Derivative along the first axis, over 5 points."""
+    """Five-point derivative along the first axis."""
     return _central5(x, 1 / rate_hz, Filter())
 
 
@@ -351,7 +351,7 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
 
 
 def channel_signals(recording: Recording, plan: Filter, rate: float, rows: slice) -> dict[str, Array]:
-    """Some rows of what else was logged, filtered like positions."""
+    """Some rows of the other logged signals, filtered like positions."""
     assert plan.cutoff_hz is not None
     return {name: low_pass(v, plan.cutoff_hz, rate, plan.order)[rows] for name, v in recording.channels.items()}
 
@@ -369,12 +369,12 @@ BLOCK = 64  # outputs of the parallel filter computed by one product
 
 
 def thinning(plan: Filter, rate: float) -> int:
-    """One sample of so many is kept."""
+    """Decimation factor."""
     return max(1, round(rate / (plan.rate_hz or rate)))
 
 
 def half_length(plan: Filter, rate: float) -> int:
-    """Samples on each side of the centre of the linear-phase filter, 0 without one."""
+    """Half length of the linear-phase filter in samples, 0 without one."""
     if plan.on == "signals" or thinning(plan, rate) == 1:
         return 0
     assert plan.parallel_hz is not None
@@ -398,7 +398,7 @@ def _parallel(motion: Motion, x: Array) -> Array:
 
 
 def _every(step: int, taps: Array, x: Array, count: int) -> Array:
-    """The filter's output at every step-th sample, as products with one banded matrix: fast linear algebra."""
+    """Output of a filter at every step-th sample, computed as products with one banded matrix."""
     width = (BLOCK - 1) * step + len(taps)
     band = np.zeros((BLOCK, width))
     for row in range(BLOCK):
@@ -419,7 +419,7 @@ ORDER = 4
 
 
 def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) -> Array:
-    """Evenly sampled efforts (N, n) through the evaluation filter at some instants."""
+    """Uniformly sampled efforts (N, n) through the evaluation filter at some instants."""
     if len(t) < 3:
         raise FilterError(f"{len(t)} samples are too few to judge")
     rate = (len(t) - 1) / float(t[-1] - t[0])
@@ -428,7 +428,7 @@ def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) 
 
 
 def evaluation_times(t: Array, evaluation: Evaluation, span: tuple[float, float] | None = None) -> Array:
-    """The instants at which efforts are compared."""
+    """Instants at which efforts are compared."""
     first, last = (float(t[0]), float(t[-1])) if span is None else span
     start, stop = first + evaluation.trim_s, last - evaluation.trim_s
     count = int(np.floor((stop - start) * evaluation.rate_hz + 1e-6)) + 1

@@ -1,4 +1,4 @@
-"""`Filter` and `Evaluation`: from a recording to the linear problem, and how its residuals are judged."""
+"""`Filter` and `Evaluation`: from a recording to the linear problem, and the evaluation of its residuals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DERIVATIVES = ("central", "central5", "parabola", "savgol", "logged")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Filter(Declared):
-    """All choices between a recording and the linear problem."""
+    """Settings between a recording and the linear problem."""
 
     cutoff_hz: float | None = option(
         None,
@@ -57,7 +57,7 @@ class Filter(Declared):
         choices=("equation", "signals"),
     )
     trim_s: float | None = option(
-        None, "Time dropped at each end.", unit="s", range=TIMES, otherwise="1.5 periods of the cut-off"
+        None, "Time discarded at each end.", unit="s", range=TIMES, otherwise="1.5 periods of the cut-off"
     )
     equations: str = option(
         "torque",
@@ -79,9 +79,9 @@ class Filter(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(Declared):
-    """The evaluation filter: how predicted and measured efforts are compared, whatever filter a fit used.
+    """Evaluation filter for the comparison of predicted and measured efforts, independent of the fit's filter.
 
-    Efforts pass a zero-phase 4th-order Butterworth low-pass, are taken at a rate, without the log's ends.
+    Efforts pass a zero-phase 4th-order Butterworth low-pass and are resampled, without the ends of the log.
     """
 
     cutoff_hz: float = option(
@@ -91,12 +91,12 @@ class Evaluation(Declared):
         otherwise="what the first log's spectrum asks for, whatever the fit uses",
     )
     rate_hz: float = option(
-        help="Rate at which efforts are compared; it stands beside `cutoff_hz`.",
+        help="Rate at which efforts are compared; requires `cutoff_hz`.",
         unit="Hz",
         range=HERTZ,
         otherwise="five times that cut-off",
     )
-    trim_s: float = option(0.0, "Time left out at both ends of a log.", unit="s", range=TIMES)
+    trim_s: float = option(0.0, "Time excluded at both ends of a log.", unit="s", range=TIMES)
     log_unit: bool = option(
-        False, "Judge in the log's unit and on its side (amperes of motors) instead of joint efforts."
+        False, "Evaluate residuals in the unit and on the side of the log (motor currents) instead of joint efforts."
     )

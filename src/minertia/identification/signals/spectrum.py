@@ -1,4 +1,4 @@
-"""The cut-off that fits a recording, from its spectrum."""
+"""Choice of the filter cut-off of a recording from its spectrum."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
 
 
 def quiet_frequency(q: Array, rate_hz: float) -> float:
-    """Frequency [Hz] up to which the accelerations of positions (N, joints) hold hardly any noise.
+    """Frequency [Hz] up to which the accelerations of positions (N, joints) contain hardly any noise.
 
-    The power of a motion's accelerations falls with the frequency, that of differentiated noise rises, so the valley of
-    their sum is where noise takes over.  Beyond it, noise is let in up to 1 % of the power below it.
+    The power of a motion's accelerations falls with the frequency, that of differentiated noise rises, so their sum has
+    a minimum where noise takes over.  Beyond it, noise is admitted up to 1 % of the power below it.
     """
     length = int(min(len(q), max(64, SEGMENT_S * rate_hz / 2)))
     f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
@@ -62,7 +62,7 @@ def quiet_frequency(q: Array, rate_hz: float) -> float:
 
 
 def top_frequency(x: Array, rate_hz: float) -> float:
-    """Frequency [Hz] below which 99 % of the power of the derivative lies, noise left out."""
+    """Frequency [Hz] below which 99 % of the power of the derivative lies, without noise."""
     length = int(min(len(x), max(64, SEGMENT_S * rate_hz)))
     f, power = signal.welch(x, rate_hz, window="hann", nperseg=length, detrend="linear")
     f, power = f[1:], power[1:]

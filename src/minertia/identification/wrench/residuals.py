@@ -24,7 +24,7 @@ class WrenchResiduals(Residuals):
     moment_rms: float = 0.0
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         own = ("poses", "force_rms", "moment_rms")
         return super().to_dict(with_log) | {name: getattr(self, name) for name in own}
 

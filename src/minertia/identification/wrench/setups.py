@@ -38,13 +38,13 @@ class OtherWrench:
 
     @property
     def sentence(self) -> str:
-        """With its figures, and what to change."""
+        """Message with its error figures and what to change."""
         if not np.isfinite(self.after):
             return f"{self.what}; {self.change}"
         return f"{self.what}: so read, {self.after:.3g} N are left instead of {self.before:.3g} N; {self.change}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         after = self.after if np.isfinite(self.after) else None
         return {"check": self.check, "what": self.what, "change": self.change, "before": self.before, "after": after}
 

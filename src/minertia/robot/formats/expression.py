@@ -1,6 +1,6 @@
-"""Small expressions in description files: numbers, letters, pi, + - * / and cos, sin, to polynomials and back.
+"""Parser of small expressions in description files: numbers, symbols, pi, + - * / and cos, sin, as polynomials.
 
-Nothing is ever evaluated as code; what the little grammar below does not know is refused.
+Nothing is ever evaluated as code; anything outside the grammar below is an error.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read; the reader adds file and field."""
+    """Invalid expression; the reader adds file and field."""
 
 
 def parse_expression(text: str) -> Poly | Number:
-    """The polynomial an expression stands for, for instance "-D3", "th2 + pi/2" or "D3*cos(a2)"."""
+    """Polynomial of an expression, for instance "-D3", "th2 + pi/2" or "D3*cos(a2)"."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"the expression has {len(text)} characters; the limit is {MAX_LENGTH}")
     try:
@@ -37,12 +37,12 @@ def parse_expression(text: str) -> Poly | Number:
 
 
 def is_letter_name(name: str) -> bool:
-    """Whether a symbol may have this name."""
+    """Whether a name is valid for a symbol."""
     return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
 def expression_text(value: Poly | Number) -> str:
-    """Text that `parse_expression` turns into the same polynomial, to the last bit."""
+    """Text that `parse_expression` converts to the same polynomial, exactly."""
     if not isinstance(value, Poly):
         return repr(value)
     text = ""
@@ -54,7 +54,7 @@ def expression_text(value: Poly | Number) -> str:
 
 
 class _Parser:
-    """Recursive descent over the tokens: sum, product, sign, atom."""
+    """Recursive-descent parser: sum, product, sign, atom."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -21,7 +21,7 @@ HEADER, FACE = 84, 50  # bytes of a binary STL file before its faces, and of eac
 def mesh_points(path: Path) -> Array | None:
     """Vertices (N, 3) in the file's own units, of COLLADA in metres.
 
-    None where there is no such file or its format is not one of these.
+    None where the file does not exist or its format is not supported.
     """
     reader = {".stl": _stl, ".obj": _obj, ".dae": collada_points}.get(path.suffix.lower())
     try:
@@ -48,7 +48,7 @@ def _obj(data: bytes) -> Array | None:
 
 
 def _rows(data: bytes, word: bytes) -> Array | None:
-    """The three numbers after a word, line by line."""
+    """Three numbers after a keyword, line by line."""
     rows = [line.split()[1:4] for line in BytesIO(data) if line.split(maxsplit=1)[:1] == [word]]
     return np.array(rows, dtype=float).reshape(-1, 3) if rows else None
 
@@ -63,9 +63,9 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 def collada_points(data: bytes) -> Array | None:
-    """Points (N, 3) [m]; None where the file has none.  As in ROS the unit counts and the direction called up does not.
+    """Points (N, 3) [m]; None where the file has none.  As in ROS the unit is applied and the up axis is not.
 
-    Raises ValueError for what is no such file.
+    Raises ValueError for an invalid file.
     """
     text = data.decode("utf-8", errors="replace")
     try:
@@ -79,7 +79,7 @@ def collada_points(data: bytes) -> Array | None:
 
 
 def _unit(root: Element) -> float:
-    """Metres of a unit of the file."""
+    """Length unit of the file in metres."""
     for element in root.walk():
         if element.tag == "unit":
             return float(element.attributes.get("meter", 1.0))
@@ -87,7 +87,7 @@ def _unit(root: Element) -> float:
 
 
 class _Scene:
-    """A file's elements by their names."""
+    """Elements of a file by their identifiers."""
 
     def __init__(self, root: Element, text: str) -> None:
         self.root, self.text = root, text.removeprefix("\ufeff")
@@ -96,7 +96,7 @@ class _Scene:
         self.points_left, self.nodes_left = MOST, NODES
 
     def points(self) -> Iterator[Array]:
-        """Points of every mesh wherever a node shows it; without a scene as they stand."""
+        """Points of every mesh instance in the scene; untransformed without a scene."""
         named = (self._meant(e) for e in self.root.walk() if e.tag == "instance_visual_scene")
         scenes = [e for e in named if e is not None] or [e for e in self.root.walk() if e.tag == "visual_scene"][:1]
         if not scenes:
@@ -124,7 +124,7 @@ class _Scene:
                 yield points @ pose[:3, :3].T + pose[:3, 3]
 
     def _own_pose(self, node: Element) -> Array:
-        """The transformations of a node, one after the other as they are written."""
+        """Composed transformation of a node, in the order of the file."""
         found = np.eye(4)
         for child in node.children:
             if child.tag in _POSES:
@@ -133,7 +133,7 @@ class _Scene:
         return found
 
     def _mesh(self, geometry: Element) -> Array:
-        """Points of a geometry's mesh in its own frame; each mesh is read once."""
+        """Points of a geometry's mesh in its own frame, cached."""
         if id(geometry) not in self.meshes:
             inputs = [e for e in geometry.walk() if e.tag == "input" and e.attributes.get("semantic") == "POSITION"]
             sources = [source for e in inputs if (source := self._meant(e)) is not None]
@@ -152,7 +152,7 @@ class _Scene:
         return found.reshape(-1, stride)[:, :3]
 
     def _meant(self, element: Element) -> Element | None:
-        """The element that a reference within the file names."""
+        """Element that a reference within the file names."""
         name = element.attributes.get("url", element.attributes.get("source", ""))
         return self.named.get(name.removeprefix("#"))
 
@@ -170,7 +170,7 @@ def _moved(v: Array) -> Array:
 
 
 def _turned(v: Array) -> Array:
-    """About an axis by an angle [deg], the fourth number."""
+    """Rotation about an axis by an angle [deg], the fourth number."""
     found, length = np.eye(4), float(np.linalg.norm(v[:3]))
     if length > 0:
         x, y, z = v[:3] / length

@@ -37,7 +37,7 @@ class ReadOptions:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, refused when it is too large or not text."""
+    """Read the text of a file; an error when it is too large or not text."""
     reading(path)
     try:
         with open(path, "rb") as file:
@@ -54,7 +54,7 @@ def read_text(path: Path) -> str:
 
 
 def is_model_text(text: str) -> bool:
-    """Whether a TOML text is an identified model; its first lines say so."""
+    """Whether a TOML text is an identified model, according to its first lines."""
     return f'kind = "{MODEL}"' in text[:400]
 
 
@@ -68,7 +68,7 @@ ABOVE = 8  # folders above the file in which a ROS package may lie
 
 
 def referenced(path: Path, text: str) -> Iterator[Path]:
-    """Where the files may lie that a URDF or MJCF names; not all of these paths exist."""
+    """Possible paths of the files that a URDF or MJCF refers to; not all of them exist."""
     beside = path.absolute().parent
     folders = [beside, *(beside / match[1] for match, _ in zip(_FOLDER.finditer(text), range(10), strict=False))]
     names = dict.fromkeys(match[1] for match, _ in zip(_FILE.finditer(text), range(MOST), strict=False))
@@ -81,7 +81,7 @@ def referenced(path: Path, text: str) -> Iterator[Path]:
 
 
 def _in_package(beside: Path, name: str) -> Iterator[Path]:
-    """A package may be any folder above the file, or lie in one."""
+    """Possible locations of a file in a ROS package: any folder above the file may be or contain the package."""
     _, _, inside = name.partition("/")
     for folder in (beside, *list(beside.parents)[:ABOVE]):
         yield folder / name

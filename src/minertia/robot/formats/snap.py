@@ -24,7 +24,7 @@ REPORTED = 1e-10  # rad or m: smaller changes are not worth a line
 
 
 def snap_angle(angle: float, tolerance: float = ANGLE_TOLERANCE) -> float:
-    """The angle meant [rad]: the nearest multiple of 90 or 15 degrees where it is near enough."""
+    """Snapped angle [rad]: the nearest multiple of 90 or 15 degrees where it is near enough."""
     for step, reach in ((math.pi / 2, tolerance), (math.pi / 12, OTHER_ANGLES * tolerance)):
         nearest = round(angle / step) * step
         if abs(angle - nearest) <= max(reach, EXACT):
@@ -33,7 +33,7 @@ def snap_angle(angle: float, tolerance: float = ANGLE_TOLERANCE) -> float:
 
 
 def snap_length(length: float, tolerance: float = LENGTH_TOLERANCE) -> Number:
-    """The structural 0 for a length that is only noise, else the length."""
+    """Structural 0 for a length below the tolerance, else the length."""
     return 0 if abs(length) <= max(tolerance, EXACT) else float(length)
 
 
@@ -49,7 +49,7 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float, tolerance: float = 
 
 
 def snap_rotation(R: Mat | NDArray[np.float64], tolerance: float = ANGLE_TOLERANCE) -> Mat:
-    """A rotation matrix with its intended structure as ints 0, 1, -1.
+    """Rotation matrix snapped to its intended structure with ints 0, 1, -1.
 
     Tried in turn: a permutation of the axes; a rotation that keeps one axis on another; roll, pitch and yaw one by one.
     """
@@ -73,7 +73,7 @@ def rotation_angle(A: NDArray[np.float64] | Mat, B: NDArray[np.float64] | Mat) -
 
 
 def axis_to_z(axis: Sequence[float], tolerance: float = ANGLE_TOLERANCE) -> Mat:
-    """A rotation whose third column is the (normalised) axis: the joint frame seen from the file's frame."""
+    """Rotation whose third column is the (normalised) axis: the joint frame in the file's frame."""
     a = np.array(axis, float) / np.linalg.norm(axis)
     k = int(np.argmax(np.abs(a)))
     if np.linalg.norm(np.delete(a, k)) <= max(tolerance, EXACT):
@@ -86,7 +86,7 @@ def axis_to_z(axis: Sequence[float], tolerance: float = ANGLE_TOLERANCE) -> Mat:
 
 
 def quaternion_to_matrix(w: float, x: float, y: float, z: float) -> NDArray[np.float64]:
-    """Rotation matrix of a quaternion of any length but 0."""
+    """Rotation matrix of a quaternion of any non-zero norm."""
     q = np.array([w, x, y, z]) / math.sqrt(w * w + x * x + y * y + z * z)
     w, x, y, z = q
     return np.array(
@@ -130,7 +130,7 @@ def _kept_axis(A: NDArray[np.float64], tolerance: float) -> tuple[int, int] | No
 
 
 def _about_kept_axis(A: NDArray[np.float64], kept: tuple[int, int], tolerance: float) -> Mat:
-    """Rotation that maps axis j on +-axis i exactly: write it as cube rotation times a turn about one axis."""
+    """Rotation that maps axis j on +-axis i exactly, as a cube rotation times a rotation about one axis."""
     i, j = kept
     cube = np.zeros((3, 3))
     s = float(np.sign(A[i, j]))
@@ -156,7 +156,7 @@ def _by_euler_angles(A: NDArray[np.float64], tolerance: float) -> Mat:
 
 
 def _snap_direction(a: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
-    """A direction in a coordinate plane, at a multiple of 15 degrees where near."""
+    """Direction in a coordinate plane, snapped to a multiple of 15 degrees."""
     small = np.abs(a) <= max(tolerance, EXACT)
     if small.sum() != 1:
         return a
@@ -188,7 +188,7 @@ __all__ = [
 
 
 def is_changed_by_snapping(pose: Pose) -> bool:
-    """Whether a reader with the usual tolerance would put a pose right that is meant as it is."""
+    """Whether the default snapping of a reader would change a pose that is exact as it is."""
     R, p = pose
     rows = tuple(tuple(float(s) for s in row) for row in R)
     turned = rotation_angle(rows, snap_rotation(np.array(rows), ANGLE_TOLERANCE))  # type: ignore[arg-type]
@@ -205,24 +205,24 @@ STEP = math.pi / 12
 
 
 def constant_part(angle: Poly | Number) -> float:
-    """What of an angle is a number, whatever its letters are [rad]."""
+    """Constant part of an angle, without its symbols [rad]."""
     return float(angle.terms.get((), 0)) if isinstance(angle, Poly) else float(angle)
 
 
 def is_beyond_a_turn(angle: float) -> bool:
-    """Whether no table would say so in radians."""
+    """Whether an angle exceeds a full turn, which is implausible in radians."""
     return abs(angle) > FULL_TURN
 
 
 def looks_like_degrees(angle: float) -> bool:
-    """Whether an angle in radians is a whole number, or beyond half a turn and no part of one that has a name."""
+    """Whether an angle in radians is an integer, or beyond half a turn and no common fraction of a turn."""
     if angle == 0:
         return False
     return angle == round(angle) or (abs(angle) > math.pi + NEAR and not _is_part_of_a_turn(angle))
 
 
 def looks_like_radians(degrees: float) -> bool:
-    """Whether an angle in degrees is a part of pi, and no whole number of degrees."""
+    """Whether an angle in degrees is a fraction of pi, and no integer number of degrees."""
     return 0 < abs(degrees) <= FULL_TURN and degrees != round(degrees) and _is_part_of_a_turn(degrees)
 
 

@@ -22,7 +22,7 @@ _ATTRIBUTE = re.compile(r"""\s+([^\s=/>"']+)\s*=\s*("[^"]*"|'[^']*')""")
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A text (newlines as they are, no byte-order mark), its name, and what is needed to give back its bytes.
+    """Text (original newlines, no byte-order mark), its name, and its encoding.
 
     files: the file it was read from, where it is one.
     """
@@ -34,12 +34,12 @@ class Original:
     files: tuple[Path, ...] = ()
 
     def encoded(self, text: str) -> bytes:
-        """Another text as the bytes of this file would be."""
+        """Another text encoded as this file."""
         return self.mark + text.encode(self.encoding)
 
 
 def load_original(template: str | Path, source: str | None = None) -> Original:
-    """A template given as a path or as its text; source: the name of one given as text."""
+    """Load a template given as a path or as its text; source: the name of one given as text."""
     if isinstance(template, str) and "<" in template:
         mark = codecs.BOM_UTF8 if template.startswith("\ufeff") else b""
         return Original(template.removeprefix("\ufeff"), source, mark)
@@ -150,7 +150,7 @@ class XmlEdit:
 
 
 def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note]:
-    """A note for each joint with effects that a format cannot hold; held: symbols it can, where: its name."""
+    """Note for each joint with effects that a format cannot represent; held: supported symbols, where: its name."""
     notes = []
     for j, (joint, effects) in enumerate(zip(robot.joints, robot.effects, strict=True)):
         lost = [f"{_noun(BY_SYMBOL[s])} ({s}{j + 1} = {v:.4g})" for s, v in effects.items() if v and s not in held]
@@ -164,7 +164,7 @@ def unheld_effects(robot: Robot, held: Collection[str], where: str) -> list[Note
 
 
 def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]:
-    """The same for motors that turn with several joints."""
+    """Note for each coupled motor with effects that a format cannot represent."""
     notes = []
     for j, row in robot.coupled_motors.items() if robot.motor_effects else ():
         lost = [f"{s}{j + 1} = {v:.4g}" for s, v in robot.motor_effects[row].items() if v and s not in held]
@@ -175,5 +175,5 @@ def unheld_motors(robot: Robot, held: Collection[str], where: str) -> list[Note]
 
 
 def _noun(effect: Effect) -> str:
-    """What an effect is, without what its meaning adds after a comma, colon or semicolon."""
+    """Short name of an effect: its meaning up to a comma, colon or semicolon."""
     return re.split("[,:;]", effect.meaning)[0]

@@ -37,7 +37,7 @@ class Element:
     """One XML element; a prefix is part of its tag.
 
     start, end: offsets in the text (without a byte-order mark) of its first character and of the one after its last.
-    own: whether it stands in the file that was asked for, not in one it includes.
+    own: whether it is in the requested file, not in one it includes.
     """
 
     tag: str
@@ -50,15 +50,15 @@ class Element:
     own: bool = True
 
     def all(self, tag: str) -> list[Element]:
-        """The children of this tag."""
+        """Children with this tag."""
         return [child for child in self.children if child.tag == tag]
 
     def first(self, tag: str) -> Element | None:
-        """The first child of this tag, None if there is none."""
+        """First child with this tag, None if there is none."""
         return next((child for child in self.children if child.tag == tag), None)
 
     def walk(self) -> Iterator[Element]:
-        """The element and all below it, in document order."""
+        """Iterate over the element and its descendants, in document order."""
         stack = [self]
         while stack:
             element = stack.pop()
@@ -66,24 +66,24 @@ class Element:
             stack.extend(reversed(element.children))
 
     def required(self, attribute: str, owner: str) -> str:
-        """The text of an attribute that must be there and not be empty."""
+        """Text of a required, non-empty attribute."""
         value = self.attributes.get(attribute, "")
         if not value.strip():
             raise self.error(f"{owner}: <{self.tag}> needs the attribute '{attribute}'")
         return value
 
     def error(self, message: str) -> DescriptionError:
-        """An error at this element, to be raised."""
+        """Return an error at this element, to be raised."""
         return DescriptionError(message, file=self.source, line=self.line)
 
     def check_depth(self, depth: int, deepest: int) -> None:
-        """Refuse an element that stands too deep (the root: 1)."""
+        """Raise an error for an element nested too deeply (the root: 1)."""
         if depth > deepest:
             raise self.error(f"elements are nested more than {deepest} deep, which no robot description needs")
 
 
 def parse_xml(text: str, source: str | None, deepest: int = MAX_DEPTH) -> Element:
-    """The root element of an XML text; deepest: how deep its elements may be nested."""
+    """Parse an XML text and return its root element; deepest: limit of the nesting depth."""
     parser = make_parser()
     parser.forbid_dtd = True
     text = text.removeprefix("\ufeff")
@@ -106,7 +106,7 @@ def parse_xml(text: str, source: str | None, deepest: int = MAX_DEPTH) -> Elemen
 
 
 class _Builder(ContentHandler):
-    """Makes the tree of elements while the parser runs."""
+    """Builds the tree of elements during parsing."""
 
     def __init__(self, text: str, source: str | None, locator: Locator, deepest: int) -> None:
         super().__init__()
@@ -155,13 +155,13 @@ def start_tag_end(text: str, element: Element) -> int:
 
 
 def shown(name: str, longest: int = 60) -> str:
-    """A name from a file as it may stand in a sentence: printable, on one line, not endless."""
+    """Name from a file for use in a message: printable, on one line, shortened."""
     printable = "".join(c if c.isprintable() else "?" for c in name[:longest])
     return printable + "..." * (len(name) > longest)
 
 
 def number(element: Element, attribute: str, owner: str, default: float | None = None) -> float:
-    """A finite number of an attribute; without a default the attribute is required.
+    """Finite number from an attribute; without a default the attribute is required.
 
     owner: who the element belongs to, for the error, such as "link 'arm'".
     """
@@ -174,7 +174,7 @@ def number(element: Element, attribute: str, owner: str, default: float | None =
 def numbers(
     element: Element, attribute: str, owner: str, count: int | None = None, default: Sequence[float] | None = None
 ) -> tuple[float, ...]:
-    """Finite numbers of an attribute, separated by spaces; count: how many there must be, None for any."""
+    """Finite numbers from an attribute, separated by spaces; count: required number, None for any."""
     text = element.attributes.get(attribute)
     if text is None:
         if default is not None:
@@ -223,7 +223,7 @@ def all_written(values: Iterable[float]) -> str:
 
 
 def xml_text(text: str) -> str:
-    """A text with underscores for the characters that XML cannot hold."""
+    """Text with underscores for characters that are invalid in XML."""
     return _NOT_XML.sub("_", text)
 
 
@@ -233,22 +233,22 @@ def quoted(value: str) -> str:
 
 
 def attributes_text(attributes: Mapping[str, str]) -> str:
-    """Attributes as they stand in a start tag, a space before each."""
+    """Attributes as text of a start tag, a space before each."""
     return "".join(f" {name}={quoted(value)}" for name, value in attributes.items())
 
 
 def start_tag(tag: str, attributes: Mapping[str, str], *, empty: bool) -> str:
-    """The start tag of an element; empty: it is the whole element."""
+    """Start tag of an element; empty: a self-closing tag."""
     return f"<{tag}{attributes_text(attributes)}{'/' * empty}>"
 
 
 def new_element(tag: str, attributes: Mapping[str, str] | None = None, children: Iterable[Element] = ()) -> Element:
-    """An element that stands in no file yet."""
+    """New element that belongs to no file."""
     return Element(tag, dict(attributes or {}), children=list(children))
 
 
 def element_lines(root: Element) -> list[str]:
-    """Lines of an element and all below it, one each, indented."""
+    """Lines of an element and its descendants, one each, indented."""
     lines: list[str] = []
     stack: list[tuple[Element | str, int]] = [(root, 0)]
     while stack:

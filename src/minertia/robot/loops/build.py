@@ -1,7 +1,7 @@
-"""From a tree with cut joints to a robot with loops: a closed configuration, mobility, active joints, parallelograms.
+"""Closed kinematic chains of a tree with cut joints: closed configuration, mobility, active joints, parallelograms.
 
-Every reader's loops come here through `assembly.assemble`.  What is a parallelogram becomes joints that follow others,
-so that the robot is a tree for everything above; the other loops keep their cuts and passive joints.
+Every reader's closed chains come here through `assembly.assemble`.  Parallelograms become dependent joints, so that the
+robot is a tree for everything above; the other loops keep their cuts and passive joints.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ REPORTED = 1e-9  # m or rad: what is taken as equal without a word
 
 @dataclass(frozen=True, slots=True)
 class LoopsSaid:
-    """What a file says of its loops beside the cuts.
+    """Specification of closed chains in a file beside the cut joints.
 
     seed: {joint: position} of a closed configuration, of some joints or all.  passive: {joint: whether it is}, joints
-    left out where the file does not say.  lines: {cut: line}.  exact: take numbers as written.  automatic: letters that
-    stand for plain numbers of the file.  reference: {joint: position} where the file draws the robot, 0 left out.
+    omitted where the file does not say.  lines: {cut: line}.  exact: use numbers as written.  automatic: symbols that
+    represent plain numbers of the file.  reference: {joint: position} of the file's reference configuration, 0 omitted.
     """
 
     seed: Mapping[str, float] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class LoopsSaid:
 
 
 def with_loops(robot: Robot, said: LoopsSaid) -> Robot:
-    """The robot with its loops closed: parallelograms as joints that follow others, the rest with passive joints."""
+    """Robot with its loops closed: parallelograms as dependent joints, other loops with passive joints."""
     inside = loop_joints(robot)
     if len(robot.cuts) > MOST_CUTS or len(inside) > MOST_JOINTS:
         found = f"{len(robot.cuts)} loops of {len(inside)} joints"
@@ -63,7 +63,7 @@ def with_loops(robot: Robot, said: LoopsSaid) -> Robot:
 
 
 class _Loops:
-    """One run over the loops of a robot whose joints are all free."""
+    """Analysis of the closed chains of a robot whose joints are all free."""
 
     def __init__(self, robot: Robot, said: LoopsSaid) -> None:
         # two sides that are equal in the file would get two letters, and differ wherever letters are drawn
@@ -92,7 +92,7 @@ class _Loops:
         return replace(robot, seed=tuple(q.tolist()), notes=(*robot.notes, *self.notes))
 
     def _tree(self) -> Robot:
-        """The robot whose loops hold already, because the file says which joints follow which."""
+        """Robot whose loops are closed already by dependent joints in the file."""
         S, c = follower_map(self.given)
         start = np.array([self.said.seed.get(name, 0.0) for name in self.names])
         q = S @ start[list(self.given.opened.independent)] + c
@@ -106,7 +106,7 @@ class _Loops:
         return replace(self._with_passive(self.given, ()), seed=tuple(q.tolist()))
 
     def _with_passive(self, robot: Robot, passive: Collection[int]) -> Robot:
-        """Mark joints that have no motor: those, and followers that the file says so of."""
+        """Mark joints without a motor: the given ones, and dependent joints that the file marks."""
         said = {self.names.index(name) for name, is_passive in self.said.passive.items() if is_passive}
         said &= set(self.inside)
         joints = tuple(
@@ -159,7 +159,7 @@ class _Loops:
     # ------------------------------------------------------------------ coordinates
 
     def _active(self, seed: Seed) -> tuple[list[int], list[int]]:
-        """Coordinates and passive joints among all joints that follow no other."""
+        """Coordinates and passive joints among all independent joints."""
         free = list(self.given.opened.independent)
         moves = seed.motions  # (free joints, mobility)
         said = {self.names.index(name): is_passive for name, is_passive in self.said.passive.items()}
@@ -207,7 +207,7 @@ class _Loops:
     # ------------------------------------------------------------------ parallelograms
 
     def _keep_letters(self, rules: Sequence[Rule], held: Mapping[int, float], q: Array) -> None:
-        """Take letters by their values where a loop is a parallelogram only with those."""
+        """Replace symbols by their values where a loop is a parallelogram only for those values."""
         if not held or not self.given.has_letters or holds_in_letters(self.given, rules, held, q):
             return
         names = sorted(name for name in _letters(self.given) if self.given.symbols[name] is not None)
@@ -216,7 +216,7 @@ class _Loops:
         self.given = self.given.with_values(names)
 
     def _followed(self, rules: Sequence[Rule], held: Mapping[int, float]) -> Robot:
-        """The robot whose passive joints follow others where that is all there is to a loop."""
+        """Robot whose passive joints are dependent where that closes a loop."""
         robot = self.given
         joints = list(robot.joints)
         for rule in rules:
@@ -234,7 +234,7 @@ class _Loops:
         return replace(robot, joints=tuple(joints), cuts=tuple(cuts))
 
     def _closed(self, robot: Robot, start: Array, active: Sequence[int]) -> Array:
-        """The seed with the loops that are left closed as exactly as can be."""
+        """Seed with the remaining loops closed to numerical precision."""
         q, left = close(robot, start, held=active)
         if left > EXACT * max(self.size, 1.0):
             q, left = close(robot, start)
@@ -275,7 +275,7 @@ class _Loops:
 
 
 def _with_pins(robot: Robot, said: LoopsSaid) -> LoopsSaid:
-    """What is said, with the positions of cut joints that the other joints of their loop determine."""
+    """Specification with the positions of cut joints, computed from the other joints of their loop."""
     seed, reference = dict(said.seed), dict(said.reference)
     names = [joint.name for joint in robot.joints]
     for cut in robot.cuts:
@@ -303,7 +303,7 @@ def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
 
 
 def _held_by_followers(robot: Robot, tolerance: float) -> Robot:
-    """The robot with the cuts marked that the file's own followers close."""
+    """Robot with the cuts marked that the file's own dependent joints close."""
     held = held_cuts(robot, tolerance)
     return replace(
         robot, cuts=tuple(replace(cut, form=PARALLELOGRAM) if k in held else cut for k, cut in enumerate(robot.cuts))
@@ -311,7 +311,7 @@ def _held_by_followers(robot: Robot, tolerance: float) -> Robot:
 
 
 def _letters(robot: Robot) -> set[str]:
-    """Letters in the lengths and angles of loops."""
+    """Symbols in the lengths and angles of closed chains."""
     placements = [(robot.joints[j].R, robot.joints[j].p) for j in loop_joints(robot)]
     poses = [*placements, *(pose for cut in robot.cuts for pose in (cut.first_pose, cut.second_pose))]
     entries = (s for R, p in poses for s in (*R[0], *R[1], *R[2], *p))
@@ -319,7 +319,7 @@ def _letters(robot: Robot) -> set[str]:
 
 
 def _chained(follows: Follows, rules: Mapping[int, Rule]) -> Follows:
-    """A follower of a joint that follows others itself, as a follower of those."""
+    """Dependent joint of a dependent joint, expressed by the independent ones."""
     shares: dict[int, float] = {}
     offset = follows.offset
     for leader, ratio in follows.shares:

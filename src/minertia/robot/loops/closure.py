@@ -26,7 +26,7 @@ Row = dict[int, Scalar]  # {joint, or coordinate of the tree: entry}, structural
 
 
 class PassedJoint(NamedTuple):
-    """A joint on the way to a cut: its axis and origin in the carrier's axes."""
+    """Joint between the carrier and a cut: its axis and origin in the carrier's axes."""
 
     joint: int
     axis: Vec
@@ -34,7 +34,7 @@ class PassedJoint(NamedTuple):
 
 
 class CutSide(NamedTuple):
-    """One side of a cut: pose of its frame in the carrier's, and the joints between."""
+    """One side of a cut: pose of its frame in the carrier's, and the joints in between."""
 
     pose: Pose
     hinges: tuple[PassedJoint, ...]
@@ -66,22 +66,22 @@ def cut_joints(robot: Robot, cut: Cut) -> set[int]:
 
 
 def loop_joints(robot: Robot) -> list[int]:
-    """Joints on the loops that cuts close, followers of theirs left out."""
+    """Joints on closed kinematic chains, without dependent joints."""
     return sorted({j for cut in robot.cuts for j in cut_joints(robot, cut)})
 
 
 def position_rows(cut: Cut) -> int:
-    """How many of a cut's equations are lengths; they come first, the others are cosines."""
+    """Number of position equations of a cut; they come first, the others are cosines."""
     return 2 if cut.kind == "prismatic" else 3
 
 
 def equation_count(cut: Cut) -> int:
-    """How many equations a cut has."""
+    """Number of closure equations of a cut."""
     return position_rows(cut) + len(CUT_KINDS[cut.kind])
 
 
 def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Scalar], list[Row]]:
-    """What vanishes where the cut is closed, positions [m], then cosines; and its derivatives by each joint."""
+    """Closure residuals of a cut, positions [m], then cosines; and their derivatives by each joint."""
     first, second = cut_sides(robot, cut, q)
     a, b = first.pose, second.pose
     d = vsub(a[1], b[1])
@@ -99,7 +99,7 @@ def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Sca
 
 
 def on_coordinates(tree: Robot, row: Row) -> Row:
-    """A row by the tree's coordinates from one by its joints, followers counted with what they follow."""
+    """Row with respect to the tree's coordinates from one by its joints, dependent joints included."""
     found: Row = {}
     for j, entry in row.items():
         for c, ratio in tree.shares(j):
@@ -108,7 +108,7 @@ def on_coordinates(tree: Robot, row: Row) -> Row:
 
 
 def cut_bias(robot: Robot, cut: Cut, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar]:
-    """Second rate of the values where no joint accelerates."""
+    """Second time derivative of the closure residuals at zero joint accelerations."""
     sides = cut_sides(robot, cut, q)
     (a, b), (m, n) = (side.pose for side in sides), (_motion(robot, side, qd) for side in sides)
     d, v, acceleration = vsub(a[1], b[1]), vsub(m.v, n.v), vsub(m.a, n.a)
@@ -119,7 +119,7 @@ def cut_bias(robot: Robot, cut: Cut, q: Sequence[Scalar], qd: Sequence[Scalar]) 
 
 
 def _gradients(cut: Cut, a: Pose, b: Pose) -> list[tuple[Vec, Vec, Vec]]:
-    """Of each value: what multiplies v_a - v_b, w_a and w_b (the last with its sign turned, as v_b has)."""
+    """Coefficients of v_a - v_b, w_a and w_b in the rate of each residual (the last with opposite sign, as v_b)."""
     d = vsub(a[1], b[1])
     if cut.kind == "prismatic":
         found = [(e, ZERO, cross(d, e)) for e in _slides(b)]
@@ -139,7 +139,7 @@ def _slide_bias(e: Vec, n: _EndMotion, d: Vec, v: Vec, a: Vec) -> Scalar:
 
 
 def _cosine_bias(u: Vec, e: Vec, m: _EndMotion, n: _EndMotion) -> Scalar:
-    """Second rate of u . e, with u fixed in the first frame and e in the second."""
+    """Second time derivative of u . e, with u fixed in the first frame and e in the second."""
     turning = vadd(cross(cross(m.w, u), e), cross(u, cross(n.w, e)))
     return add(dot(cross(u, e), vsub(m.wd, n.wd)), dot(vsub(m.w, n.w), turning))
 
@@ -159,14 +159,14 @@ def _side(robot: Robot, q: Sequence[Scalar], chain: Sequence[int], end: Pose) ->
 
 
 def _moves(robot: Robot, hinge: PassedJoint, end: Vec) -> tuple[Vec, Vec]:
-    """Velocity of a side's end and its angular velocity for a unit rate of a joint."""
+    """Velocity and angular velocity of a side's end for a unit rate of a joint."""
     (_, _, turning), (_, _, sliding) = robot.joints[hinge.joint].twist
     angular = scale(hinge.axis, turning)
     return vadd(scale(hinge.axis, sliding), cross(angular, vsub(end, hinge.origin))), angular
 
 
 def _motion(robot: Robot, side: CutSide, rates: Sequence[Scalar]) -> _EndMotion:
-    """Motion of a side's end, joint by joint from the carrier, which counts as at rest."""
+    """Motion of a side's end, joint by joint from the carrier, which is taken as fixed."""
     w, v, wd, a, origin = ZERO, ZERO, ZERO, ZERO, ZERO
     for hinge in side.hinges:
         (_, _, turning), (_, _, sliding) = robot.joints[hinge.joint].twist
@@ -199,12 +199,15 @@ CUTOFF = 1e-9  # singular values below this part of the largest are none
 
 
 def residual(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> Array:
-    """What is left of the equations of the cuts (by default the open ones), (..., equations) [m and cosines]."""
+    """Residual of the closure equations of the cuts (by default the open ones), (..., equations) [m and cosines]."""
     return equations(robot, q, cuts)[0]
 
 
 def jacobian(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> Array:
-    """Derivative of `residual` by the position of every joint, (..., equations, n_joints); followers count as free."""
+    """Derivative of `residual` by the position of every joint, (..., equations, n_joints).
+
+    Dependent joints count as free.
+    """
     return equations(robot, q, cuts)[1]
 
 
@@ -226,7 +229,7 @@ def equations(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> 
 
 
 def follower_map(robot: Robot) -> tuple[Array, Array]:
-    """S and c with positions of all joints = S u + c, u: those of the joints that follow no other, passive ones too."""
+    """S and c with positions of all joints = S u + c, u: those of the independent joints, passive ones included."""
     tree = robot.opened
     S, c = np.zeros((tree.n_joints, tree.n)), np.zeros(tree.n_joints)
     for j, joint in enumerate(tree.joints):
@@ -239,9 +242,9 @@ def follower_map(robot: Robot) -> tuple[Array, Array]:
 def close(
     robot: Robot, start: ArrayLike, held: Sequence[int] = (), cuts: Sequence[Cut] | None = None
 ) -> tuple[Array, float]:
-    """Positions of all joints near `start` at which the cuts close, and the largest equation left.
+    """Joint positions near `start` that satisfy loop closure, and the largest closure error.
 
-    held: joints that keep their position.  Newton's steps of least length, until they do not improve any more.
+    held: joints with fixed position.  Minimum-norm Newton steps, until they do not improve any more.
     """
     q, left = close_many(robot, np.asarray(start, float)[None], held, cuts)
     return q[0], float(left[0])
@@ -250,7 +253,7 @@ def close(
 def close_many(
     robot: Robot, starts: Array, held: Sequence[int] = (), cuts: Sequence[Cut] | None = None
 ) -> tuple[Array, Array]:
-    """`close` from each of the starts, (starts, n_joints): closed positions, and the largest equation left of each."""
+    """`close` from each of the starts, (starts, n_joints): closed positions, and the largest closure error of each."""
     S, c = follower_map(robot)
     free = list(robot.opened.independent)
     moving = [k for k, j in enumerate(free) if j not in held]
@@ -274,7 +277,7 @@ def close_many(
 
 
 def motions_left(A: Array, cutoff: float) -> Array:
-    """Motions that equations A leave, one per column: its null space, singular values below the cutoff being none."""
+    """Null space of equations A, one motion per column; cutoff: relative to the largest singular value."""
     _, values, V = np.linalg.svd(A)
     rank = int(np.sum(values > cutoff * max(float(values.max(initial=0.0)), 1e-300)))
     return np.asarray(V[rank:].T)

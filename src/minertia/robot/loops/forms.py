@@ -36,9 +36,9 @@ class Rule(NamedTuple):
 def linear_rules(
     robot: Robot, q: Array, active: Sequence[int], passive: Sequence[int], tolerance: float
 ) -> tuple[list[Rule], dict[int, float]]:
-    """Rules of the passive joints that follow active ones, and {cut: largest equation left} of the cuts they close.
+    """Linear rules of passive joints, and {cut: largest closure error} of the cuts they close.
 
-    q: closed position of all joints.  tolerance: what may be left [m, and rad for a loop of 1 m].
+    q: closed position of all joints.  tolerance: admissible closure error [m, and rad for a loop of 1 m].
     """
     found = {rule.joint: rule for rule in _candidates(robot, q, active, passive, tolerance)}
     while found:
@@ -52,12 +52,12 @@ def linear_rules(
 
 
 def held_cuts(robot: Robot, tolerance: float) -> dict[int, float]:
-    """{cut: largest equation left} of the cuts that are closed wherever the joints are that follow no other."""
+    """{cut: largest closure error} of the cuts that stay closed for all positions of the independent joints."""
     return _held(robot, follower_map(robot)[1], list(robot.opened.independent), {}, tolerance)
 
 
 def holds_in_letters(robot: Robot, rules: Sequence[Rule], held: Mapping[int, float], q: Array) -> bool:
-    """Whether the cuts stay closed for any value of the letters, those with a value included."""
+    """Whether the cuts stay closed for any value of the symbols, those with a value included."""
     values = robot.other_values(11)
     other = robot.at(values)
     cuts = [other.cuts[k] for k in held]
@@ -66,7 +66,7 @@ def holds_in_letters(robot: Robot, rules: Sequence[Rule], held: Mapping[int, flo
 
 
 def _candidates(robot: Robot, q: Array, active: Sequence[int], passive: Sequence[int], tolerance: float) -> list[Rule]:
-    """Rules with whole ratios, from the motions that the loops leave at q."""
+    """Rules with integer ratios, from the null-space motions of the loops at q."""
     free = list(robot.opened.independent)
     N = motions_left(jacobian(robot, q) @ follower_map(robot)[0], 1e-4 if tolerance > 1e-9 else 1e-7)
     row = {j: N[k] for k, j in enumerate(free)}
@@ -91,7 +91,7 @@ def _candidates(robot: Robot, q: Array, active: Sequence[int], passive: Sequence
 def _held(
     robot: Robot, q: Array, active: Sequence[int], rules: Mapping[int, Rule], tolerance: float
 ) -> dict[int, float]:
-    """{cut: largest equation left} of the cuts that stay closed wherever the active joints are."""
+    """{cut: largest closure error} of the cuts that stay closed for all positions of the active joints."""
     postures = _postures(robot, q, active, rules)
     moving = {*active, *rules, *(j for j, joint in enumerate(robot.joints) if joint.follows is not None)}
     cuts = [k for k, cut in enumerate(robot.cuts) if cut_joints(robot, cut) <= moving]
@@ -104,7 +104,7 @@ def _held(
 
 
 def _draws(robot: Robot) -> list[Mapping[str, float]]:
-    """Values of the letters: those without one differ from draw to draw."""
+    """Values of the symbols: those without one are drawn at random."""
     unknown = [name for name, value in robot.symbols.items() if value is None]
     more = DRAWS if unknown and robot.has_letters else 0
     others = [robot.other_values(k) for k in range(1, more + 1)]
@@ -113,7 +113,7 @@ def _draws(robot: Robot) -> list[Mapping[str, float]]:
 
 
 def _postures(robot: Robot, q: Array, active: Sequence[int], rules: Mapping[int, Rule]) -> Array:
-    """Positions of all joints with the active ones anywhere, (postures, joints)."""
+    """Positions of all joints for random active ones, (postures, joints)."""
     rng = np.random.default_rng(SEED)
     postures = np.tile(q, (POSTURES, 1))
     for j in active:
@@ -136,7 +136,7 @@ BARS = {(4, 0): "four-bar", (5, 0): "five-bar"}  # by hinges and slides, the cut
 
 
 def loop_forms(robot: Robot) -> tuple[str, ...]:
-    """A name for each cut of a robot with a seed; "(dyad)" follows where two passive hinges have a closed form."""
+    """Type name of each cut of a robot with a seed; "(dyad)" where two passive revolute joints have a closed form."""
     forms = [PARALLELOGRAM if cut.form else GENERAL for cut in robot.cuts]
     open_loops = {k: robot.uncut(cut) for k, cut in enumerate(robot.cuts) if not cut.form}
     solved: set[int] = set()
@@ -151,7 +151,7 @@ def loop_forms(robot: Robot) -> tuple[str, ...]:
 
 
 def _is_dyad(robot: Robot, cut: Cut, solved: set[int]) -> bool:
-    """Whether a loop lies in a plane and two passive hinges of it are left to be found."""
+    """Whether a loop is planar and two of its passive revolute joints remain to be solved."""
     inside = cut_joints(robot, cut)
     unknown = [j for j in inside if j in robot.passive and j not in solved]
     leaders = {k for j in inside if (follows := robot.joints[j].follows) is not None for k in follows.joints}
@@ -161,9 +161,9 @@ def _is_dyad(robot: Robot, cut: Cut, solved: set[int]) -> bool:
 
 
 def is_planar(robot: Robot, cut: Cut) -> bool:
-    """Whether the hinges of a loop (of a robot without letters) are parallel and its slides normal to them.
+    """Whether the revolute joints of a loop (without symbols) are parallel and prismatic axes normal to them.
 
-    Axes are then so in every posture; a revolute cut is parallel to them as it closes.
+    Axes are then so in every posture; a revolute cut is parallel to them when closed.
     """
     if cut.kind not in ("revolute", "spherical"):
         return False
@@ -175,7 +175,7 @@ def is_planar(robot: Robot, cut: Cut) -> bool:
 
 
 def _bars(robot: Robot, cut: Cut) -> str:
-    """The name of a planar loop by its joints."""
+    """Name of a planar loop by its joints."""
     inside = cut_joints(robot, cut)
     slides = [j for j in inside if robot.joints[j].kind == "prismatic"]
     hinges = len(inside) - len(slides) + 1

@@ -1,4 +1,4 @@
-"""A closed configuration of a robot's loops: the one given, else one found by Newton's steps from drawn starts."""
+"""Closed configuration of a robot's closed chains: the given one, else by Newton's method from random starts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ INDEPENDENT = 1e-4  # part of a motion that is its own
 class Seed:
     """A closed configuration.
 
-    q: position of every joint.  motions: what each joint that follows no other does in the motions that the loops
-    leave, (free joints, mobility).  moved: (joint, position said, position found) where closing moved a seed far.
+    q: position of every joint.  motions: null-space motions of the independent joints under the closure constraints,
+    (free joints, mobility).  moved: (joint, given position, found position) where closure moved a seed far.
     """
 
     q: Array
@@ -39,7 +39,7 @@ class Seed:
 
 
 def size_of(robot: Robot) -> float:
-    """Largest length in the loops [m]."""
+    """Largest length in the closed chains [m]."""
     numeric = robot.numeric
     lengths = [numeric.joints[j].p for j in loop_joints(robot)]
     lengths += [pose[1] for cut in numeric.cuts for pose in (cut.first_pose, cut.second_pose)]
@@ -47,7 +47,7 @@ def size_of(robot: Robot) -> float:
 
 
 def singular_values(robot: Robot, q: Array) -> Array:
-    """Singular values of the equations of all open cuts, each joint on its own, as parts of the largest."""
+    """Singular values of the closure Jacobian of all open cuts, relative to the largest."""
     A = jacobian(robot, q) @ follower_map(robot)[0]
     values = _svdvals(A) if A.size else np.zeros(0)
     return np.asarray(values / max(float(values.max(initial=0.0)), 1e-300))
@@ -58,7 +58,7 @@ def _svdvals(A: Array) -> Array:
 
 
 def independent_rows(rows: Mapping[int, Array], order: Sequence[int]) -> list[int]:
-    """Those of the joints, taken in this order, whose motions do not follow from the ones before."""
+    """Joints, taken in this order, whose motions are linearly independent of the previous ones."""
     chosen: list[int] = []
     basis = np.zeros((0, len(next(iter(rows.values()), ()))))
     for j in order:
@@ -71,10 +71,10 @@ def independent_rows(rows: Mapping[int, Array], order: Sequence[int]) -> list[in
 
 
 class SeedSearch:
-    """Looks for a closed configuration that is regular where there is one.
+    """Search for a closed configuration, regular where possible.
 
-    reference: position of every joint where the file draws the robot.  passive: {joint: whether it is} as far as is
-    known.  tolerance: equations left of what counts as closed [m or rad]; cutoff: see `motions_left`.
+    reference: position of every joint in the file's reference configuration.  passive: {joint: whether it is} as far as
+    known.  tolerance: closure error that counts as closed [m or rad]; cutoff: see `motions_left`.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SeedSearch:
         self.rng = np.random.default_rng(SEED)
 
     def _outside(self) -> list[int]:
-        """Joints that no loop moves, themselves or through what follows them."""
+        """Joints that are neither on closed chains nor leaders of a joint on one."""
         moving = set(self.inside)
         leaders = {k for j in moving if (f := self.robot.joints[j].follows) is not None for k in f.joints}
         return [j for j in range(self.robot.n_joints) if j not in moving | leaders]
@@ -100,7 +100,7 @@ class SeedSearch:
     # ------------------------------------------------------------------ starts
 
     def near(self, said: Mapping[str, float]) -> Seed | None:
-        """The closed configuration with these positions; joints left out are wherever it closes."""
+        """Closed configuration with these positions; joints not given are free."""
         start = np.array([said.get(name, value) for name, value in zip(self.names, self.reference, strict=True)])
         named = [j for j, name in enumerate(self.names) if name in said]
         is_partial = not set(self.inside) <= set(named)
@@ -125,12 +125,12 @@ class SeedSearch:
         return replace(self._judged(best[1]), moved=(self.names[j], float(start[j]), float(best[1][j])))
 
     def _far(self, q: Array, start: Array) -> Array:
-        """How far joints are from the start, in rad or parts of the loops' size."""
+        """Distance of joints from the start, in rad or relative to the loops' size."""
         scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
         return np.asarray(np.abs(q - start) / scales)
 
     def anywhere(self) -> Seed | None:
-        """The configuration of the file where it is closed and regular, else the best that is found; None for none."""
+        """The file's configuration where it is closed and regular, else the best found; None for none."""
         zero = self.reference
         zero_closes = bool(np.abs(residual(self.robot, zero)).max(initial=0.0) <= self.tolerance)
         if zero_closes:
@@ -143,7 +143,7 @@ class SeedSearch:
         return None if found is None else replace(found, was_drawn=True, zero_closes=zero_closes)
 
     def _best(self, starts: Sequence[Array]) -> Seed | None:
-        """The best of the closed configurations that these starts lead to."""
+        """Best of the closed configurations reached from these starts."""
         found, left = close_many(self.robot, np.array(starts), self.outside)
         seeds = [self._judged(self._wrapped(q)) for q in found[left <= self.tolerance][:JUDGED]]
         return max(seeds, key=self._merit, default=None)
@@ -197,7 +197,7 @@ class SeedSearch:
         return np.asarray(motions_left(self._equations(q), self.cutoff))
 
     def _conditioning(self, q: Array) -> float:
-        """Smallest over largest singular value of the equations: all joints, or those that are not active."""
+        """Inverse condition number of the closure Jacobian: of all joints, or of those that are not active."""
         A = self._equations(q)
         rank = self._rank(q)
         moving = [k for k, j in enumerate(self.free) if j not in self.active]
@@ -205,7 +205,7 @@ class SeedSearch:
         return float(values[rank - 1] / values[0]) if 0 < rank <= len(values) and values[0] > 0 else 1.0
 
     def _merit(self, seed: Seed) -> tuple[bool, int, int, float]:
-        """Regular ones first, most joints in limits, most parallelograms, then the one furthest from a singularity."""
+        """Sort key: regular, most joints within limits, most parallelograms, farthest from a singularity."""
         conditioning = round(self._conditioning(seed.q), 9)
         return not seed.is_singular, self._in_limits(seed.q), self._parallelograms(seed), conditioning
 

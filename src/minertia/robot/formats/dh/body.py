@@ -1,4 +1,4 @@
-"""What hangs on a joint of a TOML description: its link, its drive, its limits, the joint it follows."""
+"""Entries of a joint in a TOML description: its link, its drive, its limits, the joint it follows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _about_centre(table: CheckedTable) -> Ten:
 def read_motor(table: CheckedTable) -> dict[str, float]:
     """Motor-side {IA, FV, FC, OFF} of a drive.
 
-    A Coulomb friction that differs by direction is its mean, plus half the difference in the offset.
+    Direction-dependent Coulomb friction is represented by its mean, plus half the difference in the offset.
     """
     table.only(DRIVE_KEYS)
     minus, plus = _coulomb(table)
@@ -60,7 +60,7 @@ def read_motor(table: CheckedTable) -> dict[str, float]:
 
 
 def _coulomb(table: CheckedTable) -> tuple[float, float]:
-    """Friction torque against motion in the negative and in the positive direction of the motor, as magnitudes."""
+    """Magnitudes of the friction torque for motion in the negative and in the positive direction of the motor."""
     if not isinstance(table.get("coulomb"), list):
         both = table.number("coulomb", 0.0, at_least=0.0)
         return both, both
@@ -79,13 +79,13 @@ def read_ratio(table: CheckedTable) -> float:
 
 
 def joint_side(motor: Mapping[str, float], ratio: float) -> dict[str, float]:
-    """Effects of a motor seen at the joint it turns with: tau = N tau_m, qd_m = N qd."""
+    """Effects of a motor referred to its joint: tau = N tau_m, qd_m = N qd."""
     factor = {"IA": ratio * ratio, "FV": ratio * ratio, "FC": abs(ratio), "OFF": ratio}
     return {symbol: factor[symbol] * value for symbol, value in motor.items()}
 
 
 def read_effects(table: CheckedTable, symbols: Iterable[str]) -> dict[str, float]:
-    """Those of some effects that a table gives by name, at the joint (FV) or at the motor (FVM).
+    """Effects among the symbols that a table gives, at the joint (FV) or at the motor (FVM).
 
     An effect is a number, or a table of its value and its constants.
     """
@@ -103,7 +103,7 @@ def _value(table: CheckedTable, symbol: str) -> float:
 
 
 def read_constants(table: CheckedTable) -> dict[str, dict[str, float]]:
-    """The constants that stand with the effects of a table."""
+    """Constants of the effects of a table."""
     found: dict[str, dict[str, float]] = {}
     for symbol in table:
         effect = BY_SYMBOL[symbol]
@@ -124,7 +124,7 @@ def read_constants(table: CheckedTable) -> dict[str, dict[str, float]]:
 
 
 def read_elastic(table: CheckedTable) -> Elastic:
-    """Spring and damper between motor and link, each a number or a question mark."""
+    """Stiffness and damping between motor and link, each a number or a question mark."""
     table.only(ELASTIC_KEYS)
     stiffness, damping = (None if table.get(key, "?") == "?" else table.number(key, 0.0) for key in ELASTIC_KEYS)
     if stiffness is not None and not stiffness > 0:
@@ -135,7 +135,7 @@ def read_elastic(table: CheckedTable) -> Elastic:
 
 
 def added(*effects: Mapping[str, float]) -> dict[str, float]:
-    """Effects of several sources on one joint."""
+    """Sum of the effects of several sources on one joint."""
     total: dict[str, float] = {}
     for values in effects:
         for symbol, value in values.items():

@@ -1,4 +1,4 @@
-"""Tables [[loop]] of TOML descriptions, and files arm.loops.toml beside descriptions that cannot say loops."""
+"""Tables [[loop]] of TOML descriptions, and files arm.loops.toml for formats without closed chains."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SIDE_KEYS = ("loop", "passive", "motors")
 
 @dataclass
 class LoopTables:
-    """Reads [[loop]] tables: the cuts and the closed configuration they say.
+    """Reads [[loop]] tables: cut joints and the closed configuration.
 
-    link_of: the link that the entry of a key names.  joints: names of the joints that can move.  known: loops of the
-    file beside, of which a table may give the seed alone.
+    link_of: function for the link that the entry of a key names.  joints: names of the moving joints.  known: cut
+    joints of the file beside, of which a table may give the seed alone.
     """
 
     placements: Placements
@@ -42,7 +42,7 @@ class LoopTables:
     seed: dict[str, float] = field(default_factory=dict)
 
     def read(self, tables: Sequence[CheckedTable]) -> None:
-        """Take in the tables of a file."""
+        """Read the tables of a file."""
         for number, table in enumerate(tables, 1):
             name = table.text("name", f"loop {number}")
             row = replace(table, where=f"loop '{name}'")
@@ -89,7 +89,7 @@ class LoopTables:
 
 
 def with_side_file(description: Description, options: ReadOptions) -> Description:
-    """The description with the loops of the file beside it, where there is one."""
+    """Description with the closed chains of the file beside it, where there is one."""
     if options.loops is None:
         return description
     text, source = options.loops
@@ -119,7 +119,7 @@ def with_side_file(description: Description, options: ReadOptions) -> Descriptio
 
 
 def _with_passive(joints: Sequence[JointSpec], top: CheckedTable, moving: Sequence[str]) -> list[JointSpec]:
-    """The joints with what the list `passive` says; with it, joints that it does not name are active."""
+    """Joints marked by the list `passive`; with it, joints that it does not name are active."""
     motors = top.texts("motors") or ()
     names = top.texts("passive") or ()
     for key, given in (("passive", names), ("motors", motors)):

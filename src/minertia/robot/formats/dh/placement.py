@@ -82,7 +82,7 @@ def table_poses(convention: str, values: Mapping[str, Entry]) -> Poses:
 
 
 class Letters:
-    """The letters of a robot: those of its file and, if wanted, one for every length that is a plain number."""
+    """Symbols of a robot: those of its file and, if wanted, one for every length that is a plain number."""
 
     def __init__(self, symbols: Mapping[str, float | None], wanted: bool) -> None:
         self.values: dict[str, float | None] = dict(symbols)
@@ -90,11 +90,11 @@ class Letters:
 
     @property
     def symbols(self) -> dict[str, float | None]:
-        """What the robot keeps: all letters, or only those that have no value."""
+        """Symbols that the robot keeps: all, or only those without a value."""
         return {name: value for name, value in self.values.items() if self.wanted or value is None}
 
     def length(self, name: str, value: Entry) -> Entry:
-        """A length as a letter, or with the letters that have values replaced; 0 is structure."""
+        """Length as a symbol, or with symbols replaced by their values; 0 is structural."""
         if isinstance(value, Poly):
             value = value if self.wanted else self.replaced(value)
         if isinstance(value, Poly):
@@ -102,7 +102,7 @@ class Letters:
         return 0 if value == 0 else self._automatic(name, float(value)) if self.wanted else float(value)
 
     def replaced(self, value: Entry) -> Entry:
-        """A polynomial with the values of its letters put in."""
+        """Polynomial with its symbols replaced by their values."""
         known = {name: number for name, number in self.values.items() if number is not None}
         number: Entry = substitute(value, lambda atom: _atom(atom, known))
         return number
@@ -143,14 +143,14 @@ JOINT_KEYS = (
 
 
 class Placements:
-    """Reads the placement of each joint; `notes` collects the angles that were changed."""
+    """Reads the placement of each joint; `notes` lists the angles that were snapped."""
 
     def __init__(self, letters: Letters, convention: str, tolerance: float) -> None:
         self.letters, self.convention, self.tolerance = letters, convention, tolerance
         self.notes: list[Note] = []
 
     def poses(self, number: int, row: CheckedTable, *, is_lettered: bool = True) -> Poses:
-        """Poses of the joint in row `number` of the file (from 1); is_lettered: whether plain lengths get letters."""
+        """Poses of the joint in row `number` of the file (from 1); is_lettered: whether plain lengths get symbols."""
         name = row.choice("convention", CONVENTIONS, self.convention)
         convention = CONVENTIONS[name]
         for key in row:
@@ -201,14 +201,14 @@ class Placements:
         return expression
 
     def constant(self, row: CheckedTable, key: str) -> float:
-        """A number, or an expression without letters such as "-pi/2"; 0 where there is none."""
+        """Number, or an expression without symbols such as "-pi/2"; 0 where there is none."""
         value = self._expression(row, key, row.get(key, 0))
         if isinstance(value, Poly):
             raise row.fail(f"'{key}' must be a number without letters, not {shown(row.get(key))}", key)
         return float(value)
 
     def _angle(self, row: CheckedTable, key: str) -> Entry:
-        """An angle [rad], in letters or put on the right angle it stands for."""
+        """Angle [rad], symbolic or snapped to the nearest multiple of 90 or 15 degrees within the tolerance."""
         in_degrees = f"{key}_deg"
         if key in row and in_degrees in row:
             raise row.fail(f"'{key}' and '{in_degrees}' stand side by side; give one of them", in_degrees)
@@ -223,7 +223,7 @@ class Placements:
         return self._snapped_angle(row, key, float(value))
 
     def _degrees(self, row: CheckedTable, key: str) -> float:
-        """An angle given in degrees, in rad."""
+        """Angle given in degrees, converted to rad, with a warning where it looks like radians."""
         degrees = row.number(f"{key}_deg", 0.0)
         if looks_like_radians(degrees):
             text = f"{key}_deg = {degrees:.6g} is a small angle; write {key} = {degrees:.6g} if it is meant in radians"
@@ -243,7 +243,7 @@ class Placements:
             self.notes.append(Note("warning", row.where, text, row.line(key)))
 
     def _lettered_angle(self, row: CheckedTable, key: str, value: Poly) -> Entry:
-        """An angle with letters; where their values make it a right angle, axes align and it is taken as a number."""
+        """Symbolic angle; where its symbols' values make it a right angle, it is taken as a number."""
         known = {name: number for name, number in self.letters.values.items() if number is not None}
         whole = value.letters <= set(known)
         angle = float(evaluate(value, known)) if whole else constant_part(value)
@@ -269,7 +269,7 @@ class Placements:
         return angle
 
     def rotation(self, row: CheckedTable, key: str = "rotation") -> Mat:
-        """A rotation matrix, snapped; the identity where there is none."""
+        """Rotation matrix, snapped to exact right angles; the identity where there is none."""
         if key not in row:
             return HERE[0]
         rows = row.square(key, 3, "entries")
@@ -293,7 +293,7 @@ class Placements:
         return snapped
 
     def plain_position(self, row: CheckedTable, key: str) -> Vec:
-        """Three lengths whose plain numbers get no letters of their own."""
+        """Three lengths whose plain numbers get no symbols of their own."""
         if key not in row:
             return HERE[1]
         x, y, z = (self._plain_length(row, key, value) for value in row.items(key, 3, "lengths"))

@@ -57,12 +57,12 @@ WORST_CONDITION = 1e12  # of a coupling matrix that can still be inverted
 
 
 def parse_toml(text: str, source: str, options: ReadOptions) -> Robot:
-    """A robot from the text of a TOML description."""
+    """Parse a robot from the text of a TOML description."""
     return _TableReader(text, source, options).robot()
 
 
 class _TableReader:
-    """One run over a file."""
+    """Reader of one file."""
 
     def __init__(self, text: str, source: str, options: ReadOptions) -> None:
         self.top = parse_table(text, source, CheckedTable)
@@ -169,7 +169,7 @@ class _TableReader:
         return tables
 
     def _with_passive(self, joints: list[JointSpec], has_loops: bool) -> list[JointSpec]:
-        """The joints with what the file says of the passive ones; where it names some, the others are active."""
+        """Joints marked passive by the file; where it names some, the others are active."""
         said = [row.flag("passive", False) for row in self.rows]
         for row, is_passive in zip(self.rows, said, strict=True):
             if is_passive and not has_loops:
@@ -218,7 +218,7 @@ class _TableReader:
         return BodySpec(child, read_link(row.table("link")), row.line("link")), joint
 
     def _is_frame(self, number: int, row: CheckedTable) -> bool:
-        """Whether a row only names a frame, such as the flange: fixed, without mass, and nothing hangs on it."""
+        """Whether a row only names a frame, such as the flange: fixed, without mass and children."""
         parents = (self._joint_number(other, "parent", k) for k, other in enumerate(self.rows))
         return row.get("kind") == "fixed" and "link" not in row and number not in parents and "loop" not in self.top
 
@@ -251,7 +251,7 @@ class _TableReader:
         return FollowsSpec((leader,), (table.number("ratio", 1.0),), offset)
 
     def _several(self, table: CheckedTable, offset: float) -> FollowsSpec:
-        """A follower of several joints."""
+        """Dependent joint with several leaders."""
         for key in ("joint", "ratio"):
             if key in table:
                 raise table.fail(f"'{key}' stands beside 'joints'; give 'joints' and 'ratios' alone", key)
@@ -268,7 +268,7 @@ class _TableReader:
         return self.names[leader - 1]
 
     def _joint_number(self, table: CheckedTable, key: str, default: int) -> int:
-        """Number of a row from its name or number."""
+        """Index of a row from its name or number."""
         return self._row_number(table, key, table.get(key, default))
 
     def _row_number(self, table: CheckedTable, key: str, value: object) -> int:
@@ -284,7 +284,7 @@ class _TableReader:
     # ------------------------------------------------------------------ drives
 
     def _drives(self, joints: list[JointSpec]) -> tuple[list[JointSpec], Matrix | None, list[dict[str, float]]]:
-        """The joints with the effects of their drives, the coupling matrix, and the motor side of what it couples."""
+        """Joints with the effects of their drives, the coupling matrix, and the motor-side effects that it couples."""
         drives = [row.table("drive") for row in self.rows]
         motors = [read_motor(drive) for drive in drives]
         direct = [read_effects(row.table("effects"), MOTOR_SYMBOLS) for row in self.rows]
@@ -347,7 +347,7 @@ def _is_coordinate(spec: JointSpec) -> bool:
 
 
 def _with_coupling(robot: Robot, joints: list[JointSpec], G: Matrix | None, motors: list[dict[str, float]]) -> Robot:
-    """The coupling in the order of the coordinates, which is not the file's where a parent comes later."""
+    """Robot with the coupling in the order of its coordinates, which may differ from the file's."""
     if G is None:
         return robot
     rank = {s.name: k for k, s in enumerate(s for s in joints if _is_coordinate(s))}

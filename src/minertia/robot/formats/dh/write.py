@@ -1,7 +1,7 @@
 """Writer of the TOML format: any robot, its joint frames as link frames, other named frames as fixed rows.
 
-A placement is written as a row gamma, b, alpha, d, theta, r where that gives back the same numbers, the same exact
-zeros and the same letters; else as a rotation matrix and a position.
+A placement is written as a row gamma, b, alpha, d, theta, r where that reproduces the same numbers, the same exact
+zeros and the same symbols; else as a rotation matrix and a position.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SAME = 1e-15  # largest difference between an entry and what its row gives back
 
 
 def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
-    """Write a robot; the file appears whole or not at all.  force: as in `write_robot`."""
+    """Write a robot atomically.  force: as in `write_robot`."""
     write_file(path, toml_text(robot, frames=True), force=force)
 
 
 def toml_text(robot: Robot, *, frames: bool = False) -> str:
-    """The TOML description of a robot; frames: with the frames that are no link's own, such as the flange."""
+    """TOML description of a robot; frames: with frames that are no link's own, such as the flange."""
     document: dict[str, Any] = {
         "format": _format(robot),
         "name": robot.name or "robot",
@@ -62,7 +62,7 @@ def toml_text(robot: Robot, *, frames: bool = False) -> str:
 
 
 def _format(robot: Robot) -> int:
-    """The first version of the format that can say all of the robot."""
+    """Lowest version of the format that can represent the robot."""
     several = any(joint.follows is not None and len(joint.follows.joints) > 1 for joint in robot.joints)
     if any(joint.elastic is not None for joint in robot.joints):
         return FORMAT
@@ -102,7 +102,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
 
 
 def _frames(robot: Robot) -> list[dict[str, Any]]:
-    """Rows of the frames that are no joint's: fixed, without mass; the base's own frame needs none."""
+    """Rows of the frames that are no joint's: fixed, without mass; the base's own frame is omitted."""
     taken = {joint.name for joint in robot.joints}
     linked = {joint.link for joint in robot.joints}
     rows = []
@@ -120,7 +120,7 @@ def _frames(robot: Robot) -> list[dict[str, Any]]:
 
 
 def _known_pose(robot: Robot, pose: Pose) -> Pose:
-    """The pose in numbers where all of its letters have values: frames are read without letters."""
+    """Numeric pose where all of its symbols have values: frames are read without symbols."""
     known = {name: value for name, value in robot.symbols.items() if value is not None}
     return partial_pose(pose, known)
 
@@ -132,7 +132,7 @@ def _link(ten: Ten, where: str) -> dict[str, float]:
 
 
 def _effects(robot: Robot, j: int) -> dict[str, Any]:
-    """An effect with constants as a table of them and its value, others as numbers."""
+    """Effects of a joint: one with constants as a table of them and its value, others as numbers."""
     values = dict(robot.effects[j])
     if j in robot.coupled_motors and robot.motor_effects:
         values |= robot.motor_effects[robot.coupled_motors[j]]
@@ -193,7 +193,7 @@ def _plain(value: Entry) -> Number | str:
 
 
 def khalil_row(pose: Pose) -> dict[str, Entry] | None:
-    """gamma, b, alpha, d, theta, r of a placement (zeros as the int 0), None where they do not give it back exactly."""
+    """gamma, b, alpha, d, theta, r of a placement (zeros as the int 0), None where they are not exact."""
     R, p = pose
     lettered = any(isinstance(s, Poly) for s in _flat(R))
     angles = _lettered_angles(R) if lettered else _angles(np.array(R, float), p)
@@ -206,7 +206,7 @@ def khalil_row(pose: Pose) -> dict[str, Entry] | None:
 
 
 def _angles(A: np.ndarray[Any, Any], p: Vec) -> tuple[Number, Number, Number]:
-    """gamma, alpha, theta of Rot(z, gamma) Rot(x, alpha) Rot(z, theta), gamma as small as can be."""
+    """gamma, alpha, theta of Rot(z, gamma) Rot(x, alpha) Rot(z, theta), with the smallest gamma."""
     x, y, z = (float(s) for s in A[:, 2])
     if math.hypot(x, y) < PARALLEL:  # only gamma + theta or gamma - theta counts: let x point along p
         gamma, alpha = _direction(p), 0.0 if z > 0 else math.pi
@@ -222,7 +222,7 @@ def _angles(A: np.ndarray[Any, Any], p: Vec) -> tuple[Number, Number, Number]:
 
 
 def _lettered_angles(R: Mat) -> tuple[Entry, Entry, Entry] | None:
-    """gamma, alpha, theta of a rotation with letters, None where they are not easily seen."""
+    """gamma, alpha, theta of a symbolic rotation, None where they cannot be recognised."""
     (xx, xy, xz), (_, _, yz), (zx, zy, zz) = R
     gamma: Entry | None = 0
     if type(xz) is int and xz == 0:
@@ -236,13 +236,13 @@ def _lettered_angles(R: Mat) -> tuple[Entry, Entry, Entry] | None:
 
 
 def _over(c: Entry, s: Entry, alpha: float) -> Entry | None:
-    """The angle whose cosine and sine, times the sine of alpha, are c and s."""
+    """Angle whose cosine and sine, times the sine of alpha, are c and s."""
     sine = turn(alpha)[1]
     return angle_of(div(c, sine), div(s, sine))
 
 
 def angle_of(c: Entry, s: Entry) -> Entry | None:
-    """The angle of a cosine and sine: a number, a number plus or minus a letter, or None."""
+    """Angle from its cosine and sine: a number, a number plus or minus a symbol, or None."""
     if not isinstance(c, Poly) and not isinstance(s, Poly):
         return _zero(snap_angle(math.atan2(s, c), 0.0))
     names = {name for value in (c, s) if isinstance(value, Poly) for name in value.letters}
@@ -268,7 +268,7 @@ def _direction(p: Vec) -> float:
 
 
 def _lengths(p: Vec, gamma: Entry, alpha: Entry, theta: Entry) -> dict[str, Entry] | None:
-    """The row, from p = b z + d x' + r a with x' = Rot(z, gamma) x and a the joint axis."""
+    """Row lengths from p = b z + d x' + r a with x' = Rot(z, gamma) x and a the joint axis."""
     c, s = turn(gamma)
     ca, sa = turn(alpha)
     d, across = dot((c, s, 0), p), dot((neg(s), c, 0), p)
@@ -289,7 +289,7 @@ def _zero(angle: float) -> Number:
 
 
 def _is_simple(value: Entry) -> bool:
-    """A number, a letter or minus a letter."""
+    """Whether a value is a number, a symbol or a negated symbol."""
     if not isinstance(value, Poly):
         return True
     monomial, number = next(iter(value.terms.items()))

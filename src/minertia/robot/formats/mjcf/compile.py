@@ -1,4 +1,4 @@
-"""A trimmed MJCF document through MuJoCo's own compiler, so that its options mean what they mean there."""
+"""Compilation of a trimmed MJCF document by MuJoCo, so that all options have MuJoCo's meaning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MESHES = (".stl", ".obj", ".msh")
 
 @dataclass(slots=True)
 class Compiled:
-    """MuJoCo's model; full_inertia: matrices as written, by body name, before MuJoCo found their principal axes."""
+    """MuJoCo's model; full_inertia: matrices as written, by body name, before MuJoCo diagonalised them."""
 
     mujoco: Any
     model: Any
@@ -35,9 +35,9 @@ class Compiled:
 
 
 def compile_mjcf(lean: Lean, floating: bool = False) -> Compiled:
-    """Compile what is left of a document; MuJoCo's refusals come out as one sentence.
+    """Compile the trimmed document; MuJoCo's errors are reported as one sentence.
 
-    floating: whether a base that the file fixes will float, so that its inertia is needed too.
+    floating: whether a base that the file fixes will float, so that its inertia is needed as well.
     """
     mujoco: Any = load("mujoco", "sim")
     failures = (ValueError, TypeError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError)
@@ -56,7 +56,7 @@ def compile_mjcf(lean: Lean, floating: bool = False) -> Compiled:
 
 @contextmanager
 def _as_notes(mujoco: Any, lean: Lean) -> Iterator[None]:
-    """MuJoCo's warnings as notes, not on the screen or in a log file in the user's folder."""
+    """Context that records MuJoCo's warnings as notes instead of printing or logging them."""
 
     def note(text: str) -> None:
         lean.notes.append(Note("info", "MuJoCo", _one_line(text)))
@@ -102,7 +102,7 @@ def _matrix(six: Any) -> NDArray[np.float64]:
 
 
 def _only_inertial_geoms(mujoco: Any, spec: Any, lean: Lean, floating: bool) -> dict[str, bytes]:
-    """Delete every geom that no inertia is computed from; the mesh files the others need, by MuJoCo's name."""
+    """Delete every geom that defines no inertia; returns the mesh files of the others, by MuJoCo's name."""
     needed: dict[str, bytes] = {}
     for geom in list(spec.geoms):
         if not _gives_inertia(mujoco, spec, geom, floating):
@@ -163,7 +163,7 @@ _PREFIX = re.compile(r"^((XML )?Error:\s*)+")
 
 
 def _refusal(text: str, lean: Lean) -> DescriptionError:
-    """One sentence from MuJoCo's message, with the line in the user's file where that is known."""
+    """One-sentence error from MuJoCo's message, with the line in the user's file where known."""
     name, number = _ELEMENT.search(text), _LINE.search(text)
     reason = _PREFIX.sub("", _one_line(text.split("\n")[0])) or "no reason given"
     element = name[1] if name else ""

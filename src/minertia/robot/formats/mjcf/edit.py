@@ -1,4 +1,4 @@
-"""The user's own MJCF with other inertias, armatures and friction; every other byte stays."""
+"""The user's own MJCF with other inertias, armatures and friction; every other byte is unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPACE = re.compile(r"\s*")
 
 
 def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[Note, ...]]:
-    """The template (without a byte-order mark) with the robot's parameters, and what could not be kept."""
+    """Template (without a byte-order mark) with the robot's parameters, and notes on what could not be represented."""
     options, template, old = _matching(robot, text, source)
     edit = _MjcfEdit(robot.numeric, template, old, text)
     changed = edit.links()
@@ -43,7 +43,7 @@ def edit_mjcf(robot: Robot, text: str, source: str | None) -> tuple[str, tuple[N
 
 
 def _matching(robot: Robot, text: str, source: str | None) -> tuple[ReadOptions, Compiled, Robot]:
-    """The template read as the robot was read, which is found by trying."""
+    """Template read with the options that reproduce the robot, found by trial."""
     best: tuple[float, ReadOptions, Compiled, Robot] | None = None
     for snap in (0.0, ANGLE_TOLERANCE):
         options = ReadOptions(robot.base, snap, False)
@@ -103,7 +103,7 @@ class _MjcfEdit:
     # ------------------------------------------------------------------ inertias
 
     def links(self) -> list[str]:
-        """Change the inertials; names of the bodies that took over the inertia of others fixed to them."""
+        """Change the inertials; returns names of the bodies that took over the inertia of others fixed to them."""
         base = [(None, self.robot.base_link, self.old.base_link)] if self.robot.is_floating else []
         rows = [*base, *((j, self.robot.links[j], self.old.links[j]) for j in range(self.robot.n_joints))]
         changed = [(j, new) for j, new, before in rows if _differs(new, before)]
@@ -182,7 +182,7 @@ class _MjcfEdit:
             self.edit.attributes(node, values)
 
     def _far_spring(self, j: int) -> dict[str, str]:
-        """The spring that pulls with a constant effort, where that changed and the joint has none of its own."""
+        """Spring with a distant rest position for a changed constant effort, where the joint has no spring."""
         joint, new, before = self.robot.joints[j], self.robot.effects[j], self.old.effects[j]
         offset, node = new.get("OFF", 0.0), self.template.lean.joints.get(joint.name)
         if not _moved(offset, before.get("OFF", 0.0)) or new.get("KS") or before.get("KS"):
@@ -193,7 +193,7 @@ class _MjcfEdit:
         return {"stiffness": written(abs(offset) / FAR), "springref": written(rest)}
 
     def _written_angle(self, rest: float, kind: str) -> float:
-        """A position as the template writes it: in degrees unless its compiler says otherwise."""
+        """Position as the template writes it: in degrees unless its compiler says otherwise."""
         is_degree = self.template.lean.compiler.get("angle", "degree") != "radian"
         return math.degrees(rest) if is_degree and kind == "revolute" else rest
 
@@ -204,7 +204,7 @@ class _MjcfEdit:
         return [quadratic, cubic] if quadratic or cubic else []
 
     def offsets(self) -> None:
-        """Keep constant efforts in a <custom> numeric, too, where the reader finds them exactly."""
+        """Store constant efforts also in a <custom> numeric, from which the reader restores them exactly."""
         new = {joint.name: self.robot.effects[j].get("OFF", 0.0) for j, joint in enumerate(self.robot.joints)}
         before = {joint.name: self.old.effects[j].get("OFF", 0.0) for j, joint in enumerate(self.old.joints)}
         if not any(_moved(new[name], before[name]) for name in new):
@@ -236,7 +236,7 @@ def _moved(new: float, before: float) -> bool:
 
 
 def _verified(robot: Robot, text: str, source: str | None, options: ReadOptions) -> list[Note]:
-    """Read the new text again: what MuJoCo will not take, or takes otherwise than meant."""
+    """Read the new text again; returns notes on what MuJoCo rejects, or interprets differently."""
     try:
         again = parse_mjcf(text, source, options)
     except DescriptionError as err:

@@ -25,7 +25,7 @@ AXIS = " (axis)"  # end of the name of a second `connect`, on the axis of a cut 
 
 
 class LoopReading:
-    """The cut joints of a compiled model; `notes` says what is not active."""
+    """Cut joints of a compiled model; `notes` lists inactive ones."""
 
     def __init__(self, compiled: Compiled, bodies: Sequence[str], snap: float) -> None:
         self.c, self.m, self.bodies, self.snap = compiled, compiled.model, bodies, snap
@@ -33,7 +33,7 @@ class LoopReading:
         self.data: Any = None  # the model at its reference configuration, made when needed
 
     def loops(self) -> list[LoopSpec]:
-        """One for each `connect` (two of them for a hinge that we wrote) and `weld` that is active."""
+        """Cut joint for each active `weld` and `connect` (two of them for a revolute joint written by minertia)."""
         connect, weld = (int(kind) for kind in (self.c.mujoco.mjtEq.mjEQ_CONNECT, self.c.mujoco.mjtEq.mjEQ_WELD))
         found: dict[str, LoopSpec] = {}
         for e in range(self.m.neq):
@@ -72,7 +72,7 @@ class LoopReading:
         return LoopSpec(name, "fixed", self._body(e, 0), self._body(e, 1), pose, HERE)
 
     def _hinge(self, origin: LoopSpec, axis: LoopSpec) -> LoopSpec:
-        """Two points that coincide are an axis."""
+        """Revolute cut joint from two coincident points."""
         poses = []
         for at, towards in ((origin.first_pose, axis.first_pose), (origin.second_pose, axis.second_pose)):
             direction = np.array(towards[1], float) - np.array(at[1], float)
@@ -93,7 +93,7 @@ class LoopReading:
         return self.bodies[int(self.m.site_bodyid[site])], (R, _vector(self.m.site_pos[site]))
 
     def _relative(self, first: int, second: int) -> Pose:
-        """Pose of a body in another where the file draws them."""
+        """Pose of a body in another in the file's reference configuration."""
         if self.data is None:
             self.data = self.c.mujoco.MjData(self.m)
             self.c.mujoco.mj_kinematics(self.m, self.data)
@@ -106,7 +106,7 @@ class LoopReading:
 
 
 def tendon_followers(compiled: Compiled, names: Sequence[str]) -> dict[int, FollowsSpec]:
-    """Joints that a fixed tendon of constant length ties to several others: the first of the tendon follows them."""
+    """Joints that a fixed tendon of constant length couples to several others: the first of the tendon is dependent."""
     m, full = compiled.model, compiled.lean.full
     tendons = {n.attributes.get("name", ""): n for section in full.all("tendon") for n in section.all("fixed")}
     found: dict[int, FollowsSpec] = {}
@@ -139,7 +139,7 @@ def _vector(p: Array) -> Any:
 
 
 def joint_limits(compiled: Compiled, j: int) -> Limits:
-    """Range and effort of MuJoCo's joint j."""
+    """Range and effort limit of MuJoCo's joint j."""
     m = compiled.model
     low, high = (float(v) for v in m.jnt_range[j]) if m.jnt_limited[j] else (None, None)
     effort = float(np.max(np.abs(m.jnt_actfrcrange[j]))) if m.jnt_actfrclimited[j] else _drive_effort(compiled, j)
@@ -147,7 +147,7 @@ def joint_limits(compiled: Compiled, j: int) -> Limits:
 
 
 def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
-    """Joint-side effects of MuJoCo's joint j, those that are not 0; its drives count with the gear squared."""
+    """Non-zero joint-side effects of MuJoCo's joint j; its actuators count with the gear squared."""
     m, d = compiled.model, int(compiled.model.jnt_dofadr[j])
     armature, damping = drive_part(compiled, j)
     values = {
@@ -161,12 +161,12 @@ def joint_effects(compiled: Compiled, j: int) -> dict[str, float]:
 
 
 def _is_far(m: Any, j: int) -> bool:
-    """Whether the spring of joint j is there for a constant effort, which `OFFSET` says exactly."""
+    """Whether the spring of joint j represents a constant effort, which `OFFSET` gives exactly."""
     return bool(abs(m.qpos_spring[m.jnt_qposadr[j]]) >= 0.5 * FAR)
 
 
 def joint_constants(compiled: Compiled, j: int) -> dict[str, dict[str, float]]:
-    """Constants of the effects of MuJoCo's joint j: where its spring is at rest."""
+    """Constants of the effects of MuJoCo's joint j: the rest position of its spring."""
     m = compiled.model
     if not m.jnt_stiffness[j] or _is_far(m, j):
         return {}
@@ -185,7 +185,7 @@ def drive_part(compiled: Compiled, j: int) -> tuple[float, float]:
 
 
 def _drive_effort(compiled: Compiled, j: int) -> float | None:
-    """Largest torque of the one actuator on joint j, if it says so."""
+    """Largest torque of the single actuator on joint j, if specified."""
     m, drives = compiled.model, _drives(compiled, j)
     if len(drives) != 1 or not m.actuator_forcelimited[drives[0]]:
         return None
@@ -209,7 +209,7 @@ def _row(model: Any, name: str, k: int) -> tuple[float, float]:
 
 
 def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, FollowsSpec], list[Note]]:
-    """Joint -> its leaders by linear joint equalities and by tendons of constant length, and notes on the others."""
+    """Leaders of each dependent joint, by linear joint equalities and constant-length tendons, and notes on others."""
     m = compiled.model
     found = tendon_followers(compiled, names)
     notes = []
@@ -234,7 +234,7 @@ def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, Follo
 
 
 def remarks(compiled: Compiled, names: Sequence[str], joint_names: Sequence[str], used: set[str]) -> list[Note]:
-    """What acts on the motion in MuJoCo and has no place in the rigid model."""
+    """Notes on elements that affect the motion in MuJoCo and are not part of the rigid model."""
     m = compiled.model
     found = []
     for j in range(m.njnt):

@@ -1,8 +1,7 @@
-"""The part of an MJCF document that rigid dynamics needs, safe to hand to MuJoCo.
+"""The part of an MJCF document that rigid-body dynamics needs, safe to pass to MuJoCo.
 
-Pictures, sensors, contacts and sites (but flanges) go; includes are resolved here; what MuJoCo gets opens no file.
-Elements that matter to the motion but not to a rigid tree (tendons, loop closures) are reported, never dropped in
-silence.
+Textures, sensors, contacts and sites (but flanges) are removed; includes are resolved here; MuJoCo opens no file.
+Elements that affect the motion but not a rigid tree (tendons, loop closures) are reported, never dropped silently.
 """
 
 from __future__ import annotations
@@ -61,10 +60,10 @@ _NOT_FINITE = re.compile(r"[+-]?(nan(\(\w*\))?|inf|infinity)", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Lean:
-    """What is left of a document.
+    """Trimmed document.
 
-    bodies, joints: the user's elements by name (made up where the file has none).  numbers: <custom> numerics by name.
-    compiler: attributes of all <compiler> elements.  files: mesh name -> file.  sites: those that close loops.
+    bodies, joints: the user's elements by name (generated where the file has none).  numbers: <custom> numerics by
+    name.  compiler: attributes of all <compiler> elements.  files: mesh name -> file.  sites: those of loop closures.
     """
 
     root: Element
@@ -81,7 +80,7 @@ class Lean:
 
 
 def lean_document(text: str, source: str | None) -> Lean:
-    """Parse, resolve includes, check, name what has no name, and trim."""
+    """Parse, resolve includes, check, name unnamed elements, and trim."""
     full = parse_xml(text, source, MAX_DEPTH)
     if full.tag != "mujoco":
         raise full.error(f"the root element is <{shown(full.tag)}>, not <mujoco>")
@@ -125,7 +124,7 @@ def _included(node: Element, source: str | None, seen: set[Path]) -> list[Elemen
 
 
 def _beside(source: str | None, name: str, folder: str = "") -> Path | None:
-    """The file of that name seen from the document's own folder, None where there is none."""
+    """Path of a file relative to the document's own folder, None where it does not exist."""
     if source is None or not name or "\0" in name + folder or not Path(source).is_file():
         return None
     path = (Path(source).parent / folder / name).resolve()
@@ -136,7 +135,7 @@ def _beside(source: str | None, name: str, folder: str = "") -> Path | None:
 
 
 def _name_all(lean: Lean) -> None:
-    """Fill `bodies` and `joints`, and name those that have no name."""
+    """Fill `bodies` and `joints`, and name unnamed ones."""
     inside = [node for world in lean.full.all("worldbody") for node in world.walk()]
     for tags, table in ((("body",), lean.bodies), (("joint", "freejoint"), lean.joints)):
         nodes = [node for node in inside if node.tag in tags]
@@ -172,7 +171,7 @@ def _look_around(lean: Lean) -> None:
 
 
 def _left_out(section: Element, ties: set[str]) -> list[Note]:
-    """Notes on what is no part of a rigid robot; ties: tendons that only tie joints together."""
+    """Notes on elements outside a rigid robot; ties: tendons that only couple joints."""
     notes = []
     for node in section.children:
         label = f"{node.tag} '{node.attributes.get('name', '')}'".replace(" ''", "")
@@ -209,7 +208,7 @@ def _trimmed(node: Element, lean: Lean) -> Element:
 
 
 def _matters(node: Element, child: Element, lean: Lean) -> bool:
-    """Whether a drive acts on a joint, and a site closes a loop or is a flange."""
+    """Whether an element is needed: an actuator of a joint, or a site of a loop closure or a flange."""
     if child.tag == "site":
         name = child.attributes.get("name", "")
         return node.tag == "default" or name in lean.sites or is_flange_name(name)
@@ -234,7 +233,7 @@ def _attributes(node: Element, lean: Lean) -> dict[str, str]:
 
 
 def _mesh_file(node: Element, kept: dict[str, str], lean: Lean) -> None:
-    """Give the mesh a name of its own and a file name that means nothing to MuJoCo."""
+    """Give the mesh a unique name and a file name that MuJoCo cannot open."""
     kept.pop("builtin", None)  # a made-up mesh can be made arbitrarily large
     file = kept.pop("file", None)
     if file is not None:
@@ -258,7 +257,7 @@ def mesh_path(name: str, lean: Lean) -> Path | None:
 
 
 def float_or(text: str | None, default: float) -> float:
-    """The number in a text, or the default."""
+    """Number parsed from a text, or the default."""
     try:
         return default if text is None else float(text)
     except ValueError:

@@ -53,29 +53,29 @@ OFFSET, ORDER, SEED = "minertia_offset", "minertia_order", "minertia_seed"
 
 
 def parse_mjcf(text: str, source: str | None, options: ReadOptions) -> Robot:
-    """A robot from the text of an MJCF file; `source` is its path, from which includes and meshes are found."""
+    """Parse a robot from the text of an MJCF file; source: its path, for includes and meshes."""
     return robot_of(compiled(text, source, options), options)
 
 
 def compiled(text: str, source: str | None, options: ReadOptions) -> Compiled:
-    """The document trimmed and compiled by MuJoCo."""
+    """Trim the document and compile it with MuJoCo."""
     return compile_mjcf(lean_document(text, source), options.base == "floating")
 
 
 def robot_of(compiled: Compiled, options: ReadOptions) -> Robot:
-    """The robot of a compiled model."""
+    """Convert a compiled model to a robot."""
     return _ModelReading(compiled, options).robot()
 
 
 def _is_passive(spec: JointSpec, driven: set[str]) -> bool | None:
-    """False with an actuator, True for a follower without one, None for a joint of which the file does not say."""
+    """False with an actuator, True for a dependent joint without one, None where the file does not say."""
     if spec.kind == "fixed":
         return None
     return False if spec.name in driven and spec.follows is None else True if spec.follows is not None else None
 
 
 class _ModelReading:
-    """One run over a compiled model."""
+    """Reader of one compiled model."""
 
     def __init__(self, compiled: Compiled, options: ReadOptions) -> None:
         self.c, self.m, self.options = compiled, compiled.model, options
@@ -135,7 +135,7 @@ class _ModelReading:
     # ------------------------------------------------------------------ the base
 
     def _root(self) -> int:
-        """Body that is the root of the tree: 0 for the ground, else the floating base."""
+        """Root body of the tree: 0 for the ground, else the floating base."""
         free = [j for j in range(self.m.njnt) if self.m.jnt_type[j] == self.types.mjJNT_FREE]
         if len(free) > 1:
             bodies = ", ".join(f"'{self.names[self.m.jnt_bodyid[j]]}'" for j in free)
@@ -217,7 +217,7 @@ class _ModelReading:
             self.bodies.append(BodySpec(name, self._ten(b)))
 
     def _add_flanges(self) -> None:
-        """Sites that are flanges by their name, as bodies without mass: frames in which loads are given."""
+        """Add sites that are flanges by name as massless bodies: frames in which payloads are given."""
         known = {body.name for body in self.bodies}
         for s in range(self.m.nsite):
             name, parent = str(self.m.site(s).name), self.names[int(self.m.site_bodyid[s])]
@@ -262,7 +262,7 @@ class _ModelReading:
         return R, self._vector(self.m.jnt_pos[j])
 
     def _reference(self, j: int) -> Pose:
-        """Motion by minus `ref`: at that position the body stands as written."""
+        """Joint motion by minus `ref`: at that position the body has its written pose."""
         ref = float(self.m.qpos0[self.m.jnt_qposadr[j]])
         if ref == 0:
             return IDENTITY, ZERO
@@ -295,7 +295,7 @@ class _ModelReading:
     # ------------------------------------------------------------------ loops
 
     def _loops(self) -> list[LoopSpec]:
-        """The cut joints; joints with an actuator are active."""
+        """Cut joints; joints with an actuator are active."""
         reading = LoopReading(self.c, self.names, self.options.snap)
         loops = reading.loops()
         self.notes += reading.notes
@@ -312,7 +312,7 @@ class _ModelReading:
         return loops
 
     def _drawn(self) -> dict[str, float]:
-        """Position of every joint where the file draws the robot."""
+        """Position of every joint in the file's reference configuration."""
         m = self.m
         names = {spec.name for spec in self.joints if spec.kind != "fixed"}
         found = {self.joint_names[j]: float(m.qpos0[m.jnt_qposadr[j]]) for j in range(m.njnt)}
@@ -326,7 +326,7 @@ class _ModelReading:
     # ------------------------------------------------------------------ what MJCF has no place for
 
     def _with_custom(self) -> bool:
-        """Put in offsets, and the order of joints where the file gives one."""
+        """Apply offsets, and the order of joints where the file gives one."""
         moving = [k for k, spec in enumerate(self.joints) if spec.kind != "fixed"]
         offsets, order = (self._numbers(name, len(moving)) for name in (OFFSET, ORDER))
         for k, value in zip(moving, offsets, strict=False):

@@ -22,12 +22,12 @@ ROUNDING = 1e-12  # part of the inertia about the frame origin that may be lost 
 
 
 def far_rest(offset: float) -> float:
-    """Where the spring that pulls with a constant effort is at rest [rad or m]; its stiffness is |offset| / FAR."""
+    """Rest position of the spring that represents a constant effort [rad or m]; its stiffness is |offset| / FAR."""
     return math.copysign(FAR, -offset)
 
 
 def quaternion(R: ArrayLike) -> tuple[float, float, float, float]:
-    """(w, x, y, z) of a rotation matrix, by the largest of the four so that no digits are lost."""
+    """(w, x, y, z) of a rotation matrix, from the largest of the four for numerical accuracy."""
     A = np.array(R, dtype=float)
     trace = float(np.trace(A))
     squares = [trace, *(2 * float(A[k, k]) - trace for k in range(3))]  # 4 c^2 - 1 of each component c
@@ -44,12 +44,12 @@ def quaternion(R: ArrayLike) -> tuple[float, float, float, float]:
 
 
 def is_massless(ten: Ten | None) -> bool:
-    """Whether a link has nothing that resists."""
+    """Whether a link has no inertial parameters, or zeros only."""
     return ten is None or all(v == 0 for v in ten)
 
 
 def inertial(ten: Ten | None, what: str) -> dict[str, str]:
-    """Attributes of <inertial> for ten parameters in the body's frame; a massless body gets next to nothing."""
+    """Attributes of <inertial> for ten parameters in the body's frame; a massless body gets tiny values."""
     if ten is None or is_massless(ten):
         return {"pos": "0 0 0", "mass": written(TINY), "diaginertia": all_written([TINY] * 3)}
     if not all(math.isfinite(float(v)) for v in ten):
@@ -63,7 +63,7 @@ def inertial(ten: Ten | None, what: str) -> dict[str, str]:
 
 
 def unphysical(ten: Ten | None) -> str | None:
-    """Why MuJoCo will refuse these parameters, None if it takes them; rounding about the centre of mass is forgiven."""
+    """Reason why MuJoCo rejects these parameters, None if it accepts them, up to rounding about the centre of mass."""
     if ten is None or is_massless(ten):
         return None
     reason = impossible(ten)
@@ -77,7 +77,7 @@ def unphysical(ten: Ten | None) -> str | None:
 def _principal(J: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Principal moments and axes; no axes where the matrix is diagonal already.
 
-    MuJoCo's own search for the axes of a full matrix stops at 1e-12 kg m2, so the search is done here.
+    MuJoCo's own diagonalisation of a full matrix stops at 1e-12 kg m2, so it is done here.
     """
     if not np.any(J - np.diag(np.diag(J))):
         return np.diag(J).copy(), None
@@ -88,7 +88,7 @@ def _principal(J: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _acceptable(moments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Moments of a possible body, moved by no more than rounding so that MuJoCo's exact tests pass."""
+    """Principal moments changed by no more than rounding, so that MuJoCo's exact tests pass."""
     moments = np.maximum(moments, TINY)
     low, middle, high = np.argsort(moments)
     if moments[low] + moments[middle] < moments[high]:
@@ -99,7 +99,7 @@ def _acceptable(moments: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pose_attributes(R: Sequence[Sequence[float]], p: Sequence[float]) -> dict[str, str]:
-    """`pos` and `quat` of a pose, only where they are not zero and identity."""
+    """`pos` and `quat` of a pose, omitted where they are zero and identity."""
     found = {}
     if any(float(v) != 0 for v in p):
         found["pos"] = all_written(p)

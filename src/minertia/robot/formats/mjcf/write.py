@@ -1,4 +1,4 @@
-"""Robots as MJCF: a complete new file, or the user's own with the numbers that changed."""
+"""Robots as MJCF: a complete new file, or the user's own with changed values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")  # not in names: they would break the l
 def write_mjcf(
     robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
 ) -> tuple[Note, ...]:
-    """Write a robot as MJCF and return what could not be expressed.
+    """Write a robot as MJCF and return notes on what could not be represented.
 
     template: the user's MJCF (a path, or its text) in which only inertias, armatures and friction that changed are
     replaced; None for a new file.  force: as in `write_robot`.
@@ -58,16 +58,17 @@ def write_mjcf(
 
 
 def to_mjcf(robot: Robot) -> str:
-    """A complete MJCF document: one body per joint, its z axis the joint axis, no geometry.
+    """Complete MJCF document: one body per joint, its z axis the joint axis, no geometry.
 
-    Links without mass get the least that MuJoCo accepts, which the reader takes for none.  Motors that turn with
-    several joints are fixed tendons with their own armature, damping and friction, constant efforts far springs.
+    Massless links get the least that MuJoCo accepts, which the reader takes for none.  Motors coupled to several joints
+    are fixed tendons with their own armature, damping and friction, constant efforts are springs with a distant rest
+    position.
     """
     return "\n".join([HEADER, *element_lines(_Document(robot.numeric).root())]) + "\n"
 
 
 def effect_attributes(effects: Mapping[str, float]) -> dict[str, str]:
-    """Attributes of a joint that hold its effects, offsets and rest positions of springs left out."""
+    """Joint attributes for its effects, without offsets and rest positions of springs."""
     values = {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
     if effects.get("FC"):
         values["solreffriction"] = all_written(STIFF)
@@ -77,7 +78,7 @@ def effect_attributes(effects: Mapping[str, float]) -> dict[str, str]:
 
 
 class _Document:
-    """One run over a robot; names are made unique as MuJoCo needs them."""
+    """Writer of one robot; names are made unique as MuJoCo requires."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -145,7 +146,7 @@ class _Document:
         return new_element("body", place, parts)
 
     def _sites(self, j: int | None) -> list[Element]:
-        """The ends of cut joints in a link; those that turn have a second one on their axis."""
+        """Sites of the ends of cut joints on a link; revolute ones have a second one on their axis."""
         found = []
         for cut in self.robot.cuts:
             for end, joint, (R, p) in ((1, cut.first, cut.first_pose), (2, cut.second, cut.second_pose)):
@@ -158,7 +159,7 @@ class _Document:
         return found
 
     def _cuts(self) -> list[Element]:
-        """Cut joints as constraints between sites."""
+        """Cut joints as equality constraints between sites."""
         found = []
         for cut in (cut for cut in self.robot.cuts if cut.kind in CUTS):
             for part in ("", AXIS) if cut.kind == "revolute" else ("",):
@@ -177,7 +178,7 @@ class _Document:
         return values | effect_attributes(self.robot.effects[j]) | self._spring(j)
 
     def _spring(self, j: int) -> dict[str, str]:
-        """The joint's own spring, else one that pulls with its constant effort wherever the joint is."""
+        """The joint's own spring, else one that represents its constant effort."""
         stiffness = self.robot.effects[j].get("KS", 0.0)
         if stiffness:
             return {"springref": written(self.robot.effect_constants(j, "KS")["rest"])}
@@ -185,7 +186,7 @@ class _Document:
         return {} if not offset else {"stiffness": written(abs(offset) / FAR), "springref": written(far_rest(offset))}
 
     def _motors(self) -> list[Element]:
-        """Motors that turn with several joints."""
+        """Motors coupled to several joints, as tendons."""
         robot = self.robot
         found = []
         for row in robot.coupled_motors.values() if robot.coupling is not None and robot.motor_effects else ():
@@ -201,7 +202,7 @@ class _Document:
         return found
 
     def _frame_bodies(self, j: int | None) -> list[Element]:
-        """Other frames of the robot's own file, as bodies without mass."""
+        """Other frames of the robot's own file, as massless bodies."""
         frames = self.robot.frames
         return [
             new_element("body", {"name": new, **pose_attributes(*frames[name].pose)})
@@ -219,7 +220,7 @@ class _Document:
         return new_element("joint", {"joint1": name, "joint2": self.joints[leaders[0]], "polycoef": coefficients})
 
     def _sums(self) -> list[Element]:
-        """For each joint that follows several: a tendon as long as its position less what the leaders make of it."""
+        """Tendon for each dependent joint with several leaders; its length is the coupling error."""
         found = []
         for name, joint in zip(self.joints, self.robot.joints, strict=True):
             if joint.follows is None or len(joint.follows.joints) == 1:
@@ -251,7 +252,7 @@ def _sum_name(joint: str) -> str:
 
 
 def constant_efforts(robot: Robot) -> NDArray[np.float64]:
-    """Constant efforts of all joints, those of motors that turn with several joints among them."""
+    """Constant efforts of all joints, including those of motors coupled to several joints."""
     found = np.array([effects.get("OFF", 0.0) for effects in robot.effects])
     if robot.coupling is not None and robot.motor_effects:
         for row in robot.coupled_motors.values():
@@ -260,7 +261,7 @@ def constant_efforts(robot: Robot) -> NDArray[np.float64]:
 
 
 class _Names:
-    """Names that MJCF can hold, each given once."""
+    """Unique names that are valid in MJCF."""
 
     def __init__(self, kind: str, taken: set[str]) -> None:
         self.kind, self.taken, self.count = kind, set(taken), 0
@@ -280,7 +281,7 @@ def _root_name(robot: Robot) -> str:
 
 
 def _ground_has_mass(robot: Robot) -> bool:
-    """Whether a ground link is worth writing: its inertia moves nothing, and an impossible one would be refused."""
+    """Whether to write a ground link: its inertia has no effect, and MuJoCo rejects an inconsistent one."""
     return not is_massless(robot.base_link) and unphysical(robot.base_link) is None
 
 
@@ -308,7 +309,7 @@ def _notes(robot: Robot) -> tuple[Note, ...]:
 
 
 def _unexpressed(robot: Robot, *, whole: bool = True) -> list[Note]:
-    """Notes on what MJCF has no place for; whole: a new file, where there is more room than in the user's own."""
+    """Notes on what MJCF cannot represent; whole: a new file, which can represent more than the user's own."""
     notes = [*_drives(robot, whole)]
     for j, joint in enumerate(robot.joints):
         if robot.effects[j].get("OFF") and robot.effects[j].get("KS"):

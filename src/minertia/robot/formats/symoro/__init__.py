@@ -1,1 +1,1 @@
-"""SYMORO+ .par files, read."""
+"""Reader of SYMORO+ .par files."""

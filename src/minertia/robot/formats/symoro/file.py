@@ -1,4 +1,4 @@
-"""The statements of a SYMORO+ .par file: comments taken out, names, entries and their lines."""
+"""Statements of a SYMORO+ .par file, without comments: names, entries and their lines."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class ParFile:
     lines: Mapping[str, int]
 
     def fail(self, message: str, name: str | None = None) -> NoReturn:
-        """Refuse the file."""
+        """Raise an error for the file."""
         raise DescriptionError(message, file=self.source, line=self.lines.get(name or ""))
 
     def whole_number(self, name: str, default: int | None = None) -> int:
-        """A number of links and the like."""
+        """Integer entry, such as a number of links."""
         if name not in self.scalars:
             if default is None:
                 self.fail(f"'{name}' is missing")
@@ -51,7 +51,7 @@ class ParFile:
         return int(text)
 
     def entries(self, name: str, count: int, default: str = "0") -> list[Poly | Number]:
-        """A list of so many expressions; all the default where the file does not have it."""
+        """List of `count` expressions; all the default where the file does not have it."""
         texts = self.lists.get(name, (default,) * count)
         if len(texts) != count:
             self.fail(f"the list '{name}' has {len(texts)} entries; it needs {count}", name)
@@ -62,7 +62,7 @@ class ParFile:
 
 
 def split_par(text: str, source: str) -> ParFile:
-    """The statements of a file."""
+    """Split a file into statements."""
     if len(text) > MAX_LENGTH:
         raise DescriptionError(f"a SYMORO description has at most {MAX_LENGTH} characters", file=source)
     found = _ROBOT_NAME.search(text[:10_000])
@@ -89,7 +89,7 @@ def split_par(text: str, source: str) -> ParFile:
 
 
 def _without_comments(text: str, source: str) -> str:
-    """The text with (* ... *) replaced by as many line ends as it holds."""
+    """Text with comments (* ... *) replaced by their line ends."""
     parts: list[str] = []
     end = 0
     while (start := text.find("(*", end)) >= 0:

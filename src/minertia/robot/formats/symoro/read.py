@@ -1,7 +1,7 @@
 """Reader of SYMORO+ .par files: modified Denavit-Hartenberg (Khalil) tables with symbols.
 
-Symbols have no values there: they stay letters.  The symbol in the slot of a joint's motion (theta of a rotational
-joint, r of a translational one) is its variable, what is added to it the offset.
+Symbols have no values there and stay symbolic.  The symbol in the slot of a joint's motion (theta of a rotational
+joint, r of a translational one) is its variable; an added constant is the offset.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ GROUND = "base"
 
 
 def parse_par(text: str, source: str, options: ReadOptions) -> Robot:
-    """A robot from the text of a SYMORO+ file."""
+    """Parse a robot from the text of a SYMORO+ file."""
     return _ParReader(split_par(text, source), options).robot()
 
 
 class _ParReader:
-    """One run over a file."""
+    """Reader of one file."""
 
     def __init__(self, file: ParFile, options: ReadOptions) -> None:
         self.file, self.options = file, options
@@ -79,7 +79,7 @@ class _ParReader:
     # ------------------------------------------------------------------ structure
 
     def _count(self) -> tuple[int, int]:
-        """Number of links, and of joints at which loops are cut."""
+        """Number of links, and of cut joints."""
         file = self.file
         n = file.whole_number("NL")
         if not 1 <= n <= MAX_LINKS:
@@ -94,7 +94,7 @@ class _ParReader:
         return n, cuts
 
     def _drive(self, name: str) -> list[Entry]:
-        """Values of the links' joints; those of cut joints must be 0 or letters."""
+        """Drive values of the links' joints; those of cut joints must be 0 or symbols."""
         if len(self.file.lists.get(name, ())) != self.n + self.cuts:
             return self.file.entries(name, self.n)
         values = self.file.entries(name, self.n + self.cuts)
@@ -112,7 +112,7 @@ class _ParReader:
         return [int(value) for value in values if not isinstance(value, Poly)]
 
     def _take_variables(self) -> list[str | None]:
-        """Name of each joint's variable; its slot in the table is left with the offset."""
+        """Name of each joint's variable; its slot in the table keeps only the offset."""
         variables: list[str | None] = []
         for j, kind in enumerate(self.kinds):
             key = MOTION.get(kind)
@@ -171,7 +171,7 @@ class _ParReader:
         )
 
     def _is_passive(self, j: int) -> bool | None:
-        """What mu says of a joint of a loop; a joint that no loop moves is a coordinate with or without a motor."""
+        """Whether mu marks a joint of a closed chain as passive; other joints are always coordinates."""
         if not self.cuts or "mu" not in self.file.lists or self.kinds[j] == "fixed" or j not in self._looped():
             return None
         mu = self.file.entries("mu", self.frames)[j]
@@ -180,7 +180,7 @@ class _ParReader:
         return bool(mu == 0)
 
     def _looped(self) -> set[int]:
-        """Joints (from 0) that the cuts can move."""
+        """Joints (from 0) on closed chains."""
         found: set[int] = set()
         for k in range(self.n, self.n + self.cuts):
             ways = [set(self._way(end)) for end in (k, k + self.cuts)]
@@ -188,7 +188,7 @@ class _ParReader:
         return found
 
     def _way(self, frame: int) -> list[int]:
-        """Joints (from 0) from a frame to the ground."""
+        """Path of joints (from 0) from a frame to the ground."""
         way, parent = [], self.parents[frame]
         while parent:
             if parent - 1 in way:
@@ -208,7 +208,7 @@ class _ParReader:
         return LoopSpec(f"j{k + 1}", self.kinds[k], first[0], second[0], first[1], second[1], self._line("ant"))
 
     def _end(self, frame: int) -> tuple[str, Pose]:
-        """The link that carries a frame, and its pose there, through frames that are fixed on it."""
+        """Link that carries a frame, and the frame's pose there, through fixed frames."""
         pose, seen = self._placement(frame), [frame]
         parent = self.parents[frame]
         while parent > self.n:
@@ -256,7 +256,7 @@ class _ParReader:
         return [self._ten(j, [column[j] for column in columns]) for j in range(self.n)]
 
     def _ten(self, j: int, values: list[Entry]) -> Ten | None:
-        """The numbers of a link; None where it has symbols and no number but 0."""
+        """Numeric parameters of a link; None where it has symbols and no number but 0."""
         symbols = [key for key, value in zip(LINK_SYMBOLS, values, strict=True) if isinstance(value, Poly)]
         numbers: list[Number] = [0 if isinstance(value, Poly) else value for value in values]
         if symbols and not any(numbers):
@@ -284,7 +284,7 @@ class _ParReader:
         return g[0], g[1], g[2]
 
     def _check_ignored(self) -> None:
-        """Say what the file asks for and this reader leaves out."""
+        """Add notes on ignored entries of the file; raises an error for elastic joints."""
         if "eta" in self.file.lists and any(self.file.entries("eta", self.n)):
             self.file.fail("the robot has elastic joints (eta), which are not supported", "eta")
         for names, count, what in ((LOADS, self.n, "external forces"), (BASE_MOTION, 3, "motion of the base")):

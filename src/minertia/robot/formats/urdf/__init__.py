@@ -1,1 +1,1 @@
-"""URDF 1.0 to 1.2, read and written."""
+"""Reader and writer of URDF 1.0 to 1.2."""

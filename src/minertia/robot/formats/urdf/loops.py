@@ -1,4 +1,4 @@
-"""Closed loops in URDF files: <loop> and <coupling> of URDF+, and the <constraint> proposed for URDF."""
+"""Closed kinematic chains in URDF files: <loop> and <coupling> of URDF+, and the <constraint> proposed for URDF."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_loops(tree: Element, snap: float) -> tuple[list[LoopSpec], list[Note]]:
 
 
 def _loop(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
-    """URDF+: a frame in the predecessor and one in the successor, which share the axis."""
+    """Cut joint of URDF+: a frame in the predecessor and one in the successor, which share the axis."""
     name, owner, kind = _head(element)
     axis = element.first("axis")
     ends = []
@@ -44,7 +44,7 @@ def _loop(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
 
 
 def _constraint(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
-    """The proposal for URDF: origin and axis in each of the two links."""
+    """Cut joint of the proposal for URDF: origin and axis in each of the two links."""
     name, owner, kind = _head(element)
     ends = []
     for role in ("parent", "child"):
@@ -57,7 +57,7 @@ def _constraint(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
 
 
 def _head(element: Element) -> tuple[str, str, str]:
-    """Name, words for messages, and kind."""
+    """Name, description for messages, and kind."""
     name = element.required("name", f"a <{element.tag}>")
     owner = f"{element.tag} '{shown(name)}'"
     kind = element.required("type", owner)
@@ -89,9 +89,9 @@ def _spec(
 
 
 def with_couplings(tree: Element, joints: Sequence[JointSpec]) -> list[JointSpec]:
-    """The joints with the couplings of URDF+: turns of the successor = ratio times those of the predecessor.
+    """Joints with the couplings of URDF+: rotation of the successor = ratio times that of the predecessor.
 
-    Turns are sums of joint positions from the link that both come from; one of the joints that is not independent
+    Rotations are sums of joint positions from the common ancestor link; one of the joints that is not independent
     follows the others.
     """
     found = {spec.name: spec for spec in joints}
@@ -137,7 +137,7 @@ def _turns(element: Element, owner: str, joints: Mapping[str, JointSpec]) -> dic
 
 
 def is_passive(element: Element) -> bool | None:
-    """What the attribute `independent` of a joint says."""
+    """Whether a joint is passive by its attribute `independent`; None without it."""
     said = element.attributes.get("independent")
     if said is None:
         return None
@@ -148,6 +148,6 @@ def is_passive(element: Element) -> bool | None:
 
 
 def closed_position(element: Element, owner: str) -> float | None:
-    """Position of a joint in the closed configuration that our own element <minertia closed="..."/> gives."""
+    """Position of a joint in the closed configuration, from our own element <minertia closed="..."/>."""
     own = element.first("minertia")
     return number(own, "closed", owner) if own is not None and "closed" in own.attributes else None

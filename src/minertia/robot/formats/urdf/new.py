@@ -1,4 +1,4 @@
-"""A robot as a complete new URDF 1.0, and its single elements."""
+"""Complete new URDF 1.0 of a robot, and its single elements."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ ACCURACY = 1e-12  # part of a link's largest parameter that may be lost in writi
 
 
 def new_urdf(robot: Robot) -> tuple[str, list[Note]]:
-    """The text, and what it cannot hold.  Link frames are joint frames; other frames become links without mass."""
+    """URDF text, and notes on what it cannot represent.
+
+    Link frames are joint frames; other frames become massless links.
+    """
     return _NewFile(robot).text()
 
 
 class _NewFile:
-    """One run over a robot; names are made fit for XML and unique first."""
+    """Writer of one robot; names are first made valid for XML and unique."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot.numeric
@@ -64,7 +67,7 @@ class _NewFile:
         return content + [self._loop(cut) for cut in robot.cuts]
 
     def _loop(self, cut: Cut) -> Element:
-        """A cut joint as URDF+ says it."""
+        """Cut joint as an element of URDF+."""
         ends = [("predecessor", cut.first, cut.first_pose), ("successor", cut.second, cut.second_pose)]
         inside = [new_element(role, {"link": self._carrier(j)}, origin(pose)) for role, j, pose in ends]
         axis = new_element("axis", {"xyz": "0 0 1"})
@@ -108,7 +111,7 @@ class _NewFile:
         return new_element("joint", {"name": name, "type": kind}, [*ends, *inside])
 
     def _limit(self, joint: Joint, free: bool) -> list[Element]:
-        """Other readers need effort and velocity always, lower and upper unless the joint turns freely."""
+        """Limit element: other readers need effort and velocity always, lower and upper unless continuous."""
         x = joint.limits
         given = {"effort": x.effort, "velocity": x.velocity}
         if not free:
@@ -131,7 +134,7 @@ class _NewFile:
         return found
 
     def _fit(self, names: Sequence[str], what: str, ours: Sequence[str] = ()) -> list[str]:
-        """Names that XML can hold, each once; ours: names we made up, of which nobody need hear."""
+        """Unique names that are valid in XML; ours: generated names, without a note when changed."""
         fit: list[str] = []
         for name in (*names, *ours):
             clean = xml_text(name) if name.strip() else what
@@ -143,7 +146,7 @@ class _NewFile:
 
 
 def inertial(ten: Ten | None, link: str) -> tuple[list[Element], list[Note]]:
-    """The <inertial> of parameters in the link's own frame (none without parameters), and what is lost."""
+    """The <inertial> of parameters in the link's own frame (none without parameters), and notes on losses."""
     if ten is None or not any(ten):
         return [], []
     mass, com, inertia = to_com(ten)
@@ -170,7 +173,7 @@ def inertial(ten: Ten | None, link: str) -> tuple[list[Element], list[Note]]:
 
 
 def exact_mark(robot: Robot) -> list[Element]:
-    """The element that says that angles are meant as written, for a robot that reading would put right; else none."""
+    """Element that marks angles as exact, for a robot that snapping would change; else none."""
     values = robot.symbol_values
     poses = [(joint.R, joint.p) for joint in robot.joints] + [frame.pose for frame in robot.frames.values()]
     needs = any(is_changed_by_snapping(numeric_pose(pose, values)) for pose in poses)
@@ -178,7 +181,7 @@ def exact_mark(robot: Robot) -> list[Element]:
 
 
 def origin(pose: Pose) -> list[Element]:
-    """The <origin> of a pose, to the last digit; none where it is not needed."""
+    """The <origin> of a pose, to the last digit; none for the identity."""
     R, p = pose
     if (R, p) == HERE:
         return []
@@ -186,9 +189,9 @@ def origin(pose: Pose) -> list[Element]:
 
 
 def exact_rpy(R: Mat) -> tuple[float, float, float]:
-    """Roll, pitch, yaw that give the rotation back to rounding, near pitch = 90 degrees too.
+    """Roll, pitch, yaw that reproduce the rotation to rounding, also near pitch = 90 degrees.
 
-    The roll is taken from what yaw and pitch leave, so that it makes up for a yaw that is poorly known there.
+    The roll is computed from the rotation remaining after yaw and pitch, so that it compensates a poorly known yaw.
     """
     A = np.array(R, float)
     yaw = math.atan2(A[1, 0], A[0, 0])

@@ -1,4 +1,4 @@
-"""Poses of a URDF: as written (angles, URDF 1.1 quaternions, axes) and as meant (rounded angles put right)."""
+"""Poses of a URDF: as written (angles, URDF 1.1 quaternions, axes) and snapped (rounded angles made exact)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ DEFAULT_AXIS = (1.0, 0.0, 0.0)  # the URDF rule
 
 
 def written_origin(element: Element, owner: str) -> tuple[NDArray[np.float64], tuple[float, ...]]:
-    """Rotation matrix and position [m] of the <origin> in an element, nothing rounded."""
+    """Rotation matrix and position [m] of the <origin> in an element, not snapped."""
     origin = element.first("origin")
     R, xyz = _Origin(origin, owner).as_written()
     return np.array(R, float), xyz
 
 
 class Placing:
-    """The placement of one joint; `notes` tells what was put right.  snap: tolerance on angles [rad], 0 for none."""
+    """Placement of one joint; `notes` lists snapped angles.  snap: tolerance on angles [rad], 0 for none."""
 
     def __init__(self, joint: Element, owner: str, snap: float) -> None:
         self.joint, self.owner, self.snap = joint, owner, snap
@@ -134,14 +134,14 @@ class _Origin:
         return rotation_from_rpy(roll, pitch, yaw, snap)
 
     def angles_meant(self, meant: Mat, snap: float) -> tuple[float, ...]:
-        """Roll, pitch, yaw of the rotation meant, on the branch the file uses where that is possible."""
+        """Roll, pitch, yaw of the snapped rotation, on the branch the file uses where possible."""
         roll, pitch, yaw = (snap_angle(angle, snap) for angle in self.rpy)
         on_branch = self.quaternion is None and rotation_angle(rotation_from_rpy(roll, pitch, yaw, 0.0), meant) < 1e-12
         return (roll, pitch, yaw) if on_branch else matrix_to_rpy(meant)
 
 
 def _frame_about(z: NDArray[np.float64]) -> Mat:
-    """A rotation whose third column is this direction, to rounding."""
+    """Rotation whose third column is this direction, to rounding."""
     if np.count_nonzero(z) == 1:
         return axis_to_z(z.tolist(), 0.0)
     x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
@@ -150,7 +150,7 @@ def _frame_about(z: NDArray[np.float64]) -> Mat:
 
 
 def _structural(R: NDArray[np.float64]) -> Mat:
-    """Entries that are 0, 1 or -1 to rounding as ints."""
+    """Rotation with entries of 0, 1 or -1, up to rounding, as ints."""
     rows = [[int(round(s)) if abs(s - round(s)) <= ROUNDING else s for s in row] for row in R.tolist()]
     return tuple(tuple(row) for row in rows)  # type: ignore[return-value]
 

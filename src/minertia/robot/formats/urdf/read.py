@@ -1,4 +1,4 @@
-"""URDF 1.0 to 1.2 to a `Robot`."""
+"""Reader from URDF 1.0 to 1.2 to a `Robot`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ EFFECTS = {"dynamics": {"damping": "FV", "friction": "FC"}, "minertia": {"rotor_
 
 
 def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
-    """The robot of a URDF text; source: the name of the file, for messages."""
+    """Parse a robot from a URDF text; source: the name of the file, for messages."""
     tree = parse_xml(text, source)
     options = replace(options, snap=0.0) if is_exact(tree) else options
     notes = _check_is_urdf(tree) + _repeated(tree)
@@ -81,13 +81,13 @@ def parse_urdf(text: str, source: str, options: ReadOptions) -> Robot:
 
 
 def is_exact(tree: Element) -> bool:
-    """Whether a URDF says that its angles are meant as written: our own <minertia exact="true"/> in <robot>."""
+    """Whether a URDF marks its angles as exact: our own <minertia exact="true"/> in <robot>."""
     own = tree.first("minertia")
     return own is not None and own.attributes.get("exact") == "true"
 
 
 def _with_loops(tree: Element, joints: list[JointSpec], has_loops: bool) -> list[JointSpec]:
-    """The joints with what URDF+ says; where some are not independent, those that do not say are."""
+    """Joints with the couplings and passive joints of URDF+; where some are marked, the others are independent."""
     specs = with_couplings(tree, joints) if tree.first("coupling") is not None else joints
     if not has_loops:
         return [replace(spec, is_passive=None) for spec in specs]
@@ -113,7 +113,7 @@ def read_bodies(tree: Element) -> list[BodySpec]:
 
 
 def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
-    """One joint of a URDF and what was changed in its geometry; snap: tolerance on rounded angles [rad]."""
+    """One joint of a URDF and notes on changes of its geometry; snap: tolerance on rounded angles [rad]."""
     name = element.required("name", "a joint")
     owner = f"joint '{shown(name)}'"
     kind = _kind(element, owner)
@@ -136,7 +136,7 @@ def read_joint(element: Element, snap: float) -> tuple[JointSpec, list[Note]]:
 
 
 def read_effects(joint: Element, owner: str) -> dict[str, float]:
-    """The effects {IA, FV, FC, OFF} a joint element gives."""
+    """Effects {IA, FV, FC, OFF} of a joint element."""
     effects: dict[str, float] = {}
     for tag, table in EFFECTS.items():
         element = joint.first(tag)
@@ -258,7 +258,7 @@ def _refuse_xacro(element: Element) -> None:
 
 
 def _repeated(tree: Element) -> list[Note]:
-    """A warning for each part given twice, of which the first counts (the rule of other readers too)."""
+    """Warning for each duplicate element, of which the first counts (as in other readers)."""
     notes = []
     for element in (e for e in tree.children if e.tag in _PARTS):
         for tag in _PARTS[element.tag]:
@@ -284,7 +284,7 @@ def _check_ends(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source:
 
 
 def _root(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source: str) -> str:
-    """The link that no joint carries."""
+    """Root link, which no joint carries."""
     if not bodies:
         raise DescriptionError("the robot has no <link>", file=source)
     carried = {joint.child for joint in joints}
@@ -302,7 +302,7 @@ def _root(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source: str) 
 def _floating_base(
     bodies: Sequence[BodySpec], joints: Sequence[JointSpec], floating: Sequence[JointSpec], root: str, source: str
 ) -> str:
-    """The link that floats, when the floating joint hangs alone on a root without mass."""
+    """Floating base link, where the floating joint is the only one on a massless root."""
     joint = floating[0]
     ground = next(body for body in bodies if body.name == root)
     alone = len(floating) == 1 and all(other.parent != root for other in joints)

@@ -26,7 +26,7 @@ PLACED = 1e-12  # m, rad: difference of poses that counts as none
 
 
 def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
-    """The text with the robot's parameters, and what was moved; source: the template's name, for messages."""
+    """Text with the robot's parameters, and notes on moved inertia; source: the template's name, for messages."""
     return _UrdfEdit(robot, text, source).result()
 
 
@@ -55,7 +55,7 @@ class _UrdfEdit:
         return self.edit.result(), self.notes
 
     def _held(self, reference: Robot) -> frozenset[str]:
-        """Links that joints of this file carry which the robot holds still; all other joints must be the same."""
+        """Links of joints in this file that are locked in the robot; all other joints must be the same."""
         ours, theirs = ({(j.name, j.link, j.kind) for j in r.joints} for r in (self.robot, reference))
         moved = {link for _, link, _ in theirs - ours}
         odd = sorted(name for name, link, _ in ours ^ theirs if link not in self.robot.frames or link not in moved)
@@ -77,9 +77,9 @@ class _UrdfEdit:
     # ------------------------------------------------------------------ links
 
     def _link(self, carrier: int | None, now: Ten | None, bodies: list[BodySpec]) -> None:
-        """Leave the bodies that move together as they are if their sum is right, else write it on one of them.
+        """Keep the parameters of rigidly connected bodies if their sum is right, else write it on one of them.
 
-        What is held still keeps its own parameters where what is left of the sum is a body that can exist.
+        Locked bodies keep their own parameters where the difference is physically consistent.
         """
         before = self._sum(bodies)
         if np.allclose(before, now or (0.0,) * 10, rtol=UNCHANGED, atol=0):
@@ -100,7 +100,7 @@ class _UrdfEdit:
                 self.notes.append(Note("info", f"link '{body.name}'", text))
 
     def _sum(self, bodies: list[BodySpec]) -> Ten:
-        """Parameters of bodies that move together, in the frame of the joint that carries them."""
+        """Summed parameters of rigidly connected bodies, in the frame of the joint that carries them."""
         total: Ten = (0.0,) * 10
         for body in bodies:
             if body.ten is not None:
@@ -115,7 +115,7 @@ class _UrdfEdit:
         return next(name for name, f in frames if f.joint is None and f.pose == HERE and name in self.links)
 
     def _write_inertial(self, link: Element, new: list[Element]) -> None:
-        """Put in what `inertial` gave: one element or none."""
+        """Insert the result of `inertial`: one element or none."""
         old = link.first("inertial")
         if old is not None and new:
             self.edit.replace(old, new[0])
@@ -142,7 +142,7 @@ class _UrdfEdit:
     # ------------------------------------------------------------------ geometry
 
     def _is_moved(self) -> bool:
-        """Whether joints stand elsewhere than the file says."""
+        """Whether joint placements differ from the file."""
         before = {joint.name: joint for joint in self.reference.joints}
         values = self.robot.symbol_values
         pairs = ((joint, before.get(joint.name)) for joint in self.robot.joints)
@@ -152,7 +152,7 @@ class _UrdfEdit:
         )
 
     def _geometry(self) -> None:
-        """Every <origin> that does not place its link where the robot has it, links for new frames, and the mark."""
+        """Edit every <origin> whose placement differs from the robot, links for new frames, and the exactness mark."""
         for element in self.joints.values():
             if element.attributes.get("type") != "floating":
                 self._origin(element)
@@ -179,7 +179,7 @@ class _UrdfEdit:
             self.edit.attributes(old, dict.fromkeys(old.attributes) | new.attributes)
 
     def _placed(self, parent: str, child: str) -> Pose | None:
-        """Pose of a link in the one before it, at position 0 of the joint between; None for joints held still."""
+        """Pose of a link in its parent link, at position 0 of the joint between; None for locked joints."""
         robot, values = self.robot, self.robot.symbol_values
         a, b = robot.frames[parent], robot.frames[child]
         before, after = (numeric_pose(frame.pose, values) for frame in (a, b))
@@ -191,7 +191,7 @@ class _UrdfEdit:
         return compose(invert(before), numeric_pose((joint.R, joint.p), values), after)
 
     def _frame(self, name: str) -> None:
-        """A link without mass, fixed to the link that carries the frame."""
+        """Add a massless link, fixed to the link that carries the frame."""
         frame = self.robot.frames[name]
         owner = self._owner(frame.joint)
         values = self.robot.symbol_values
@@ -205,7 +205,7 @@ class _UrdfEdit:
 
 
 def _apart(a: Pose, b: tuple[object, object]) -> float:
-    """Largest difference of the numbers of two poses."""
+    """Largest absolute difference of the entries of two poses."""
     pairs = ((a[0], b[0]), (a[1], b[1]))
     return max(float(np.abs(np.array(x, float) - np.array(y, float)).max()) for x, y in pairs)
 
@@ -216,7 +216,7 @@ def _apart(a: Pose, b: tuple[object, object]) -> float:
 def write_urdf(
     robot: Robot, path: str | Path, template: str | Path | None = None, *, force: bool = False
 ) -> tuple[Note, ...]:
-    """Write a URDF and say what it cannot hold.
+    """Write a URDF and return notes on what it cannot represent.
 
     template: the URDF the robot was read from, as a path or as its text; only <inertial> and <dynamics> elements whose
     values changed are replaced in it and every other byte is kept.  Without one, a complete URDF 1.0 is written whose
@@ -233,7 +233,7 @@ def write_urdf(
 
 
 def _not_carried(robot: Robot, whole: bool) -> list[Note]:
-    """Notes on what URDF has no place for; whole: the geometry is written too."""
+    """Notes on what URDF cannot represent; whole: the geometry is written as well."""
     notes = []
     for joint, effects in zip(robot.joints, robot.effects, strict=True):
         own = [what for symbol, what in (("IA", "rotor inertia"), ("OFF", "offset")) if effects.get(symbol)]
