@@ -26,7 +26,7 @@ Days = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace files that minertia did not write.")]
 Events = Annotated[
     Path | None,
-    typer.Option("--events", metavar="CSV", help="Maintenance, tool and program events; default: events.csv of the store.",
+    typer.Option("--events", metavar="CSV", help="Maintenance, tool, program events; default: events.csv of the store.",
                  show_default=False),
 ]  # fmt: skip
 
