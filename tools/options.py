@@ -58,6 +58,7 @@ VALUES: dict[str, type] = {
 }
 HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
 TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
+BOUNDLESS = re.compile(r" from -1e\+12 to 1e\+12| and of at most 1e\+(12|06)")  # bounds that nobody meets
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 
 
@@ -104,7 +105,7 @@ def values(one: Option) -> str:
     """The values of an option, for a table."""
     if one.kind.is_free or one.kind.is_mapping or one.kind.record is not None:
         return ""
-    return one.must if one.choices or one.kind.scalars != {"text"} else ""
+    return BOUNDLESS.sub("", one.must) if one.choices or one.kind.scalars != {"text"} else ""
 
 
 def default(one: Option) -> str:
