@@ -144,7 +144,7 @@ def write(path: Path, tables: Tables) -> Path:
         entries = {**usual.get(name, {}), **tables.get(name, {})}
         if name != "top" and name in tables.get("top", {}):
             continue
-        if name == "calibration" and not entries:  # the empty table asks for a calibration
+        if name in ("calibration", "wrench") and not entries:  # the empty table asks for a problem of that kind
             continue
         lines += [] if name == "top" else [f"[{name}]"]
         lines += [f'"{key}" = {toml(value)}' for key, value in entries.items()]

@@ -1792,16 +1792,16 @@ export const JOBS = {
 
 export const ESTIMATORS = {
   "auto": "auto: chosen by prediction",
-  "ols": "ols: Least squares with equal weights",
-  "wls": "wls: Least squares with each effort divided by its residual standard deviation",
+  "ols": "ols: Ordinary least squares",
+  "wls": "wls: Weighted least squares",
   "robust": "robust: Huber's M-estimator",
   "tls": "tls: Mixed total least squares on rows weighted by joint",
   "iv": "iv: Refined instrumental variables",
   "ridge": "ridge: Ridge regression with each unknown scaled by its column norm",
   "sequential": "sequential: One small least-squares problem per joint",
-  "offline": "offline: Stages of logs",
-  "recursive": "recursive: Recursive estimator",
-  "physical": "physical: Semidefinite fit on the triangle"
+  "offline": "offline: Least squares in stages of logs",
+  "recursive": "recursive: Recursive least squares over the logs in order",
+  "physical": "physical: Physically consistent least squares by semidefinite programming"
 } as const;
 
 export const TARGETS = {

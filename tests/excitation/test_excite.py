@@ -20,6 +20,7 @@ from minertia.excitation.spline import Spline
 from minertia.excitation.sweep import sweeps
 from minertia.excitation.trajectory import RecordedMotions
 from minertia.io.errors import Infeasible, MissingParameters, ShapeError, UnknownName
+from minertia.io.schema import OptionError
 from minertia.robot.joint import Limits
 from tests.random_robots import random_robot
 
@@ -218,12 +219,12 @@ def test_sweeps_move_one_joint_at_a_time():
 
 
 def test_zero_duration():
-    with pytest.raises(Infeasible, match="positive duration"):
+    with pytest.raises(OptionError, match="duration of Fourier must be a number from 0.01"):
         Fourier(0)
 
 
 def test_unknown_criterion():
-    with pytest.raises(UnknownName, match="condition"):
+    with pytest.raises(OptionError, match="did you mean 'condition'"):
         Optimality("conditon")
 
 

@@ -89,6 +89,7 @@ def test_every_public_function_that_takes_a_robot_says_how_to_read_one(tmp_path:
         "geometric_base_parameters": mi.calibration.geometric_base_parameters,
         "plan_postures": lambda r: mi.calibration.plan_postures(r, 10),
         "rehearse_calibration": mi.calibration.rehearse_calibration,
+        "wrench": lambda r: mi.wrench(r, "poses.csv"),
     }
     functions = {name: value for space in SPACES for name, value in public(space).items() if callable(value)}
     takes_robot = {name for name, function in functions.items() if _takes_robot(function)}

@@ -23,6 +23,7 @@ from minertia.identification.campaigns.options import (
     Floor,
     MeasureColumns,
     Repairs,
+    WrenchOptions,
 )
 from minertia.identification.campaigns.read import read_campaign, recorded_campaign
 from minertia.identification.campaigns.record import campaign_record
@@ -449,6 +450,7 @@ def unusual_values(folder: Path) -> dict[str, Any]:
             MeasureColumns("same_point", groups=("place",), of="socket", within=("place",), apart=0.05),
         ),
         "calibration": CalibrationOptions(("zeros",), "hand", zeros="controller"),
+        "wrench": WrenchOptions("hand", "base", "tool", "linear", "N mm", tuple("abcdef"), tuple("wxyz")),
     }
     new = [f for f in fields(Campaign) if f.name not in KEPT_ELSEWHERE | set(stated)]
     return stated | {f.name: another(f.name, f.default) for f in new}

@@ -17,7 +17,7 @@ from minertia.io.schema import option
 @final
 @dataclass(frozen=True)
 class OrdinaryLeastSquares(Estimator):
-    """Least squares with equal weights; the covariance accounts for the noise level of each effort."""
+    """Ordinary least squares; the covariance accounts for the noise level of each effort."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         ones = np.ones(len(problem.row_names))
@@ -35,7 +35,7 @@ class OrdinaryLeastSquares(Estimator):
 @final
 @dataclass(frozen=True)
 class WeightedLeastSquares(Estimator):
-    """Least squares with each effort divided by its residual standard deviation, iterated to convergence.
+    """Weighted least squares, each effort divided by its residual standard deviation, iterated to convergence.
 
     Theory, eq. 25; Izaguirre 1992.
     """

@@ -51,7 +51,7 @@ CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 @final
 @dataclass(frozen=True)
 class Physical(Estimator):
-    """Semidefinite fit on the triangle, efforts weighted by joint.
+    """Physically consistent least squares by semidefinite programming, efforts weighted by joint.
 
     prior: standard parameters by name (None: the robot's own).  fixed: known parameters.  heaviest: mass of a link over
     that of the prior, which the data must contradict to be passed.

@@ -80,7 +80,7 @@ class OnlineState:
 @final
 @dataclass(frozen=True)
 class Recursive(Estimator):
-    """Recursive estimator, run over the logs in order."""
+    """Recursive least squares over the logs in order."""
 
     forgetting: float = option(1.0, "Forgetting factor per sample.", range=(0.5, 1))
 

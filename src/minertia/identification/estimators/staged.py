@@ -41,7 +41,7 @@ class Sequential(Estimator):
 @final
 @dataclass(frozen=True)
 class OneJointAtATime(Estimator):
-    """Stages of logs, starting with those in which only the outermost joints move."""
+    """Least squares in stages of logs, starting with those in which only the outermost joints move."""
 
     def fit(self, problem: Observation) -> Fit:  # noqa: D102
         _, _, sigma = weighted_solution(problem)
