@@ -92,6 +92,14 @@ def test_the_bias_is_chosen_by_poses_left_out(drift: str) -> None:
     assert abs(found.beta[0] - tool.load[0]) < 4 * found.deviation[0] < 0.05
 
 
+@pytest.mark.parametrize("bias, N, is_said", [("walk", 8, True), ("walk", 20, False), ("constant", 8, False)])
+def test_few_poses_with_a_walk_are_said_to_have_narrow_intervals(tmp_path: Path, bias: str, N: int, is_said) -> None:
+    _, poses = drawn(3, N=N, drift=bias)
+    result = mi.wrench(None, write_poses(tmp_path / "p.csv", poses), options=WrenchOptions(bias=bias))
+    sentences = result.problem.sections(result.estimate)[0].sentences
+    assert any("intervals may be too narrow" in sentence for sentence in sentences) == is_said
+
+
 @pytest.mark.parametrize("axes", ["sensor", "base"])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_axes_and_sign_are_found(tmp_path: Path, axes: str, sign: float) -> None:

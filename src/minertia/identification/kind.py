@@ -227,9 +227,11 @@ class Problem(ABC):
         """Linear problem at an estimate: regressor rows, or derivatives of the residuals."""
         raise self.refused("rows of efforts", EFFORTS_INSTEAD)
 
-    @abstractmethod
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
-        """Excitation diagnosis: which unknowns the motion distinguishes."""
+        """Excitation diagnosis: which unknowns the data distinguish; by default all that the estimate has."""
+        count = len(estimate.names)
+        shown = tuple(range(count))
+        return ExcitationDiagnosis(count, estimate.rank, estimate.condition, estimate.scaled_condition, shown, {})
 
     @abstractmethod
     def predicted(self, estimate: Estimate, log: Any, residuals: Residuals) -> PredictedLog:
@@ -239,9 +241,9 @@ class Problem(ABC):
         """Values of the unknowns of `linear`."""
         raise self.refused("columns of efforts", EFFORTS_INSTEAD)
 
-    @abstractmethod
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """Covariance of the unknowns under correlated residuals."""
+        """Covariance of the unknowns under correlated residuals; by default the estimate's own."""
+        return estimate.covariance
 
     @abstractmethod
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> Model:

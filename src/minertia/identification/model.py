@@ -23,7 +23,7 @@ from minertia.io.documents import toml_document
 from minertia.io.errors import InputError
 from minertia.io.files import write_file
 from minertia.io.notebook import clipped, frame, html_table, plural
-from minertia.io.provenance import MadeOf
+from minertia.io.provenance import MadeOf, read_made_of
 from minertia.robot.formats.dh.write import toml_text
 from minertia.robot.formats.reading import MODEL
 from minertia.robot.identified import FORMAT, exported_robot, identified_robot
@@ -210,6 +210,58 @@ def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
     if isinstance(model, IdentifiedModel):
         return model
     raise InputError(f"{verb} needs a model of efforts, and {model.without_efforts}")
+
+
+@dataclass(frozen=True)
+class ModelWithoutEfforts(Model):
+    """Values beside a described robot that are no columns of its efforts.
+
+    described: the robot as its file has it.  values: names of `beta` and `covariance`.  found: what the kind of problem
+    predicts with, as plain data, in the table `table` of its file.
+    """
+
+    table: ClassVar[str]
+    described: Robot
+    values: tuple[str, ...]
+    beta: Array
+    covariance: Array
+    parameters: tuple[Mapping[str, Any], ...]
+    found: Mapping[str, Any]
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    campaign: Mapping[str, Any] = field(default_factory=dict)
+    made_of: tuple[MadeOf, ...] = ()
+    not_excited: Mapping[str, str] = field(default_factory=dict)
+    is_physical: bool = True
+
+    @property
+    def nominal(self) -> Robot:
+        """The robot as it was described before."""
+        return self.described
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the values."""
+        return self.values
+
+    def tables(self) -> dict[str, Any]:
+        """Values, and the table of its kind."""
+        return {"unknowns": unknowns_table(self), self.table: dict(self.found)}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any], robot: Robot) -> Self:
+        """A model from its file."""
+        values, covariance = read_unknowns(document["unknowns"])
+        return cls(
+            robot,
+            tuple(document["unknowns"]["names"]),
+            values,
+            covariance,
+            tuple(document["parameters"]),
+            document[cls.table],
+            document["evidence"],
+            document.get("campaign", {}),
+            read_made_of(document),
+        )
 
 
 def unknowns_table(model: Model) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,9 +15,8 @@ from minertia.identification.geometry.folds import GeometryRows, without_groups
 from minertia.identification.geometry.joints import columns_at
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, JointColumn
 from minertia.identification.geometry.readings import Measurements
-from minertia.identification.model import Model, read_unknowns, unknowns_table
+from minertia.identification.model import ModelWithoutEfforts
 from minertia.io.notebook import clipped, plural
-from minertia.io.provenance import MadeOf, read_made_of
 from minertia.robot.identified import GEOMETRY, corrected_robot
 from minertia.robot.robot import Robot
 
@@ -25,48 +24,27 @@ TOOL, POINT = "calibrated_tool", "calibrated_point_"  # names of frames in the c
 
 
 @dataclass(frozen=True)
-class CalibratedModel(Model):
+class CalibratedModel(ModelWithoutEfforts):
     """A robot whose geometry was corrected.
 
-    described: the robot as its file has it.  values: names of the corrections, of `beta` and `covariance` [m, rad].
-    geometry: the corrected frames, corrections of joint positions, and where base and tool are, as plain data
-    (`geometry_record`).  The rest is that of `Model`.
+    The rest is that of `ModelWithoutEfforts`.
     """
 
     without_efforts: ClassVar[str] = (
         "this one has corrected geometry alone: identify the corrected robot from logs of efforts (minertia identify "
         "MODEL LOG...) and give that model"
     )
-    described: Robot
-    values: tuple[str, ...]
-    beta: Array
-    covariance: Array
-    parameters: tuple[Mapping[str, Any], ...]
-    geometry: Mapping[str, Any]
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    campaign: Mapping[str, Any] = field(default_factory=dict)
-    made_of: tuple[MadeOf, ...] = ()
-    not_excited: Mapping[str, str] = field(default_factory=dict)
-    is_physical: bool = True
+    table: ClassVar[str] = GEOMETRY
 
     @property
-    def nominal(self) -> Robot:
-        """The robot as it was described before."""
-        return self.described
+    def geometry(self) -> Mapping[str, Any]:
+        """Corrected frames, corrections of joint positions, base and tool, as plain data (`geometry_record`)."""
+        return self.found
 
     @cached_property
     def robot(self) -> Robot:
         """The robot with corrected frames; corrections of joint positions are in none of them."""
         return corrected_robot(self.described, self.geometry)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the corrections."""
-        return self.values
-
-    def tables(self) -> dict[str, Any]:
-        """Corrections, and the table of the geometry."""
-        return {"unknowns": unknowns_table(self), GEOMETRY: dict(self.geometry)}
 
     def chain(self) -> Chain:
         """The chain from root to tip, as described."""
@@ -80,18 +58,7 @@ class CalibratedModel(Model):
 
 def read_calibrated(document: Mapping[str, Any], robot: Robot) -> CalibratedModel:
     """A model from its file."""
-    values, covariance = read_unknowns(document["unknowns"])
-    return CalibratedModel(
-        robot,
-        tuple(document["unknowns"]["names"]),
-        values,
-        covariance,
-        tuple(document["parameters"]),
-        document[GEOMETRY],
-        document["evidence"],
-        document.get("campaign", {}),
-        read_made_of(document),
-    )
+    return CalibratedModel.read(document, robot)
 
 
 # ------------------------------------------------------------------ the fit as plain data

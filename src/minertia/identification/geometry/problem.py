@@ -20,7 +20,7 @@ from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.measure import GEOMETRY, Measure
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.geometry.chain import Array, Chain, chain_of
+from minertia.identification.geometry.chain import Chain, chain_of
 from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.errors import ReadingResiduals, output_names
 from minertia.identification.geometry.files import corrected_files, write_corrected
@@ -36,7 +36,6 @@ from minertia.identification.geometry.solve import GeometryEstimate, refuse_esti
 from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
-from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.io.errors import InputError, expected
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
@@ -169,21 +168,10 @@ class GeometryProblem(Problem):
         unseen = [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
         return geometry_evidence(self.rows_of_tool, unseen, _of(estimate))
 
-    def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
-        """What the postures show at the values."""
-        count = len(estimate.names)
-        return ExcitationDiagnosis(
-            count, estimate.rank, estimate.condition, estimate.scaled_condition, tuple(range(count)), {}
-        )
-
     def predicted(self, estimate: Estimate, log: MeasuredLog, residuals: Residuals) -> PredictedReadings:
         """Readings with their errors."""
         rows, found = like(self.rows_of_tool, log.measurements), _of(estimate)
         return PredictedReadings(log, residuals, rows.misses(found.geometry), rows.misses(found.nominal))
-
-    def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """With the noise of readings and of joints."""
-        return estimate.covariance
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> CalibratedModel:
         """The corrected robot, with corrections of joint positions beside it."""

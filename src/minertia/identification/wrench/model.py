@@ -3,49 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from minertia.identification.model import Model, read_unknowns, unknowns_table
+from minertia.identification.model import ModelWithoutEfforts
 from minertia.identification.wrench.drift import BiasCurve
 from minertia.identification.wrench.fit import CarriedTool
 from minertia.identification.wrench.load import Mount
-from minertia.io.arrays import Array
 from minertia.io.notebook import clipped
-from minertia.io.provenance import MadeOf, read_made_of
 from minertia.robot.identified import WRENCH
 from minertia.robot.robot import Robot
 
 
 @dataclass(frozen=True)
-class WrenchModel(Model):
+class WrenchModel(ModelWithoutEfforts):
     """A tool on a force/torque sensor: its load and the sensor's bias.
 
-    described: the robot as its file has it, which stays as it is.  values: names of `beta` and `covariance`.
-    wrench: load, mount and bias as plain data (`wrench_record`).  The rest is that of `Model`.
+    The rest is that of `ModelWithoutEfforts`.
     """
 
     without_efforts: ClassVar[str] = (
         "this one has a tool's wrench alone: give a model of logs of efforts (minertia identify ROBOT LOG...)"
     )
-    described: Robot
-    values: tuple[str, ...]
-    beta: Array
-    covariance: Array
-    parameters: tuple[Mapping[str, Any], ...]
-    wrench: Mapping[str, Any]
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    campaign: Mapping[str, Any] = field(default_factory=dict)
-    made_of: tuple[MadeOf, ...] = ()
-    not_excited: Mapping[str, str] = field(default_factory=dict)
-    is_physical: bool = True
+    table: ClassVar[str] = WRENCH
 
     @property
-    def nominal(self) -> Robot:
-        """The robot as it is described."""
-        return self.described
+    def wrench(self) -> Mapping[str, Any]:
+        """Load, mount and bias, as plain data (`wrench_record`)."""
+        return self.found
 
     @property
     def robot(self) -> Robot:
@@ -53,18 +40,9 @@ class WrenchModel(Model):
         return self.described
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the values."""
-        return self.values
-
-    @property
     def tool(self) -> CarriedTool:
         """What predicts wrenches."""
         return recorded_tool(self.wrench)
-
-    def tables(self) -> dict[str, Any]:
-        """Values, and the table of the wrench."""
-        return {"unknowns": unknowns_table(self), WRENCH: dict(self.wrench)}
 
     def __repr__(self) -> str:
         M, c = self.wrench["load"][0], np.array(self.wrench["load"][1:]) / self.wrench["load"][0]
@@ -74,19 +52,8 @@ class WrenchModel(Model):
 
 def read_wrench(document: Mapping[str, Any], robot: Robot) -> WrenchModel:
     """A model from its file."""
-    values, covariance = read_unknowns(document["unknowns"])
     recorded_tool(document[WRENCH])  # refuses what cannot be
-    return WrenchModel(
-        robot,
-        tuple(document["unknowns"]["names"]),
-        values,
-        covariance,
-        tuple(document["parameters"]),
-        document[WRENCH],
-        document["evidence"],
-        document.get("campaign", {}),
-        read_made_of(document),
-    )
+    return WrenchModel.read(document, robot)
 
 
 def wrench_record(tool: CarriedTool) -> dict[str, Any]:
