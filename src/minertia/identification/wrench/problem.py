@@ -118,7 +118,8 @@ class WrenchProblem(Problem):
             "deviation": value.deviation,
             "interval": list(value.interval),
             "class": value.kind,
-            "relation": STANDS_FOR.get(value.name) or f"{WORDS[word]} {own}",
+            "relation": value.name,  # typeset by pages
+            "stands_for": STANDS_FOR.get(value.name) or f"{WORDS[word]} {own}",
             "unit": value_unit(value.name),
         }
 
