@@ -94,7 +94,7 @@ def plan_postures(
     measure: the kind of measurement.  floor: height [m] in the base frame that links stay above, None for none.
     """
     if not (isinstance(count, int) and count >= FEWEST):
-        raise InputError(f"a plan has at least {FEWEST} postures, not {count}")
+        raise InputError(f"a plan needs at least {FEWEST} postures, not {count}")
     if measure not in MEASURES or measure == "same_point":
         raise UnknownName("kind of measurement for a plan", measure, [m for m in MEASURES if m != "same_point"])
     for level in levels:
@@ -124,8 +124,9 @@ def _candidates(chain: Chain, floor: float | None, count: int) -> Array:
     q = q[model.room(q) > 0] if model.counts else q
     if len(q) < 2 * count:
         raise InputError(
-            f"of {CANDIDATES} random postures of '{chain.robot.name}' only {len(q)} keep away from the floor and from "
-            f"itself, which is too few to choose {count}; lower the floor, or widen the joints' limits"
+            f"only {len(q)} of {CANDIDATES} random postures of '{chain.robot.name}' are free of collision with "
+            f"the floor and with the robot itself, too few to choose {count} from; lower the floor, or widen the "
+            "joint limits"
         )
     return q
 

@@ -47,14 +47,14 @@ Host = Annotated[
     str | None, option("host", "HOST", "Host name or address of the robot; for ros2 that of rosbridge, ws://HOST:9090.")
 ]
 Rehearsed = Annotated[
-    Path | None, option("rehearsed", "FILE", "run.toml of the same trajectory on the simulated robot.")
+    Path | None, option("rehearsed", "FILE", "run.toml of a rehearsal of the same trajectory on the simulated robot.")
 ]
 Speeds = Annotated[
     str,
     typer.Option(
         "--speeds",
         metavar="PERCENT,...",
-        help="Speed stages [%], run one after the other; a real robot begins with 10 or less.",
+        help="Speed stages [%], run one after the other; the first must be at most 10 for a real robot.",
     ),
 ]
 ErrorBound = Annotated[
@@ -62,8 +62,8 @@ ErrorBound = Annotated[
     option(
         "error",
         "RAD|M",
-        "Distance from the command at which the robot is stopped, for all joints or one each (0.1 rad, 0.02 m "
-        "unless told; at most 0.5 rad, 0.1 m).",
+        "Tracking error at which the robot is stopped, for all joints or one per joint; default: 0.1 rad, 0.02 "
+        "m; at most 0.5 rad, 0.1 m.",
     ),
 ]
 EffortBound = Annotated[
@@ -71,17 +71,17 @@ EffortBound = Annotated[
     option(
         "effort",
         "NM|N|A",
-        "Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told, and at most "
-        "these); a robot that tells no efforts is refused then.",
+        "Effort at which the robot is stopped, in the driver's unit; default and maximum: the limits of the "
+        "robot file; an error if the robot reports no efforts.",
     ),
 ]
-Rate = Annotated[float | None, option("rate", "HZ", "Command rate; default: that of the rehearsal.")]
+Rate = Annotated[float | None, option("rate", "HZ", "Command rate [Hz]; default: that of the rehearsal.")]
 Levels = Annotated[
     Path | None,
     option(
         "watch",
         "LEVELS",
-        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT is then the model.",
+        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT must then be the model.",
     ),
 ]
 LogsPlace = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the logs and the record.")]
@@ -198,7 +198,7 @@ def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[lis
         if not logs:
             raise
         first = (str(err).splitlines() or [""])[0][:120]
-        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}): see to the robot"
+        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}); check the robot"
     return logs, column, ""
 
 
@@ -210,7 +210,7 @@ def _parts(speeds: str) -> list[float]:
     if not all(map(math.isfinite, parts)):
         raise MinertiaError(f"--speeds needs finite numbers, not '{speeds}'")
     if len({log_name(part) for part in parts}) < len(parts):
-        raise MinertiaError("--speeds names one speed twice (whole per cents are told apart)")
+        raise MinertiaError("--speeds contains a speed twice (speeds are rounded to 1 %)")
     return parts
 
 
@@ -223,7 +223,7 @@ def _rate(driver: str, rate: float | None, rehearsed: Path | None) -> float:
         found = rehearsed_rate(rehearsed)
     found = USUAL_RATE[driver] if found is None else found
     if not (math.isfinite(found) and RATES[0] <= found <= RATES[1]):
-        raise MinertiaError(f"robots take from {RATES[0]:g} to {RATES[1]:g} commands a second, not {found:g}")
+        raise MinertiaError(f"the command rate must be {RATES[0]:g} to {RATES[1]:g} per second, not {found:g}")
     return found
 
 
@@ -252,11 +252,11 @@ class _Listener:
 
         known = read_levels(levels)
         if not driver.effort.startswith("tau"):
-            raise MinertiaError("a watch needs efforts in N m or N, and this driver tells currents; leave out --watch")
+            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --watch")
         if abs(known.rate * driver.period - 1) > SAME_RATE:
             raise MinertiaError(
-                f"the levels are for {known.rate:.4g} samples a second and the robot is asked {1 / driver.period:.4g} "
-                "times; give that --rate"
+                f"the noise levels are for {known.rate:.4g} samples per second, but the robot is sampled "
+                f"{1 / driver.period:.4g} times per second; give that --rate"
             )
         return cls(OnlineWatch(robot, known))
 
@@ -279,7 +279,7 @@ def _say_unwatched(guard: Guard) -> None:
     joints = guard.unwatched
     if joints:
         whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
-        diagnose(f"efforts are watched at {whose}: give bounds with --effort")
+        diagnose(f"efforts are monitored at {whose}; give bounds with --effort")
 
 
 def _per_joint(name: str, text: str | None) -> float | list[float] | None:
@@ -306,7 +306,7 @@ def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
             yield link
         return
     if host is None:
-        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot: give --host")
+        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot; give --host")
     with _remote(task.driver, robot, host, rate) as driver:
         yield driver
 
@@ -364,6 +364,6 @@ def _say(robot: Robot, logs: Sequence[RungLog], aborted: str) -> None:
     rows = tuple((name, *(f"{error[j]:.3g}" for error in errors)) for j, name in enumerate(robot.coordinate_names))
     say_table(
         Table(("joint", *speeds), rows, right=tuple(range(1, len(speeds) + 1))),
-        "largest distance from the command [rad or m]",
+        "largest tracking error [rad or m]",
     )
-    say(f"Stopped: {aborted}." if aborted else "The motion ended at every speed.")
+    say(f"Stopped: {aborted}." if aborted else "The trajectory was completed at every speed.")

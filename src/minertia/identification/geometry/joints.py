@@ -77,7 +77,7 @@ def _harmonics(chain: Chain, j: int, positions: Array, gravity: Array) -> Entrie
 def _coupling(chain: Chain, j: int, positions: Array, gravity: Array) -> Entries:
     for i in (j - 1, j + 1):
         if 0 <= i < chain.n:
-            yield f"K{j + 1}_{i + 1}", f"joint '{chain.names[j]}' moved by '{chain.names[i]}'", positions[:, i]
+            yield f"K{j + 1}_{i + 1}", f"coupling of joint '{chain.names[j]}' with '{chain.names[i]}'", positions[:, i]
 
 
 def _sag(chain: Chain, j: int, positions: Array, gravity: Array) -> Entries:
@@ -90,10 +90,14 @@ def _sag(chain: Chain, j: int, positions: Array, gravity: Array) -> Entries:
             lever = R[:, :, a] if chain.is_hinge[j] else None
             if lever is not None:
                 torque = np.einsum("ni,ni->n", axis, np.cross(lever, gravity))
-                yield f"C{j + 1}{symbol}{k + 1}", f"sag of joint '{chain.names[j]}' by {symbol} of link {k + 1}", torque
+                yield (
+                    f"C{j + 1}{symbol}{k + 1}",
+                    (f"sag of joint '{chain.names[j]}' due to {symbol} of link {k + 1}"),
+                    torque,
+                )
         lever = at.frames[:, k, :3, 3] - at.frames[:, j, :3, 3]
         force = axis @ gravity if not chain.is_hinge[j] else np.einsum("ni,ni->n", axis, np.cross(lever, gravity))
-        yield f"C{j + 1}M{k + 1}", f"sag of joint '{chain.names[j]}' by the mass of link {k + 1}", force
+        yield f"C{j + 1}M{k + 1}", f"sag of joint '{chain.names[j]}' due to the mass of link {k + 1}", force
 
 
 SHAPES: dict[str, Callable[[Chain, int, Array, Array], Entries]] = {

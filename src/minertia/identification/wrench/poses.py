@@ -85,9 +85,9 @@ def read_poses(campaign: Campaign, logs: Sequence[Log], options: WrenchOptions) 
 
 def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> StaticPoses:
     if log.file is None:
-        raise InputError(f"{log.name} is no file: wrenches are read from files, a row for each pose")
+        raise InputError(f"{log.name} is not a file: wrenches are read from files, one row per pose")
     if log.start is not None or log.stop is not None or log.load is not None:
-        raise InputError(f"{log.name}: a file of poses has neither times nor loads; name the whole file")
+        raise InputError(f"{log.name}: a file of poses has neither times nor payloads; name the whole file")
     table = MeasurementTable(log.file)
     names = options.columns or _found(table)
     table.require(names, "the wrench")
@@ -102,8 +102,8 @@ def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> StaticPoses:
     poses = stops(StaticPoses(R[ok], wrench[ok], at[ok], order is not None))
     if len(poses) > MOST_POSES:
         raise RecordingError(
-            f"{len(poses)} poses are more than {MOST_POSES}: give a file of poses at rest, one row or one stop each; "
-            "logs of motion are not read",
+            f"{len(poses)} poses are more than the limit of {MOST_POSES}; give a file of poses at rest, one row "
+            "per pose; logs of motion are not supported",
             file=table.path,
         )
     return poses

@@ -36,10 +36,10 @@ from minertia.robot.robot import Note
 
 NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a fit of wrenches has no use for
 STANDS_FOR = {
-    "M": "mass of the tool, with all that hangs on the sensor",
-    "MX": "mass times x of its centre",
-    "MY": "mass times y of its centre",
-    "MZ": "mass times z of its centre",
+    "M": "mass of the tool, including everything attached to the sensor",
+    "MX": "mass times x coordinate of the centre of mass",
+    "MY": "mass times y coordinate of the centre of mass",
+    "MZ": "mass times z coordinate of the centre of mass",
 }
 WORDS = {
     "tilt": "rotation of the sensor's axes about its",
@@ -103,7 +103,7 @@ class WrenchProblem(Problem):
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Refused: poses are not a motion."""
-        raise cls.refused("recordings over time to check", "identify, which tries other readings of the wrench")
+        raise cls.refused("recordings over time to check", "identify, which tries other interpretations of the wrench")
 
     def file_values(self) -> dict[str, float]:
         """None: no file of a robot knows the tool on its sensor."""
@@ -200,7 +200,7 @@ class WrenchProblem(Problem):
             f"bias: {found.choice.bias}, of {plural(len(found.wrench.poses), 'pose')}",
         )
         if found.choice.bias == "walk" and len(found.wrench.poses) < ENOUGH:
-            sentences += (f"a bias that walks over fewer than {ENOUGH} poses: intervals may be too narrow",)
+            sentences += ((f"random-walk bias with fewer than {ENOUGH} poses: confidence intervals may be too narrow"),)
         rows = tuple((word, left.rms[0], 1e3 * left.rms[1]) for word, left in found.choice.tried.items())
         return (Section("Tool and bias", sentences, ("bias", "left [N]", "left [mN m]"), rows),)
 
@@ -208,7 +208,7 @@ class WrenchProblem(Problem):
 
     def losses(self, model: Model) -> tuple[str, ...]:
         """The tool, whose inertia poses at rest do not show."""
-        return ("the tool is in model.toml alone: poses at rest do not show its inertia, which robot files need",)
+        return (("the tool is in model.toml only: poses at rest do not determine its inertia, which robot files need"),)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
@@ -249,4 +249,4 @@ def _refuse_others(campaign: Campaign) -> None:
     refuse_estimators(campaign.estimator)
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:
-            raise InputError(f"{name} of a campaign has no part in a fit of wrenches: leave it out")
+            raise InputError(f"{name} does not apply to a fit of wrenches; remove it from the campaign")
