@@ -805,7 +805,7 @@ export const OPTIONS = {
       "default": null
     },
     "reference": {
-      "help": "Reference that fixes the scale: `gains`, `links` (masses of the robot file), `load` (a known payload in some of the training logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp are reported).",
+      "help": "Reference that fixes the scale.",
       "unit": "",
       "type": "choice",
       "choices": [

@@ -132,7 +132,7 @@ def test_jitter_is_described_without_gaps_and_repeats():
     q = np.sin(np.outer(t, [1.0, 2.0]))
     (found,) = told(Recording(t, q, q + np.cos(t)[:, None]), "jitter")
     assert found.text.startswith("about 200 Hz, non-uniformly sampled: 1999 of 1999 steps differ")
-    assert "(from 4 to 1e+03 ms, deviation 1 ms)" in found.text and found.row == 2
+    assert "(from 4 to 1e+03 ms, standard deviation 1 ms)" in found.text and found.row == 2
 
 
 def test_the_first_uneven_step_is_named_by_the_row_it_leads_to():

@@ -123,8 +123,8 @@ def test_files_are_found_in_the_data_folder(tmp_path: Path):
             "cutof_hz = 5\nder",
             r"'filter.cutof_hz': this key is unknown; did you mean 'cutoff_hz'",
         ),
-        ("gains = [2, 3]", 'gains = ["?", "?"]', r"""'drive.gains': this is still "\?": fill in"""),
-        ('effort_unit = "A"', 'effort_unit = "?"', r"""'columns.effort_unit': this is still "\?": fill in"""),
+        ("gains = [2, 3]", 'gains = ["?", "?"]', r"""'drive.gains': this is still "\?"; replace it"""),
+        ('effort_unit = "A"', 'effort_unit = "?"', r"""'columns.effort_unit': this is still "\?"; replace it"""),
         (
             'effort_unit = "A"',
             'effort_unit = "amps"',

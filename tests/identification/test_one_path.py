@@ -69,7 +69,7 @@ def test_a_campaign_takes_what_people_have():
     with pytest.raises(mi.MinertiaError, match="the campaign already names the robot and the logs"):
         mi.identify(mi.Campaign(robot, recording), recording)
     wider = replace(recording, q=np.c_[recording.q, recording.q], tau=np.c_[recording.tau, recording.tau])
-    with pytest.raises(mi.MinertiaError, match="has 4 joints where .* has 2 coordinates"):
+    with pytest.raises(mi.MinertiaError, match="has 4 joints, but .* has 2 coordinates"):
         mi.identify(robot, wider)
 
 

@@ -138,7 +138,7 @@ def test_code_is_never_run(tmp_path, monkeypatch, what, kind):
 @pytest.mark.parametrize(
     "data, said",
     [
-        (b"", "broken"), (b"\x80\x04", "broken|no end"), (b"0.", "broken|word POP"), (b"garbage", "broken|word"),
+        (b"", "broken"), (b"\x80\x04", "broken|no end"), (b"0.", "broken|opcode POP"), (b"garbage", "broken|word"),
         (b"\x80\x02]q\x00(K\x01K\x02u.", "not a dictionary"), (b"N.", None), (b"(K\x01K\x02t.", None),
         (b"\x80\x02ccollections\nOrderedDict\nK\x01R.", "calls an object that is not a name"), (b"t.", "broken"),
         (b"\x80\x02cnumpy\ndtype\n(X\x02\x00\x00\x00O8tR.", None), (b"h\x07.", "broken"), (b"\x85.", "broken"),

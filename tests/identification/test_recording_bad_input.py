@@ -45,8 +45,8 @@ def reading(tmp_path: Path, text: str | bytes, name: str = "run.csv", columns: C
         ),
         (HEAD + "0,1,2,3,4\n1,2,3,4,5,6\n", r"row 2: the line has 6 values, but the header names 5"),
         (HEAD + "0,1,2,3,4\n1,2,oops,4,5\n", r"column 'q2', row 2: 'oops' is not a number"),
-        (HEAD + "0,1,2,3,4\n" + HEAD + "1,2,3,4,5\n", r"row 2: 't' is not a number; a second header"),
-        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number; leave .* --drop-torn"),
+        (HEAD + "0,1,2,3,4\n" + HEAD + "1,2,3,4,5\n", r"row 2: 't' is not a number; this is a second header"),
+        (HEAD + "0,1,2,3,4\n,1,2,3,4\n", r"column 't', row 2: the time is not a number; drop .* --drop-torn"),
         (
             "t,q1,q2,tau1,tau2,q1,q2,tau1,tau2\n" + ",".join("123456789") + "\n",
             "check whether the file contains two robots, and",

@@ -46,7 +46,7 @@ RECORDS = [
     *((with_value("driver", value), "did not pass") for value in ("ur", "ros2", "SIM", "sim ", "", ["sim"])),
     *((with_value("aborted", value), "did not pass") for value in ("'j1' jumped", " ", True, 0, ["x"])),
     *((with_value("speeds", v), "did not reach 100 %") for v in ([], [0.5], [2.0], ["1"], [True], [NAN], "1.0", 1.0)),
-    *((with_value("rate", v), "commands a second|no rate") for v in (NAN, 250.0, "125", True, -125.0, float("inf"))),
+    *((with_value("rate", v), "commands per second|no rate") for v in (NAN, 250.0, "125", True, -125.0, float("inf"))),
     *((with_value("motion", value), "another trajectory") for value in ("", "0" * 64, ["x"], True)),
     *((with_value("description", value), "another robot") for value in ("", "0" * 64, 1)),
     *((with_value("limits", value), "other limits") for value in ("", "0" * 64, False)),

@@ -94,7 +94,7 @@ class Command(Declared):
     )
     reference: str | None = option(
         None,
-        "Reference that fixes the scale: `gains`, `links` (masses of the robot file), `load` (a known payload in "
+        "Reference that fixes the scale. `gains`, `links` (masses of the robot file), `load` (a known payload in "
         "some of the training logs: `load` in [`[logs]`](campaign.md); links are fitted), `none` (ratios to kp "
         "are reported).",
         choices=("gains", "links", "load", "none"),

@@ -38,7 +38,7 @@ class CampaignTable(CheckedTable):
         """Raw entry; raises an error for a question mark left by the writer."""
         value = self.entries.get(key, default)
         if value == UNANSWERED or (isinstance(value, list) and UNANSWERED in value):
-            raise self.fail('this is still "?"; replace it by a value, which the log does not contain', key)
+            raise self.fail('this is still "?"; replace it by the value, which the log does not contain', key)
         return value
 
 
