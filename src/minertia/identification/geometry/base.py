@@ -287,7 +287,8 @@ def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> Made:
 
 
 def _points(tool: Array, rng: np.random.Generator) -> Made:
-    places = [rng.normal(scale=0.1, size=3) for _ in range(POINTS)]
+    drawn = rng.normal(scale=0.1, size=(POINTS, 3))
+    places = list(drawn - drawn.mean(axis=0))  # the tip is their mean, which a fit takes it to be (`anchored`)
     at = np.arange(len(tool)), tool[:, :3, 3]
     return tuple(PointMeasure(at[0], at[1] + tool[:, :3, :3] @ p, str(k)) for k, p in enumerate(places, 1)), places
 

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 SYMBOLS = ("DX", "DY", "DZ", "RX", "RY", "RZ")
 SERIES = 12  # terms: corrections are well below 1
 SMALL = 1e-6  # rad, below which a rotation is its series
+PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 WIDE = -0.9  # cosine of an angle near pi
 
 
@@ -81,6 +82,18 @@ class Chain:
     def inverse(self) -> Array:
         """Inverses of `nominal`."""
         return np.asarray(np.linalg.inv(self.nominal))
+
+    @cached_property
+    def kept_directions(self) -> tuple[Array, Array]:
+        """Directions that no joint turns, in tip axes and in those of frame 1 (3, k).
+
+        One where all hinges are parallel, three where there are none, else none.
+        """
+        at = moved(self.nominal, self.is_hinge, np.zeros((1, self.n)))
+        axes = at.frames[0, :-1, :3, 2][list(self.is_hinge)]
+        _, sizes, found = np.linalg.svd(np.concatenate([np.zeros((3, 3)), *skew(axes)]))
+        kept = found[sizes < PARALLEL].T
+        return at.tool[0, :3, :3].T @ kept, at.frames[0, 0, :3, :3].T @ kept
 
     @cached_property
     def kept_sets(self) -> dict[Any, Any]:

@@ -125,6 +125,7 @@ class _Fitter:
         self.sizes = GeometrySizes({}, {g: PRIOR.get(g, JOINT_PRIOR) for g in self.groups})
 
     def fit(self, state: GeometryState, *, finds_sizes: bool) -> GeometryFit:
+        state = self.layout.anchored(state)
         rows = self.layout.linearised(state)
         sizes = {int(u): max(rms(rows.residual[rows.unit == u]), LEAST_NOISE) for u in np.unique(rows.unit)}
         self.sizes = GeometrySizes(sizes, self.sizes.groups)
@@ -170,7 +171,7 @@ class _Fitter:
             step = np.zeros(len(self.layout.columns))
             step[self.active] = self._step(self._normal(rows), values)
             for factor in FACTORS:
-                new = self.layout.stepped(state, factor * step)
+                new = self.layout.anchored(self.layout.stepped(state, factor * step))
                 there, moved = self.layout.linearised(new), self._values(new)
                 fallen = self._cost(there, moved)
                 if fallen <= cost:

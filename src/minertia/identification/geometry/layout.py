@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -132,6 +132,30 @@ class GeometryLayout:
             own.append(values + step[at : at + len(values)])
             at += len(values)
         return GeometryState(placements, state.joints + step[frames : frames + joints], tuple(own))
+
+    def anchored(self, state: GeometryState) -> GeometryState:
+        """The state with its targets, on average, where the file has the tip, in directions that no joint turns.
+
+        Where all hinges are parallel, base and tool can shift along them together and nothing is seen of it.  The
+        distance between axes that are not quite parallel depends on that height, so that it must be a stated one.
+        """
+        along, back = self.chain.kept_directions
+        measures = self.postures.measures
+        if not along.size or not any(m.has_base for m in measures):
+            return state
+        placements = state.placements.copy()
+        tool = self.chain.inverse[-1] @ placements[-1]
+        at = [own[:3] if m.has_point else np.zeros(3) for m, own in zip(measures, state.own, strict=True)]
+        height = along.T @ (np.mean(at, axis=0) @ tool[:3, :3].T + tool[:3, 3])
+        placements[0, :3, 3] += placements[0, :3, :3] @ (back @ height)
+        uses_tool = any(not m.has_point for m in measures)
+        shift = along @ height
+        if uses_tool:
+            tool[:3, 3] -= shift
+            placements[-1] = self.chain.nominal[-1] @ tool
+            return replace(state, placements=placements)
+        own = tuple(np.concatenate([values[:3] - shift, values[3:]]) for values in state.own)
+        return replace(state, placements=placements, own=own)
 
     def _placed(self, placements: Array, change: Array) -> Array:
         """Placements after a change (n + 1, 6) of their corrections.
