@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.excitation.collision import CollisionModel, probes
-from minertia.identification.campaigns.options import LEVELS
-from minertia.identification.geometry.base import MEASURES, exact_readings
+from minertia.identification.campaigns.options import LEVELS, MEASURED
+from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import Chain, chain_of, moved
 from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, inverse
@@ -95,8 +95,9 @@ def plan_postures(
     """
     if not (isinstance(count, int) and count >= FEWEST):
         raise InputError(f"a plan has at least {FEWEST} postures, not {count}")
-    if measure not in MEASURES or measure == "same_point":
-        raise UnknownName("kind of measurement for a plan", measure, [m for m in MEASURES if m != "same_point"])
+    planned = [kind for kind, row in MEASURED.items() if not row.is_bound]
+    if measure not in planned:
+        raise UnknownName("kind of measurement for a plan", measure, planned)
     for level in levels:
         if level not in LEVELS:
             raise UnknownName("level of corrections", level, list(LEVELS))

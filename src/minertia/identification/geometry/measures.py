@@ -2,25 +2,30 @@
 
 Every kind maps tool poses (N, 4, 4) and its own unknowns (positions of targets on the tool, of fixed points, of
 planes) to `Rows`: measured less predicted values, with derivatives.  A twist of the tool is the velocity of its
-origin, then its angular velocity, in the axes of the measurement frame.  Each kind is one class and one entry in
-`KINDS`.
+origin, then its angular velocity, in the axes of the measurement frame.  Each kind is one class and one row of
+`MEASURED` in `campaigns/options.py`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.campaigns.options import MEASURED, MeasureColumns
 from minertia.identification.geometry.chain import Array, rotation_vector, skew
 from minertia.identification.geometry.hidden import ROTATIONS, TRANSLATIONS, Twist
 from minertia.io.errors import InputError
 
 Indices = NDArray[np.intp]
 UNITS = ("m", "rad", "px", "1")
+FIXED = 4  # fixed points or marks of exact readings
+CAMERA = (600.0, 600.0, 320.0, 240.0)  # pixels: that of exact readings
+CLOSE = 1e-10  # m: a distance that is none
+SAME = 1e-6  # m: two positions that are one
 SHOWN = {"m": ("mm", 1e3), "rad": ("mrad", 1e3), "px": ("pixels", 1.0), "1": ("mrad", 1e3)}  # as sizes are told
 
 
@@ -47,6 +52,13 @@ class MeasureRows(NamedTuple):
     by_other: Array | None = None
 
 
+class ExactReadings(NamedTuple):
+    """Readings without noise, and the own unknowns of each measurement."""
+
+    measures: tuple[ToolReadings, ...]
+    own: list[Array]
+
+
 @dataclass(frozen=True)
 class ToolReadings(ABC):
     """Readings of one kind: `values` (M, width) taken at the postures with index `posture` (M,).
@@ -64,6 +76,21 @@ class ToolReadings(ABC):
     world: ClassVar[tuple[Twist, ...]] = ()  # the same of the frame of measurement
     has_base: ClassVar[bool] = True  # where the root is in the frame of measurement can be seen
     loses_scale: ClassVar[bool] = False  # all lengths times one factor change nothing, where no joint slides
+    fixed: ClassVar[int] = 0  # unknowns of fixed points or marks of exact readings
+    ahead: ClassVar[tuple[float, float, float]] = (0.0, 0.0, 0.0)  # m: where a robot stands that is measured exactly
+
+    @classmethod
+    @abstractmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Noise-free readings at tool poses (N, 4, 4), with their own unknowns; the point is the tip's origin.
+
+        count: number of points on the tool, for kinds that can have several.
+        """
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Readings of a file: values (M, width) at postures; number (M,): fixed point, plane or mark of each."""
+        return cls(posture, values, m.name)
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -139,6 +166,13 @@ class PointMeasure(ToolReadings):
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
 
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """The tip's origin, or `count` points near it."""
+        places = [rng.normal(scale=0.1, size=3) if count > 1 else np.zeros(3) for _ in range(count)]
+        x = [tool[:, :3, 3] + tool[:, :3, :3] @ p for p in places]
+        return ExactReadings(tuple(cls(np.arange(len(tool)), v, str(k)) for k, v in enumerate(x, 1)), places)
+
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted positions."""
         at = tool[self.posture]
@@ -152,6 +186,12 @@ class PoseMeasure(ToolReadings):
 
     width: ClassVar[int] = 12
     has_point: ClassVar[bool] = False
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Poses of the tip."""
+        values = np.concatenate([tool[:, :3, 3], tool[:, :3, :3].reshape(-1, 9)], axis=1)
+        return ExactReadings((cls(np.arange(len(tool)), values),), [np.zeros(0)])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Position residuals, then rotation vectors from predicted to measured."""
@@ -178,6 +218,11 @@ class OrientationMeasure(ToolReadings):
         """Radians."""
         return "rad"
 
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Orientations of the tip."""
+        return ExactReadings((cls(np.arange(len(tool)), tool[:, :3, :3].reshape(-1, 9)),), [np.zeros(0)])
+
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Rotation vectors from predicted to measured."""
         at = tool[self.posture]
@@ -199,6 +244,16 @@ class DirectionMeasure(ToolReadings):
     def unit(self) -> str:
         """Unit of the rows: components of unit vectors."""
         return "1"
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Down in the tip's axes."""
+        return ExactReadings((cls(np.arange(len(tool)), -tool[:, 2, :3]),), [np.zeros(0)])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Unit vectors along the values."""
+        return cls(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted directions."""
@@ -233,6 +288,7 @@ class DistanceMeasure(_OfPoint):
 
     anchor: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
+    fixed: ClassVar[int] = 3 * FIXED
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -241,6 +297,20 @@ class DistanceMeasure(_OfPoint):
             f"{axis}_{self.name}.{k + 1}" for k in range(int(self.anchor.max(initial=-1)) + 1) for axis in "XYZ"
         )
         return (*super().own, *fixed)
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Distances to `FIXED` points, one of them at each posture."""
+        fixed, number = rng.normal(scale=2.0, size=(FIXED, 3)), rng.integers(0, FIXED, len(tool))
+        d = np.linalg.norm(tool[:, :3, 3] - fixed[number], axis=1)[:, None]
+        return ExactReadings(
+            (cls(np.arange(len(tool)), d, "1", number),), [np.concatenate([np.zeros(3), fixed.ravel()])]
+        )
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Distances, with the number of the fixed point of each."""
+        return cls(posture, values, m.name, number)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted distances."""
@@ -278,6 +348,20 @@ class PlaneMeasure(_OfPoint):
             *super().own,
             *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in ("NX", "NY", "NZ", "D")),
         )
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Heights over one plane."""
+        normal = rng.normal(size=3)
+        normal /= np.linalg.norm(normal)
+        height = (tool[:, :3, 3] @ normal - 0.1)[:, None]
+        made = cls(np.arange(len(tool)), height, "1", np.zeros(len(tool), np.intp))
+        return ExactReadings((made,), [np.array([0.0, 0.0, 0.0, *normal, 0.1])])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Heights, with the number of the plane of each."""
+        return cls(posture, values, m.name, number)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted heights."""
@@ -319,6 +403,14 @@ class SamePointMeasure(_OfPoint):
         """Names of the unknowns: the point on the tool, then the position of each group."""
         count = int(self.group.max(initial=-1)) + 1
         return (*super().own, *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in "XYZ"))
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Postures whose tips are at one position make a group."""
+        group, at = same_places(tool[:, :3, 3]), tool[:, :3, 3]
+        places = np.stack([at[group == g].mean(axis=0) for g in range(group.max() + 1)])
+        made = cls(np.arange(len(tool)), np.zeros((len(tool), 3)), "1", group)
+        return ExactReadings((made,), [np.concatenate([np.zeros(3), places.ravel()])])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Position of the group less that of the point."""
@@ -373,6 +465,20 @@ class DistanceBetweenMeasure(_OfPoint):
     second: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
 
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Distances between the first half of the postures and the second."""
+        half = len(tool) // 2
+        first, second = np.arange(half), np.arange(half, 2 * half)
+        d = np.linalg.norm(tool[first, :3, 3] - tool[second, :3, 3], axis=1)[:, None]
+        first, second, d = (x[d[:, 0] > CLOSE] for x in (first, second, d))
+        return ExactReadings((cls(first, d, "1", second),), [np.zeros(3)])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Distances between rows that follow one another, two by two."""
+        return cls(posture[:-1:2], values[:-1:2], m.name, posture[1::2])
+
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted distances."""
         x, by_x, place_x = self._points(tool[self.posture], own)
@@ -411,6 +517,18 @@ class PixelMeasure(ToolReadings):
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
     loses_scale: ClassVar[bool] = True
 
+    ahead: ClassVar[tuple[float, float, float]] = (0.3, 0.2, 5.0)
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Places of readings, which derivatives do not depend on."""
+        return ExactReadings((cls(np.arange(len(tool)), np.zeros((len(tool), 2)), "1", CAMERA),), [np.zeros(3)])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Pixels of one camera."""
+        return cls(posture, values, m.name, camera_of(m))
+
     @property
     def unit(self) -> str:
         """Pixels."""
@@ -437,6 +555,20 @@ class PixelToolMeasure(ToolReadings):
     has_point: ClassVar[bool] = False
     has_base: ClassVar[bool] = False
     loses_scale: ClassVar[bool] = True
+
+    fixed: ClassVar[int] = 3 * FIXED
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Places of readings of `FIXED` marks; derivatives do not depend on the readings."""
+        marks, number = rng.normal(scale=2.0, size=(FIXED, 3)), rng.integers(0, FIXED, len(tool))
+        made = cls(np.arange(len(tool)), np.zeros((len(tool), 2)), "1", CAMERA, number)
+        return ExactReadings((made,), [marks.ravel()])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Pixels of one camera, with the number of the mark of each."""
+        return cls(posture, values, m.name, camera_of(m), number)
 
     @property
     def unit(self) -> str:
@@ -477,15 +609,23 @@ def projected(camera: tuple[float, float, float, float], x: Array) -> tuple[Arra
     return seen, slope
 
 
-KINDS: dict[str, type[ToolReadings]] = {
-    "point": PointMeasure,
-    "pose": PoseMeasure,
-    "orientation": OrientationMeasure,
-    "direction": DirectionMeasure,
-    "pixel": PixelMeasure,
-    "pixel_tool": PixelToolMeasure,
-    "distance": DistanceMeasure,
-    "distance_between": DistanceBetweenMeasure,
-    "same_point": SamePointMeasure,
-    "plane": PlaneMeasure,
-}
+def camera_of(m: MeasureColumns) -> tuple[float, float, float, float]:
+    """Camera intrinsics fx, fy, cx, cy [pixels] of a measurement with a camera."""
+    assert m.camera is not None  # readers refuse files without
+    fx, fy, cx, cy = m.camera
+    return fx, fy, cx, cy
+
+
+def same_places(x: Array) -> Indices:
+    """Group number of each position (N, 3): positions within a micrometre share one."""
+    known: list[Array] = []
+    found = []
+    for p in x:
+        near = [k for k, other in enumerate(known) if np.linalg.norm(p - other) < SAME]
+        if not near:
+            known.append(p)
+        found.append(near[0] if near else len(known) - 1)
+    return np.array(found, np.intp)
+
+
+KINDS: dict[str, type[ToolReadings]] = {kind: globals()[row.readings] for kind, row in MEASURED.items()}
