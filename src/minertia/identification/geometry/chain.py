@@ -59,7 +59,7 @@ class Chain:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """DX1 ... RZ(n + 1): six for each frame."""
+        """Names of the correction columns, DX1 ... RZ(n + 1): six for each frame."""
         return tuple(f"{symbol}{j + 1}" for j in range(self.n + 1) for symbol in SYMBOLS)
 
     @cached_property
@@ -97,7 +97,7 @@ class Chain:
 
     @cached_property
     def kept_sets(self) -> dict[Any, Any]:
-        """Columns that rules leave for measurements, once they were found (`layout.kept_of`)."""
+        """Cache of the columns that the rules retain for each set of measurements (`layout.kept_of`)."""
         return {}
 
     def positions(self, q: Array) -> Array:
@@ -151,7 +151,7 @@ def matrix_of(pose: Pose) -> Array:
 
 
 class MovedChain(NamedTuple):
-    """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before the motion of each, `tool` (N, 4, 4)."""
+    """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before each joint's motion, `tool` (N, 4, 4)."""
 
     frames: Array
     tool: Array
@@ -242,7 +242,7 @@ def skew(v: Array) -> Array:
 
 
 def right_jacobian(xi: Array) -> Array:
-    """(..., 6, 6) with exp(xi + d) = exp(xi) exp(J d) for small d: the series of (1 - exp(-ad)) / ad."""
+    """Right Jacobian J (..., 6, 6): exp(xi + d) = exp(xi) exp(J d) for small d; series of (1 - exp(-ad)) / ad."""
     ad = np.zeros((*xi.shape[:-1], 6, 6))
     ad[..., :3, :3] = ad[..., 3:, 3:] = skew(xi[..., 3:])
     ad[..., :3, 3:] = skew(xi[..., :3])

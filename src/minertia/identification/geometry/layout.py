@@ -33,7 +33,7 @@ BLOCK = 5000  # rows at a time
 class JointColumn:
     """Correction of a joint position: its value times `shape` (N,) is added to joint `joint` of the chain.
 
-    size: root mean square of the shape before scaling to 1.
+    size: root mean square of the shape before it was scaled to 1.
     """
 
     name: str
@@ -122,7 +122,7 @@ class GeometryLayout:
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
     def stepped(self, state: GeometryState, step: Array) -> GeometryState:
-        """A state after a step of all unknowns."""
+        """State after a step of all unknowns."""
         frames, joints = len(self.frame_columns), len(self.joint_columns)
         change = np.zeros(6 * (self.chain.n + 1))
         change[self.frame_columns] = step[:frames]
@@ -185,9 +185,10 @@ class GeometryLayout:
 
 @dataclass(frozen=True)
 class LinearisedReadings:
-    """Rows of all measurements: residual (M,), derivatives of the prediction (M, columns), over joints (M, n).
+    """Linearised rows of all measurements: residual (M,), and derivatives of the prediction.
 
-    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
+    A (M, columns): with respect to the unknowns; by_joints (M, n): with respect to the joint positions. Rows are
+    sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
     """
 
     residual: Array
@@ -217,7 +218,7 @@ def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Se
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
-    """Rows (M, C) from derivatives over twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
+    """Product of derivatives with respect to twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
     out = np.empty((len(by_tool), columns.shape[2]))
     for first in range(0, len(by_tool), BLOCK):
         part = slice(first, first + BLOCK)
@@ -226,7 +227,7 @@ def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
 
 
 def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
-    """Frame columns that the rules retain, for measurements with unknown points, places and base."""
+    """Frame columns that the rules retain, for measurements with unknown points, positions and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
     n = chain.n
@@ -248,7 +249,7 @@ def _is_scaled(measure: ToolReadings) -> bool:
 
 
 def scale_relation(chain: Chain) -> Linear:
-    """Relation that scales all lengths by one factor: unidentifiable from measurements of angles alone."""
+    """Relation that scales all lengths by one factor, which angle measurements alone cannot identify."""
     terms: dict[Hashable, Scalar] = {}
     for j, (R, p) in enumerate(chain.placements):
         for symbol, value in zip(SYMBOLS, apply(transpose(R), p), strict=False):
