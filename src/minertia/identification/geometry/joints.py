@@ -45,7 +45,7 @@ def _group_columns(at: MovedJoints, group: str, count: int) -> Iterator[JointCol
 
 
 def columns_at(chain: Chain, columns: Sequence[JointColumn], q: Array, gravity: Array) -> list[JointColumn]:
-    """The same columns at other postures q (N, robot.n), with the same scaling."""
+    """Joint-correction columns at other postures q (N, robot.n), with the scaling of the given ones."""
     at = _moved(chain, q, gravity)
     groups = dict.fromkeys((column.group, column.joint) for column in columns)
     shapes = {(g, j, name): shape for g, j in groups for name, _, shape in SHAPES[g](at, j)}
