@@ -179,7 +179,7 @@ def run(
 
 
 def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[list[RungLog], str, str]:
-    """Logs of the speed stages, template of their effort columns, and the error on closing the driver or ""."""
+    """Run the speed stages; return their logs, the template of the effort columns, and the closing error or ""."""
     from minertia.running.identity import check_identity
     from minertia.running.ladder import climb
 
@@ -275,7 +275,7 @@ def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> 
 
 
 def _say_unwatched(guard: Guard) -> None:
-    """Print the protections that are off."""
+    """Print the joints whose efforts are monitored, if some are not."""
     joints = guard.unwatched
     if joints:
         whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
@@ -323,7 +323,10 @@ def _remote(name: str, robot: Robot, host: str, rate: float) -> Driver:
 
 @contextmanager
 def _stop_key() -> Iterator[Stop]:
-    """Context with a function that tells whether Enter was pressed, if there is a keyboard; Ctrl-C always stops."""
+    """Context manager; yields a function that returns whether Enter was pressed, if there is a keyboard.
+
+    Ctrl-C always stops the run.
+    """
     if not sys.stdin.isatty() or sys.platform == "win32":
         yield lambda: False
         return

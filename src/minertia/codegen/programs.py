@@ -37,7 +37,7 @@ def _gravity(d: Draft) -> Built:
 
 
 def _holding(d: Draft, chi: Any) -> list[Scalar]:
-    """g from compound links, a fifth cheaper than the recursion at rest, which robots with loops need."""
+    """Gravity efforts g from compound links, a fifth cheaper than the recursion at rest that loops need."""
     if d.robot.open_cuts:
         return d.torques(chi, d.rest, d.rest)
     return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
@@ -106,7 +106,7 @@ def _forward_dynamics(d: Draft) -> Built:
 
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:
-    """Y of the base parameters (or the essential ones if so set), by rows; int 0 for structural zeros."""
+    """Regressor Y of the base parameters (or of the essential ones), by rows; int 0 for structural zeros."""
     closed = d.closed(d.read(d.qd_port), d.read(d.qdd_port))
     entries = regressor_entries(closed.tree, closed.state, frozenset(d.setting.base.kept))
     return base_rows(d, closed.entries(entries), d.robot.n_velocity)

@@ -98,7 +98,7 @@ class _OperationSearch:
         return self.seen[choice]
 
     def cheapest(self) -> Representative:
-        """Best start with its cheapest formulation."""
+        """Best initial choice with its cheapest formulation."""
         return self.flipped(min(self.starts(), key=self.cost))
 
     def starts(self) -> list[Representative]:
@@ -131,9 +131,10 @@ class _OperationSearch:
         return split_name(self.columns[c])[0] not in TIPS_FIRST
 
     def _may_carry(self, c: int) -> bool:
-        """Whether a column may be chosen: links, and effects that hold parameters of the set itself.
+        """Whether a column may be chosen: link parameters, and effects that the base parameters retain.
 
-        Others would move efforts between parts computed separately: the weight of a prismatic joint into its offset.
+        Other effects would move efforts between parts that are computed separately, such as the weight of a prismatic
+        joint into its offset.
         """
         return not self._is_effect(c) or self.columns[c] in self.setting.base.kept
 

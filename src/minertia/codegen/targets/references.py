@@ -30,7 +30,7 @@ def named(program: Program, inputs: Arrays) -> Arrays:
 
 
 def motor_side(setting: Setting, tau: Array) -> Array:
-    """Efforts at the motors if the program returns these; a floating base's six stay in front."""
+    """Convert efforts to the motor side if the program returns those; the six of a floating base stay first."""
     if not setting.motors:
         return tau
     first = 6 * setting.robot.is_floating
@@ -87,7 +87,7 @@ def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
 
 
 def joint_motion(robot: Robot, q: Array, qd: Array) -> Array:
-    """The rates of q with a floating base at rest, in the shape of q."""
+    """Rates of q with a floating base at rest, in the shape of q."""
     along = np.zeros_like(q)
     along[:, 7 * robot.is_floating :] = qd[:, 6 * robot.is_floating :]
     return along
@@ -167,7 +167,7 @@ def _forward_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any
 def _motion(
     setting: Setting, inputs: Arrays, chi: Any, rng: np.random.Generator, most: float = 0.0
 ) -> tuple[Arrays, Arrays]:
-    """States of links and motors with the motor efforts; most: largest random excess of the spring efforts."""
+    """States of links and motors, and the motor efforts; most: largest random excess of the spring efforts."""
     robot, shape = setting.robot, inputs["qd"].shape
     # soft springs: stiffness times the rounding of a position is the error of an effort in single precision
     sprung = np.isin(np.arange(robot.n), sprung_joints(robot))

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 SYMBOLS = ("DX", "DY", "DZ", "RX", "RY", "RZ")
 SERIES = 12  # terms: corrections are well below 1
 SMALL = 1e-6  # rad, below which a rotation is its series
+PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 WIDE = -0.9  # cosine of an angle near pi
 
 
@@ -58,7 +59,7 @@ class Chain:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """DX1 ... RZ(n + 1): six for each frame."""
+        """Names of the correction columns, DX1 ... RZ(n + 1): six for each frame."""
         return tuple(f"{symbol}{j + 1}" for j in range(self.n + 1) for symbol in SYMBOLS)
 
     @cached_property
@@ -83,8 +84,20 @@ class Chain:
         return np.asarray(np.linalg.inv(self.nominal))
 
     @cached_property
+    def kept_directions(self) -> tuple[Array, Array]:
+        """Directions that no joint turns, in tip axes and in those of frame 1 (3, k).
+
+        One where all hinges are parallel, three where there are none, else none.
+        """
+        at = moved(self.nominal, self.is_hinge, np.zeros((1, self.n)))
+        axes = at.frames[0, :-1, :3, 2][list(self.is_hinge)]
+        _, sizes, found = np.linalg.svd(np.concatenate([np.zeros((3, 3)), *skew(axes)]))
+        kept = found[sizes < PARALLEL].T
+        return at.tool[0, :3, :3].T @ kept, at.frames[0, 0, :3, :3].T @ kept
+
+    @cached_property
     def kept_sets(self) -> dict[Any, Any]:
-        """Columns that rules leave for measurements, once they were found (`layout.kept_of`)."""
+        """Cache of the columns that the rules retain for each set of measurements (`layout.kept_of`)."""
         return {}
 
     def positions(self, q: Array) -> Array:
@@ -138,7 +151,7 @@ def matrix_of(pose: Pose) -> Array:
 
 
 class MovedChain(NamedTuple):
-    """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before the motion of each, `tool` (N, 4, 4)."""
+    """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before each joint's motion, `tool` (N, 4, 4)."""
 
     frames: Array
     tool: Array
@@ -229,7 +242,7 @@ def skew(v: Array) -> Array:
 
 
 def right_jacobian(xi: Array) -> Array:
-    """(..., 6, 6) with exp(xi + d) = exp(xi) exp(J d) for small d: the series of (1 - exp(-ad)) / ad."""
+    """Right Jacobian J (..., 6, 6): exp(xi + d) = exp(xi) exp(J d) for small d; series of (1 - exp(-ad)) / ad."""
     ad = np.zeros((*xi.shape[:-1], 6, 6))
     ad[..., :3, :3] = ad[..., 3:, 3:] = skew(xi[..., 3:])
     ad[..., :3, 3:] = skew(xi[..., :3])

@@ -38,7 +38,7 @@ def _group_columns(chain: Chain, group: str, positions: Array, gravity: Array) -
 
 
 def columns_at(chain: Chain, columns: Sequence[JointColumn], q: Array, gravity: Array) -> list[JointColumn]:
-    """The same columns at other postures q (N, robot.n), with the same scaling."""
+    """Joint-correction columns at other postures q (N, robot.n), with the scaling of the given ones."""
     positions = chain.positions(q)
     found = []
     for column in columns:

@@ -25,7 +25,10 @@ HEAVIEST = 3.0  # log of the weight of a draw over that of the estimate: a singl
 
 @dataclass(frozen=True)
 class CarriedTool:
-    """A tool on a sensor: mount, load (4,) and bias; is_ordered: whether the bias knows when poses were taken."""
+    """Tool on a sensor: mount, load (4,) and bias.
+
+    is_ordered: whether the recording order of the fitted poses is known.
+    """
 
     mount: Mount
     load: Array
@@ -33,20 +36,21 @@ class CarriedTool:
     is_ordered: bool
 
     def bias_at(self, poses: StaticPoses) -> Array:
-        """Bias (N, 6) at some poses: as it was last, where nothing says when they were taken."""
+        """Bias (N, 6) at the given poses; the last known value if their recording order is unknown."""
         is_known = (self.is_ordered and poses.has_order) or len(self.bias.order) == 1
         return self.bias.at(poses.order if is_known else None, len(poses))
 
     def predicted(self, poses: StaticPoses) -> Array:
-        """Wrench (N, 6) at some poses."""
+        """Predicted wrench (N, 6) at the given poses, bias included."""
         return wrench_of(self.mount, poses.R, self.load) + self.bias_at(poses)
 
 
 @dataclass(frozen=True)
 class WrenchFit:
-    """Values of all unknowns, `names`, with their covariance; has_slope: whether the bias is linear in the order.
+    """Estimates of all unknowns (`names`) with their covariance.
 
-    usual (5,): deviations that are expected of tilt and gravity direction [rad], infinite for none.
+    usual (5,): prior standard deviations of tilt and gravity direction [rad], infinite for no prior.  has_slope:
+    whether the bias is linear in the recording order.  walks: whether it is a random walk.
     """
 
     poses: StaticPoses
@@ -66,7 +70,7 @@ class WrenchFit:
 
     @property
     def load(self) -> Array:
-        """M [kg] and first moments [kg m] (4,)."""
+        """Mass M [kg] and first moments [kg m], (4,)."""
         return self.values[:4]
 
     @property
@@ -76,12 +80,12 @@ class WrenchFit:
 
     @cached_property
     def clock(self) -> Clock:
-        """Order of the fitted poses."""
+        """Recording order of the fitted poses."""
         return Clock(self.poses.order)
 
     @cached_property
     def curve(self) -> BiasCurve:
-        """Bias over the order of recording; beyond the fitted poses a walk stays where it was."""
+        """Bias over the recording order; beyond the fitted poses a random walk keeps its last value."""
         slope = self.values[15:] if self.has_slope else np.zeros(6)
         order = np.unique(self.poses.order)
         steady = self.bias + self.clock.steps(self.poses.order)[:, None] * slope
@@ -94,7 +98,7 @@ class WrenchFit:
 
     @property
     def carried(self) -> CarriedTool:
-        """What predicts wrenches."""
+        """Identified tool and bias, for the prediction of wrenches."""
         return CarriedTool(self.mount, self.load, self.curve, self.poses.has_order)
 
 
@@ -105,7 +109,7 @@ def fit_wrench(
     bias: str,
     start: WrenchFit | None = None,
 ) -> WrenchFit:
-    """Fit all unknowns to poses; usual: see `WrenchFit`.  start: a fit of most of them, to begin with its noise."""
+    """Fit all unknowns to poses; usual: see `WrenchFit`.  start: fit of most of these poses, as initial values."""
     clock, has_slope, walks = Clock(poses.order), bias == "linear", bias == "walk"
     load = first_load(poses, mount) if start is None else start.load
     noise = None if start is None or start.walks != walks else start.noise
@@ -121,13 +125,13 @@ def fit_wrench(
 
 
 def widened(fit: WrenchFit) -> WrenchFit:
-    """The fit with a covariance that takes the noise for estimated, not known."""
+    """Fit whose covariance also includes the uncertainty of the noise estimate."""
     rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.has_slope)
     return replace(fit, covariance=rows.spread(fit.noise, fit.walks))
 
 
 def first_load(poses: StaticPoses, mount: Mount) -> Array:
-    """Load (4,) by plain least squares about the means, forces and moments of one weight."""
+    """Initial load (4,) by unweighted least squares on mean-free wrenches."""
     X = load_columns(mount.felt(poses.R))
     X, y = X - X.mean(axis=1, keepdims=True), (poses.wrench - poses.wrench.mean(axis=0)).T
     return np.asarray(np.linalg.lstsq(X.reshape(-1, 4), y.ravel(), rcond=None)[0])
@@ -135,9 +139,9 @@ def first_load(poses: StaticPoses, mount: Mount) -> Array:
 
 @dataclass(frozen=True)
 class WrenchRows:
-    """The rows, linear about a point: X (6, N, p) of values and y (6, N), in modes of the walk.
+    """Linearised regression equations: X (6, N, p) and y (6, N), in the modes of the random walk.
 
-    prior (p,): one over the usual size of each value, 0 for none.
+    prior (p,): inverse prior standard deviation of each unknown, 0 for no prior.
     """
 
     X: Array
@@ -149,7 +153,7 @@ class WrenchRows:
     def at(
         cls, poses: StaticPoses, mount: Mount, load: Array, clock: Clock, usual: Array, has_slope: bool
     ) -> WrenchRows:
-        """Rows about a mount and a load (4,) [kg, kg m]."""
+        """Equations linearised at a mount and a load (4,) [kg, kg m]."""
         angles, N = angle_columns(mount, poses.R, load), len(poses)
         parts = [load_columns(mount.felt(poses.R)), angles, _by_channel(np.ones(N))]
         parts += [_by_channel(clock.steps(poses.order))] if has_slope else []
@@ -161,7 +165,7 @@ class WrenchRows:
         return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, clock)
 
     def _weighted(self, noise: SensorNoise) -> tuple[Array, Array]:
-        """Rows and right side in deviations, with those of the prior below."""
+        """Equations and right-hand side divided by their standard deviations, followed by those of the prior."""
         w, p = noise.weights(self.clock), len(self.prior)
         known = np.flatnonzero(self.prior)
         below = np.zeros((len(known), p))
@@ -170,16 +174,17 @@ class WrenchRows:
         return A, np.concatenate([(w * self.y).ravel(), np.zeros(len(known))])
 
     def solution(self, noise: SensorNoise) -> tuple[Array, Array]:
-        """Values and covariance at a noise."""
+        """Estimates and their covariance for a given noise."""
         A, y = self._weighted(noise)
         Q, R = np.linalg.qr(A)
         inverse = np.linalg.pinv(R, rcond=1e-13)
         return inverse @ (Q.T @ y), inverse @ inverse.T
 
     def cost(self, noise: SensorNoise) -> tuple[float, Array]:
-        """Minus twice the restricted log-likelihood, but for a constant, and its slope by the log of variances (6, N).
+        """Minus twice the restricted log-likelihood, up to a constant, and its gradient (6, N).
 
-        With variances v_i of rows, residuals e_i and leverages h_i that slope is 1 - h_i - e_i^2 / v_i.
+        The gradient is with respect to the logarithm of the variances v_i of the equations: with residuals e_i and
+        leverages h_i it is 1 - h_i - e_i^2 / v_i.
         """
         A, y = self._weighted(noise)
         w = noise.weights(self.clock)
@@ -191,7 +196,7 @@ class WrenchRows:
         return float(total), slope[: w.size].reshape(w.shape)
 
     def noise(self, walks: bool, start: SensorNoise | None) -> SensorNoise:
-        """White noise of forces and of moments, and where the bias walks each channel's walk."""
+        """Estimate the white noise of forces and moments and, if `walks`, the random walk of each channel."""
         from scipy.optimize import minimize  # here: it takes long to load
 
         x = self._start(walks) if start is None else _packed(start, walks)
@@ -208,9 +213,10 @@ class WrenchRows:
         return total, np.concatenate([by_white, by_walk if len(x) > 2 else []])
 
     def spread(self, noise: SensorNoise, walks: bool) -> Array:
-        """Covariance of the values with the noise not known exactly: the mean of theirs, and how values follow it.
+        """Covariance of the estimates, including the uncertainty of the noise estimate.
 
-        Noises are drawn about the estimate with the curvature of the likelihood, and weighted by the likelihood.
+        Noise parameters are drawn about their estimate with the curvature of the likelihood, and weighted by the
+        likelihood; the result is the mean covariance plus the spread of the estimates over these draws.
         """
         x, step = _packed(noise, walks), 1e-3
         cost, _ = self._objective(x)
@@ -236,7 +242,7 @@ class WrenchRows:
 
 
 def _by_channel(values: Array) -> Array:
-    """Columns (6, N, 6) of one value for each channel, which runs as `values` (N,)."""
+    """Columns (6, N, 6) of one unknown per channel, whose effect over the poses is `values` (N,)."""
     return np.asarray(np.einsum("n,ck->cnk", values, np.eye(6)))
 
 

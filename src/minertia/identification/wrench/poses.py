@@ -1,4 +1,4 @@
-"""Files of wrenches at poses at rest: orientation of the sensor, force and moment, order of recording."""
+"""Files of wrenches at static poses: orientation of the sensor, force and moment, recording order."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MOST_POSES = 2000  # the fit grows with their cube; logs of motion have more
 
 @dataclass(frozen=True)
 class StaticPoses:
-    """Poses at rest: orientations R (N, 3, 3) of the frame in the base, wrench (N, 6) [N, N m] in sensor axes.
+    """Static poses: orientations R (N, 3, 3) of the frame in the base, wrenches (N, 6) [N, N m] in sensor axes.
 
-    order (N,): time or number of each in the order of recording; has_order: whether the file says it.
+    order (N,): time or index of each pose in the recording order; has_order: whether the file gives it.
     """
 
     R: Array
@@ -46,28 +46,28 @@ class StaticPoses:
         return len(self.R)
 
     def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> StaticPoses:
-        """Some of the poses."""
+        """Subset of the poses, by indices or flags."""
         return replace(self, R=self.R[kept], wrench=self.wrench[kept], order=self.order[kept])
 
     def oriented(self, R: Array) -> StaticPoses:
-        """The same poses with other orientations."""
+        """Same poses with other orientations R."""
         return replace(self, R=R)
 
     def turned(self) -> StaticPoses:
-        """With forces and moments turned from base axes to those of the frame."""
+        """Poses with forces and moments rotated from base axes to frame axes."""
         both = self.wrench.reshape(-1, 2, 3) @ self.R
         return replace(self, wrench=both.reshape(-1, 6))
 
 
 @dataclass(frozen=True)
 class PoseLog(PreparedLog):
-    """Poses of one or more files, as a recording of no motion; the wrench as its file has it but for its unit."""
+    """Static poses of one or more files, as a log without motion; wrenches as in the file, in N and N m."""
 
     poses: StaticPoses
 
 
 def read_poses(campaign: Campaign, logs: Sequence[Log], options: WrenchOptions) -> PoseLog:
-    """The poses of some files together, one after the other."""
+    """Read the static poses of several files and concatenate them."""
     found = [_read(campaign, log, options) for log in logs]
     parts, start = [], 0.0
     for own in found:
@@ -124,7 +124,7 @@ def _found(table: MeasurementTable) -> tuple[str, ...]:
 
 
 def _orientations(campaign: Campaign, table: MeasurementTable, options: WrenchOptions) -> Array:
-    """Orientations (N, 3, 3) of the sensor's frame in the base: as logged, else by the robot's joint positions."""
+    """Orientations (N, 3, 3) of the sensor frame in the base: as logged, else from the joint positions."""
     names = options.rotation or (QUATERNION if set(QUATERNION) <= set(table.names) else ())
     if names and options.frame is None:
         table.require(names, "the orientation")
@@ -136,7 +136,7 @@ def _orientations(campaign: Campaign, table: MeasurementTable, options: WrenchOp
 
 
 def stops(poses: StaticPoses) -> StaticPoses:
-    """Mean of rows that follow one another at one orientation: a stop that was sampled is one pose."""
+    """Average consecutive rows at the same orientation, so that each stop becomes one pose."""
     cosine = (np.einsum("nij,nij->n", poses.R[1:], poses.R[:-1]) - 1) / 2
     first = np.concatenate([[True], cosine < np.cos(SAME_POSE)])
     if first.all():
