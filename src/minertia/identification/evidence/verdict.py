@@ -213,7 +213,10 @@ def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list
 
 
 def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str) -> str:
-    """Message on a reference model; not called better or worse if its residual is near the effort itself."""
+    """Message that compares the model with a reference model.
+
+    If the reference's residual is near the effort itself, the model is not called better or comparable.
+    """
     if theirs > at.NO_PRAISE and not is_worse:
         return f"{name} leaves {_percent(theirs)} of the {e.measure.word} there"
     word = "worse than" if is_worse else "better than" if own < e.measure.better * theirs else "comparable with"

@@ -36,7 +36,7 @@ class Clock:
 
     @property
     def walked(self) -> Array:
-        """Covariance (N, N) at the fitted poses of a zero-mean random walk with unit variance per step."""
+        """Covariance (N, N) at the fitted poses of a unit random walk, its mean over these poses removed."""
         own = self.steps(self.order)
         apart = np.abs(own[:, None] - own)
         return np.asarray((apart.mean(axis=1)[:, None] + apart.mean(axis=0) - apart - apart.mean()) / 2)

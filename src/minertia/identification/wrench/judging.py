@@ -94,7 +94,7 @@ def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
 
 
 def _size(fit: WrenchFit, name: str) -> float:
-    """Typical magnitude of an unknown: of the load, of the load's wrench, or the smallest prior of the angles."""
+    """Typical magnitude of an unknown: of the load, of its wrench, or the smallest prior deviation of angles."""
     g, moment = float(np.linalg.norm(fit.mount.up)), float(np.linalg.norm(fit.load[1:]))
     if name in LOAD:
         return abs(float(fit.load[0])) if name == "M" else moment
