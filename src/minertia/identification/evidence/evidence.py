@@ -40,7 +40,7 @@ class Evidence:
     caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
     not_judged: sentences on checks that could not be made.  friction: part of the fitted effort that friction takes.
     unmoved: joints that hardly moved in the fit, with how many times their range there unseen logs go beyond it.
-    measure: what residuals are compared with.
+    measure: what residuals are compared with.  drifts: whether the fit follows a drift, which unseen logs cannot.
     """
 
     training: Residuals
@@ -58,6 +58,7 @@ class Evidence:
     friction: float = 0.0
     unmoved: Mapping[str, float] = field(default_factory=dict)
     measure: Measure = EFFORT
+    drifts: bool = False
 
     def __repr__(self) -> str:
         unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""

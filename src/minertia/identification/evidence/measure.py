@@ -19,6 +19,7 @@ class Measure:
     most: what may be left of it where friction takes such a part; joint: of one joint, where such a part is left of
     all; output: of one joint, from which it is worse than without a model.  knows_noise: whether logs tell theirs, so
     that joints that have hardly more of it say nothing.
+    each: word for one output.
     advice: what may leave that much, and where to look if more is left.
     """
 
@@ -34,6 +35,7 @@ class Measure:
     knows_noise: bool
     advice: str
     output: float = 1.0
+    each: str = "joint"
 
 
 EFFORT = Measure(
@@ -69,7 +71,7 @@ LAG = Measure(
 WRENCH = Measure(
     word="tool's wrench",
     unit="N, N m for moments",
-    predicts="wrenches at rest",
+    predicts="wrenches",
     about="Norm of measured less predicted wrenches over norm of the tool's own (measured less bias); 100 % is a tool "
     "that is not compensated.",
     curves="Wrench of the tool, bias taken off",
@@ -81,6 +83,7 @@ WRENCH = Measure(
     advice="a compensated tool may leave: look at the curves (contact while weighing, a cable that pulls, axes, sign, "
     "a bias that jumps)",
     output=math.inf,
+    each="channel",
 )
 GEOMETRY = Measure(
     word="error without corrections",
@@ -96,4 +99,5 @@ GEOMETRY = Measure(
     knows_noise=False,
     advice="corrections that are worth having leave",
     output=math.inf,  # a coordinate, which may have had no error
+    each="coordinate",
 )
