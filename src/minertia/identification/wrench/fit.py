@@ -90,7 +90,7 @@ class WrenchFit:
     @property
     def bias(self) -> Array:
         """Mean bias (6,) over the fitted poses [N, N m]."""
-        return (self.trend @ self.bias_values).mean(axis=0)
+        return np.asarray((self.trend @ self.bias_values).mean(axis=0))
 
     @property
     def bias_values(self) -> Array:
@@ -325,8 +325,8 @@ class NoiseLayout:
 
     def packed(self, noise: SensorNoise) -> Array:
         """A noise as a vector."""
-        rise = np.log(np.maximum(noise.rise[[0, 3]], np.exp(WALKS[0]))) if self.moves else []
-        return np.concatenate([np.log(noise.white[[0, 3]]), rise, np.log(noise.walk) if self.walks else []])
+        rise, walk = np.log(np.maximum(noise.rise[[0, 3]], np.exp(WALKS[0]))), np.log(np.maximum(noise.walk, 1e-300))
+        return np.concatenate([np.log(noise.white[[0, 3]]), rise[: 2 * self.moves], walk[: 6 * self.walks]])
 
     def unpacked(self, x: Array) -> SensorNoise:
         """A vector as a noise."""
