@@ -28,7 +28,7 @@ from minertia.excitation.options import (
 )
 from minertia.fleet.options import DriftOptions, FitOptions, FleetEntries, RobotEntry, TypeEntries
 from minertia.identification.campaigns.campaign import Log
-from minertia.identification.campaigns.options import MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, MeasureColumns
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
@@ -68,6 +68,9 @@ def table_of(name: str) -> str:
         return estimator_table()
     if name == "targets":
         return rows_of(("`--target`", "what is written"), ((f"`{key}`", row.what) for key, row in TARGETS.items()))
+    if name == "measured":
+        kinds = ((f"`{kind}`", row.columns, row.measured) for kind, row in MEASURED.items())
+        return rows_of(("kind", "columns", "measured"), kinds)
     if name == "exports":
         return rows_of(("`--export`", "files", "notes"), (export_row(key, row) for key, row in EXPORTS.items()))
     found = options(VALUES[name]) if name in VALUES else file_options()["" if name == "top" else name].values()

@@ -53,7 +53,7 @@ def identify(
 
 
 def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, force: bool, as_json: bool) -> None:
-    """Identify as a campaign says, whatever its kind, and write and show the result."""
+    """Run the identification that a campaign specifies, of any kind; write and print the result."""
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:

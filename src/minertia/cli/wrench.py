@@ -63,7 +63,7 @@ def wrench(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find mass, centre and inertia of a tool, bias and tilt of the force/torque sensor that carries it."""
+    """Identify a tool's mass, centre of mass and inertia, and the force/torque sensor's bias and tilt."""
     asked = _campaign(list(robot_and_files or ()), campaign, data, columns)
     if validate:
         asked = replace(asked, validate=validate)
@@ -83,7 +83,7 @@ def _split(names: str) -> tuple[str, ...]:
 
 
 def _campaign(names: list[str], file: Path | None, data: Path | None, columns: Path | None) -> Campaign:
-    """The campaign of a file, or of a robot and files of poses."""
+    """Campaign read from a file, or built from a robot and files of poses."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.geometry.readings import TEXT

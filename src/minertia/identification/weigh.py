@@ -20,7 +20,7 @@ Files = Sequence[str | Path] | str | Path
 
 
 def sensor_alone() -> Robot:
-    """What carries a sensor whose orientation is in its files: nothing of it but gravity counts."""
+    """Robot that stands in for the arm where files give the sensor's orientation; only its gravity is used."""
     straight = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)
     return Robot("sensor", (Joint("sensor", "revolute", None, *straight, link="sensor"),))
 
@@ -34,7 +34,7 @@ def wrench(
     *,
     tell: Tell = silent,
 ) -> Identification:
-    """Tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` that finds them.
+    """Identify tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` for them.
 
     poses, validate: files of wrenches (rows are poses at rest, or samples of a motion), to fit and to
     judge on.  The orientation of the sensor

@@ -11,16 +11,15 @@ from minertia.identification.evidence import thresholds as at
 
 @dataclass(frozen=True)
 class Measure:
-    """What residuals are relative to, in words, and what a verdict allows.
+    """Reference quantity of the residuals of a kind of problem, its texts, and the thresholds of the verdict.
 
-    word: the quantity.  unit: of its residuals.  predicts: what a model predicts.  about: how the relative residual is
-    made, for pages.  curves: what is drawn over time.
-    worse, better: times another model's residual from which a model is worse, and part of it up to which it is better.
-    most: what may be left of it where friction takes such a part; joint: of one joint, where such a part is left of
-    all; output: of one joint, from which it is worse than without a model.  knows_noise: whether logs tell theirs, so
-    that joints that have hardly more of it say nothing.
-    each: word for one output.
-    advice: what may leave that much, and where to look if more is left.
+    word: name of the quantity.  unit: of its residuals.  predicts: what a model predicts.  about: how the
+    relative residual is computed, for reports.  curves: what is drawn over time. worse, better: ratio to a
+    reference model's residual from which a model is worse, and up to which it is better. most: largest relative
+    residual for a given friction fraction; joint: that of one joint, for a given overall relative residual;
+    output: that of one joint, from which the model is worse than no model.  knows_noise: whether the noise of
+    logs can be estimated, so that joints with hardly more than noise are not counted. advice: possible causes of
+    a large residual, and where to look.  each: word for one output.
     """
 
     word: str

@@ -1,10 +1,10 @@
 """Gauss-Newton fit of the corrections, with noise and correction variances estimated by restricted likelihood.
 
-Corrections of a group (zeros, lengths, angles, sag ...) have a zero-mean normal prior whose standard deviation is
-estimated with them by restricted maximum likelihood: a group without support in the readings shrinks to zero. Base and
-tool have no prior.  All rows have equal weight, whatever the joints' part in their errors: an incomplete model leaves
-errors that look like those of joints, and weights derived from them would trade positions for rotations.  That part is
-in the covariance of the estimates instead (`spread.py`).
+Corrections of a group (zeros, lengths, angles, sag ...) have a zero-mean normal prior whose standard
+deviation is estimated with them by restricted maximum likelihood: a group without support in the readings
+shrinks to zero.  Base and tool have no prior.  All rows have equal weight, whatever the contribution of joint
+errors: an incomplete model leaves errors that resemble joint errors, and weights derived from them would
+trade positions for rotations.  Joint errors enter the covariance of the estimates instead (`spread.py`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def fit(
 ) -> GeometryFit:
     """Fit the corrections of some groups, besides base and tool, from an initial state near the readings.
 
-    finds_sizes: whether the standard deviations of groups are estimated; else they are those of `PRIOR`.
+    finds_sizes: whether the standard deviations of groups are estimated; otherwise those of `PRIOR` are used.
     """
     return _Fitter(layout, groups).fit(state, finds_sizes=finds_sizes)
 
@@ -125,6 +125,7 @@ class _Fitter:
         self.sizes = GeometrySizes({}, {g: PRIOR.get(g, JOINT_PRIOR) for g in self.groups})
 
     def fit(self, state: GeometryState, *, finds_sizes: bool) -> GeometryFit:
+        state = self.layout.anchored(state)
         rows = self.layout.linearised(state)
         sizes = {int(u): max(rms(rows.residual[rows.unit == u]), LEAST_NOISE) for u in np.unique(rows.unit)}
         self.sizes = GeometrySizes(sizes, self.sizes.groups)
@@ -153,7 +154,7 @@ class _Fitter:
         return found
 
     def _inverse(self, normal: Mapping[int, NormalEquations]) -> Array:
-        """(sum of A'A / sigma^2 + prior)^-1; unidentifiable directions get zero."""
+        """Inverse Hessian (sum of A'A / sigma^2 + prior)^-1; zero in unidentifiable directions."""
         H = sum((part.G / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros((len(self.active),) * 2))
         return inverse(H + np.diag(prior_of(self.own_groups, self.sizes)))
 
@@ -170,7 +171,7 @@ class _Fitter:
             step = np.zeros(len(self.layout.columns))
             step[self.active] = self._step(self._normal(rows), values)
             for factor in FACTORS:
-                new = self.layout.stepped(state, factor * step)
+                new = self.layout.anchored(self.layout.stepped(state, factor * step))
                 there, moved = self.layout.linearised(new), self._values(new)
                 fallen = self._cost(there, moved)
                 if fallen <= cost:
@@ -213,7 +214,7 @@ class _Fitter:
         return max(float(np.sqrt(max(left, 0.0) / max(part.count - used, 1.0))), LEAST_NOISE)
 
     def _group_size(self, group: str, values: Array, S: Array) -> float:
-        """Standard deviation of a group, with one pseudo-observation of the prior's size for stability."""
+        """Standard deviation of a group, with one pseudo-observation from the prior for stability."""
         of = self.own_groups == group
         now, usual = self.sizes.groups[group], PRIOR.get(group, JOINT_PRIOR)
         found = max(float(of.sum() - np.diag(S)[of].sum() / now**2), 0.0)

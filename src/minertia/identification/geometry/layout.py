@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,7 @@ BLOCK = 5000  # rows at a time
 class JointColumn:
     """Correction of a joint position: its value times `shape` (N,) is added to joint `joint` of the chain.
 
-    size: root mean square of the shape before scaling to 1.
+    size: root mean square of the shape before it was scaled to 1.
     """
 
     name: str
@@ -122,7 +122,7 @@ class GeometryLayout:
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
     def stepped(self, state: GeometryState, step: Array) -> GeometryState:
-        """A state after a step of all unknowns."""
+        """State after a step of all unknowns."""
         frames, joints = len(self.frame_columns), len(self.joint_columns)
         change = np.zeros(6 * (self.chain.n + 1))
         change[self.frame_columns] = step[:frames]
@@ -132,6 +132,30 @@ class GeometryLayout:
             own.append(values + step[at : at + len(values)])
             at += len(values)
         return GeometryState(placements, state.joints + step[frames : frames + joints], tuple(own))
+
+    def anchored(self, state: GeometryState) -> GeometryState:
+        """The state with its targets, on average, where the file has the tip, in directions that no joint turns.
+
+        Where all hinges are parallel, base and tool can shift along them together and nothing is seen of it.  The
+        distance between axes that are not quite parallel depends on that height, so that it must be a stated one.
+        """
+        along, back = self.chain.kept_directions
+        measures = self.postures.measures
+        if not along.size or not any(m.has_base for m in measures):
+            return state
+        placements = state.placements.copy()
+        tool = self.chain.inverse[-1] @ placements[-1]
+        at = [own[:3] if m.has_point else np.zeros(3) for m, own in zip(measures, state.own, strict=True)]
+        height = along.T @ (np.mean(at, axis=0) @ tool[:3, :3].T + tool[:3, 3])
+        placements[0, :3, 3] += placements[0, :3, :3] @ (back @ height)
+        uses_tool = any(not m.has_point for m in measures)
+        shift = along @ height
+        if uses_tool:
+            tool[:3, 3] -= shift
+            placements[-1] = self.chain.nominal[-1] @ tool
+            return replace(state, placements=placements)
+        own = tuple(np.concatenate([values[:3] - shift, values[3:]]) for values in state.own)
+        return replace(state, placements=placements, own=own)
 
     def _placed(self, placements: Array, change: Array) -> Array:
         """Placements after a change (n + 1, 6) of their corrections.
@@ -161,9 +185,10 @@ class GeometryLayout:
 
 @dataclass(frozen=True)
 class LinearisedReadings:
-    """Rows of all measurements: residual (M,), derivatives of the prediction (M, columns), over joints (M, n).
+    """Linearised rows of all measurements: residual (M,), and derivatives of the prediction.
 
-    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
+    A (M, columns): with respect to the unknowns; by_joints (M, n): with respect to the joint positions. Rows are
+    sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
     """
 
     residual: Array
@@ -193,7 +218,7 @@ def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Se
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
-    """Rows (M, C) from derivatives over twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
+    """Product of derivatives with respect to twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
     out = np.empty((len(by_tool), columns.shape[2]))
     for first in range(0, len(by_tool), BLOCK):
         part = slice(first, first + BLOCK)
@@ -202,7 +227,7 @@ def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
 
 
 def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
-    """Frame columns that the rules retain, for measurements with unknown points, places and base."""
+    """Frame columns that the rules retain, for measurements with unknown points, positions and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
     n = chain.n
@@ -224,7 +249,7 @@ def _is_scaled(measure: ToolReadings) -> bool:
 
 
 def scale_relation(chain: Chain) -> Linear:
-    """Relation that scales all lengths by one factor: unidentifiable from measurements of angles alone."""
+    """Relation that scales all lengths by one factor, which angle measurements alone cannot identify."""
     terms: dict[Hashable, Scalar] = {}
     for j, (R, p) in enumerate(chain.placements):
         for symbol, value in zip(SYMBOLS, apply(transpose(R), p), strict=False):

@@ -6,29 +6,17 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.options import ROTATIONS, MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, ROTATIONS, MeasureColumns
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import Postures
-from minertia.identification.geometry.measures import (
-    DirectionMeasure,
-    DistanceBetweenMeasure,
-    DistanceMeasure,
-    OrientationMeasure,
-    PixelMeasure,
-    PixelToolMeasure,
-    PlaneMeasure,
-    PointMeasure,
-    PoseMeasure,
-    SamePointMeasure,
-    ToolReadings,
-)
+from minertia.identification.geometry.measures import KINDS, SamePointMeasure, ToolReadings
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
 from minertia.identification.logs.readers import open_log
 from minertia.io.errors import RecordingError
@@ -37,15 +25,14 @@ from minertia.robot.robot import Robot
 
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
-FIXED = ("distance", "plane", "pixel_tool")  # kinds of measurement with places of their own that stay
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Readings of one or more files, as a calibration takes them.
+    """Readings of one or more files, for a calibration.
 
-    places: a region of each posture, where the measurement names some.  notes: sentences on what was left out.
-    fixed: names of the fixed points, planes or marks of each measurement that has some, in their order.
+    places: region index of each posture, if the measurement names regions.  notes: messages on excluded readings.
+    fixed: names of the fixed points, planes or marks of each measurement that has them, in order.
     """
 
     postures: Postures
@@ -56,7 +43,7 @@ class Measurements:
 
 
 def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
-    """Measurements with names; known distances between places of groups belong to the measurement of these groups."""
+    """Measurements with names; known distances between group positions are attached to their measurement."""
     named = [m if m.name else replace(m, name=str(k)) for k, m in enumerate(measures, 1)]
     known = [m for m in named if m.kind == "distance_between" and m.of is not None]
     rest = [m for m in named if m not in known]
@@ -150,16 +137,17 @@ def read_measurements(
     given: Sequence[MeasureColumns] = (),
     fixed: Mapping[str, Sequence[str]] | None = None,
 ) -> Measurements:
-    """The readings of some files for a chain; what is not said of their columns is looked for in the header.
+    """Read the measurements of some files for a chain; unspecified columns are inferred from the header.
 
-    given: what was measured.  fixed: as in `Measurements`, of readings that were fitted; others are refused then.
+    given: the measurements.  fixed: as in `Measurements`, the points, planes or marks that were fitted; readings
+    of any other then raise an error.
     """
     tables = [MeasurementTable(path) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
     notes: list[str] = []
     measures, places, names = [], None, dict(fixed or {})
     for m in _named(given) or _found_measures(tables[0]):
-        if m.kind in FIXED and m.name not in names:
+        if MEASURED[m.kind].is_fixed and m.name not in names:
             names[m.name] = _fixed_names(m, tables)
         measure, region, note = _measure(m, tables, columns, names.get(m.name, ()))
         measures.append(measure)
@@ -263,7 +251,7 @@ Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
 
 
 def _fixed_names(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> list[str]:
-    """The entries that tell fixed points, planes or marks apart, in their order."""
+    """Sorted labels of the fixed points, planes or marks of a measurement."""
     for table in tables:
         table.require(m.groups, f"the measurement '{m.name}' ({m.kind})")
     return sorted({label for table in tables for label in _labels(m, table)})
@@ -274,7 +262,7 @@ def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: Col
     for table in tables:
         table.require((*m.at, *m.rotation, *m.groups), f"the measurement '{m.name}' ({m.kind})")
     total = sum(len(table) for table in tables)
-    if m.kind == "same_point":
+    if MEASURED[m.kind].is_bound:
         return _same_point(m, tables, total)
     values = np.concatenate([_values(m, table, columns) for table in tables])
     is_there = np.isfinite(values).all(axis=1) & ~_is_blank(m, tables)
@@ -286,32 +274,27 @@ def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: Col
 
 def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[np.bool_]:
     """Mask of all-zero readings: trackers write 0 0 0 if they found no target."""
-    if m.kind in ("plane", "direction") or not m.at:
+    if MEASURED[m.kind].zero_counts or not m.at:
         return np.zeros(sum(len(t) for t in tables), bool)
     raw = np.concatenate([table.numbers(m.at) for table in tables])
     return np.asarray((raw == 0).all(axis=1))
 
 
 def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> Array:
-    wants_length = m.kind in ("point", "pose", "distance", "distance_between", "plane")
-    scale = (
-        LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)] if wants_length else 1.0
-    )
-    expected = {"point": 3, "pose": 3, "direction": 3, "pixel": 2, "pixel_tool": 2, "distance": 1, "plane": 1}
-    if m.kind in expected and len(m.at) != expected[m.kind] and not (m.kind == "plane" and not m.at):
+    row, scale = MEASURED[m.kind], 1.0
+    if row.is_length:
+        scale = LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)]
+    if len(m.at) != row.at and (m.at or row.needs_at):
         raise RecordingError(
-            f"a measurement of kind '{m.kind}' needs {expected[m.kind]} columns in 'at'", file=table.path
+            f"a measurement of kind '{m.kind}' needs {row.at or 'no'} columns in 'at', not {len(m.at)}", file=table.path
         )
-    if m.kind == "plane" and not m.at:
-        return np.zeros((len(table), 1))
     parts = [scale * table.numbers(m.at)] if m.at else []
-    if m.kind in ("pose", "orientation"):
-        parts.append(rotation_matrices(m, table))
-    return np.concatenate(parts, axis=1)
+    parts += [rotation_matrices(m, table)] if row.has_rotation else []
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(table), row.at))
 
 
 def rotation_matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
-    """Rotations as nine numbers, by rows."""
+    """Rotation matrices of all rows as nine numbers each, by rows."""
     from scipy.spatial.transform import Rotation
 
     if len(m.rotation) != ROTATIONS[m.rotation_as]:
@@ -350,43 +333,23 @@ def _made(
     tables: Sequence[MeasurementTable],
     fixed: Sequence[str],
 ) -> ToolReadings:
-    source = tables[0].path
     number = _numbers_of(m, posture, tables, fixed)
-    if m.kind in ("pixel", "pixel_tool"):
-        if m.camera is None:
-            raise RecordingError(
-                f"a measurement of kind '{m.kind}' needs camera = [fx, fy, cx, cy] in pixels", file=source
-            )
-        camera = (m.camera[0], m.camera[1], m.camera[2], m.camera[3])
-        if m.kind == "pixel":
-            return PixelMeasure(posture, values, m.name, camera)
-        return PixelToolMeasure(posture, values, m.name, camera, number)
-    if m.kind == "direction":
-        return DirectionMeasure(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
-    if m.kind == "distance":
-        return DistanceMeasure(posture, values, m.name, number)
-    if m.kind == "plane":
-        return PlaneMeasure(posture, values, m.name, number)
-    if m.kind == "distance_between":
-        first, second = posture[:-1:2], posture[1::2]
-        return DistanceBetweenMeasure(first, values[:-1:2], m.name, second)
-    plain: dict[str, Callable[..., ToolReadings]] = {
-        "point": PointMeasure,
-        "pose": PoseMeasure,
-        "orientation": OrientationMeasure,
-    }
-    return plain[m.kind](posture, values, m.name)
+    if MEASURED[m.kind].has_camera and m.camera is None:
+        raise RecordingError(
+            f"a measurement of kind '{m.kind}' needs camera = [fx, fy, cx, cy] in pixels", file=tables[0].path
+        )
+    return KINDS[m.kind].read(m, posture, values, number)
 
 
 def _labels(m: MeasureColumns, table: MeasurementTable) -> list[str]:
-    """The entries of `groups` in each row, as one text."""
+    """Label of each row: its entries in the columns `groups`, joined to one text."""
     return [" ".join(label) for label in table.labels(m.groups)] if m.groups else [""] * len(table)
 
 
 def _numbers_of(
     m: MeasureColumns, posture: NDArray[np.intp], tables: Sequence[MeasurementTable], fixed: Sequence[str]
 ) -> NDArray[np.intp]:
-    """Which fixed point, plane or mark each reading is of."""
+    """Index of the fixed point, plane or mark of each reading; raises an error for one that was not fitted."""
     if not fixed:
         return np.zeros(len(posture), np.intp)
     labels = [label for table in tables for label in _labels(m, table)]
@@ -420,7 +383,7 @@ def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: in
 
 
 def _pairs(m: MeasureColumns, known: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], Array]:
-    """Groups that differ in `of` and agree in `within`, and their known distance."""
+    """Pairs of groups that differ in `of` and agree in `within`, and their known distance [m]."""
     if m.of is None or m.apart is None:
         return np.zeros((0, 2), np.intp), np.zeros(0)
     at = [1 + m.groups.index(name) for name in m.within]

@@ -1,4 +1,4 @@
-"""Values of the corrections: levels chosen by regions left out, then the fit and its deviations."""
+"""Estimation of the corrections: selection of levels by cross-validation over regions, fit and covariance."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ class ShownGeometry:
     weak: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         gap = self.gap if np.isfinite(self.gap) else None
         return {"count": self.count, "rank": self.here, "gap": gap, "smallest": self.smallest, "weak": list(self.weak)}
 
 
 @dataclass(frozen=True)
 class GeometryEstimate(Estimate):
-    """Values of corrections, base and tool.
+    """Estimates of corrections, base and tool.
 
-    geometry: the fit; nominal, zeros: those of base and tool alone, and of zeros beside them.  spread: noise of
-    readings and joints.  choice: levels that were taken, and those that were tried.  shown: what the postures show.
+    geometry: the fit; nominal: that of base and tool alone; zeros: that with joint zeros as the only corrections.
+    spread: noise of readings and joints.  choice: selected levels, and those tried.  shown: identifiable
+    parameters at these postures.
     """
 
     geometry: GeometryFit = field(kw_only=True, repr=False)
@@ -62,7 +63,7 @@ class GeometryEstimate(Estimate):
 
 
 def refuse_estimators(asked: str | Estimator) -> None:
-    """Refuse an estimator of efforts, which would have no effect."""
+    """Raise an error for an effort estimator, which would have no effect."""
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
@@ -73,7 +74,7 @@ def refuse_estimators(asked: str | Estimator) -> None:
 
 
 def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) -> GeometryEstimate:
-    """The levels that are stated, or chosen, fitted from nothing known of base and tool."""
+    """Fit the requested or selected levels, with base and tool estimated without initial values."""
     asked = tuple(LEVELS) if options.levels is None else tuple(options.levels)
     tell("choosing corrections by regions left out" if options.levels is None else "finding base and tool")
     nominal = rows.fit(())
@@ -109,7 +110,7 @@ def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choi
 
 
 def _scaled_svd(R: Array) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Singular values and directions of columns scaled to length 1, and which columns have a length."""
+    """Singular values and vectors of columns scaled to unit norm, and the indices of nonzero columns."""
     lengths = np.linalg.norm(R, axis=0)
     seen = np.flatnonzero(lengths > 0)
     _, s, Vt = np.linalg.svd(R[:, seen] / lengths[seen], full_matrices=False)
@@ -117,7 +118,7 @@ def _scaled_svd(R: Array) -> tuple[Array, Array, NDArray[np.intp]]:
 
 
 def _noise(found: GeometryFit, spread: GeometrySpread) -> Array:
-    """Noise of readings of each component of the errors that are judged."""
+    """Noise of the readings for each component of the evaluated errors."""
     measures = judged_measures(found.layout.postures.measures)
     return np.array([spread.rows[m.unit] for m in measures for _ in range(m.components)])
 

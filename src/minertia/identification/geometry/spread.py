@@ -96,7 +96,7 @@ class _TwoNoises:
                 return
 
     def _slopes(self, names: list[int | None]) -> tuple[Array, Array]:
-        """Gradient and average information over the log-variances, with the parameters fitted at these weights."""
+        """Gradient and average information by the log-variances, with the parameters fitted at these weights."""
         Vi = [np.asarray(np.linalg.inv(v), float) for v in self._covariances()]
         ViA = self._times(Vi, self.A)
         now = self.found.values
@@ -114,14 +114,14 @@ class _TwoNoises:
         return np.array(slope), 0.5 * (W.T @ self._times(Vi, W) - cross.T @ S @ cross)
 
     def _times(self, blocks: list[Array], x: Array) -> Array:
-        """Blocks of one posture each times rows x (M, K)."""
+        """Product of block-diagonal matrices, one block per posture, and rows x (M, K)."""
         out = np.empty_like(x)
         for places, block in zip(self.places, blocks, strict=True):
             out[places] = block @ x[places]
         return out
 
     def _part(self, name: int | None, left: Array, ViA: Array, Vi: list[Array], S: Array) -> tuple[Array, float]:
-        """(V_a P y, trace of P V_a) of one variance."""
+        """V_a P y, and the trace of P V_a, of one variance."""
         work, trace = np.empty_like(left), 0.0
         for places, block in zip(self.places, Vi, strict=True):
             w = self.found.weights[self.rows.posture[places[:, 0]]][:, None]

@@ -1,4 +1,4 @@
-"""Which bias model predicts poses that were left out best, and the fit with it."""
+"""Choice of the bias model by cross-validation over the poses, and the fit with it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class PosesLeftOut:
 
     @property
     def rms(self) -> tuple[float, float]:
-        """Of forces [N] and moments [N m], per component."""
+        """Root mean square of the held-out residuals per component: forces [N], moments [N m]."""
         return rms_of(self.left)
 
     def is_better(self, simpler: PosesLeftOut) -> bool:
-        """Whether less is left than by a simpler bias, by more than one standard error over the poses (Breiman)."""
+        """Whether the error is below that of a simpler bias model by over one standard error (Breiman)."""
         sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
         rows = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
         gain = np.bincount(self.groups, rows) / np.bincount(self.groups)
@@ -45,19 +45,19 @@ class PosesLeftOut:
 
 @dataclass(frozen=True)
 class BiasChoice:
-    """The bias model taken, and what each that was tried left of poses left out."""
+    """Chosen bias model, and the cross-validation residuals of each model that was tried."""
 
     bias: str
     tried: dict[str, PosesLeftOut] = field(default_factory=dict)
 
 
 def rms_of(left: Array) -> tuple[float, float]:
-    """Root mean square of forces and of moments of residuals (N, 6), per component [N, N m]."""
+    """Root mean square of the residuals (N, 6) per component: forces [N], moments [N m]."""
     return float(np.sqrt(np.mean(left[:, :3] ** 2))), float(np.sqrt(np.mean(left[:, 3:] ** 2)))
 
 
 def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
-    """Every pose predicted by a fit of others; whole: the fit of all, whose noise each begins with."""
+    """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold."""
     fold = poses.groups % min(len(poses), MOST_FOLDS)
     left, load = np.zeros((2, len(poses), 6))
     for k in range(int(fold.max()) + 1):
@@ -76,7 +76,10 @@ def possible(poses: SensorPoses) -> tuple[str, ...]:
 
 
 def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
-    """The fit with the bias that is stated, or that predicts poses left out best; the simpler one where they tie."""
+    """Fit with the specified bias model, or with the one of smallest cross-validation error.
+
+    A more complex model is chosen only if it is better by more than one standard error.
+    """
     asked = reading.options.bias
     words = (asked,) if asked != "auto" else possible(poses)
     fits, tried = {}, {}

@@ -19,7 +19,7 @@ BIASES = ("constant", "steps", "linear", "walk")
 
 @dataclass(frozen=True)
 class Clock:
-    """Places of the fitted poses in the order of recording, in steps: the median distance of neighbours is 1."""
+    """Position of the fitted poses in the recording order, in steps; a step is the median spacing of neighbours."""
 
     order: Array
 
@@ -31,19 +31,19 @@ class Clock:
         return float(np.median(gaps)) if len(gaps) else 1.0
 
     def steps(self, order: Array) -> Array:
-        """Steps from the mean of the fitted poses."""
+        """Positions in the recording order, in steps from the mean of the fitted poses."""
         return np.asarray((order - self.order.mean()) / self.step)
 
     @property
     def walked(self) -> Array:
-        """Covariance (N, N) of a unit walk at the fitted poses, about its mean there."""
+        """Covariance (N, N) at the fitted poses of a unit random walk, its mean over these poses removed."""
         own = self.steps(self.order)
         apart = np.abs(own[:, None] - own)
         return np.asarray((apart.mean(axis=1)[:, None] + apart.mean(axis=0) - apart - apart.mean()) / 2)
 
     @cached_property
     def modes(self) -> tuple[Array, Array]:
-        """Variances (N,) and directions (N, N) of a unit walk at the fitted poses."""
+        """Eigenvalues (N,) and eigenvectors (N, N) of the covariance `walked`."""
         values, vectors = np.linalg.eigh(self.walked)
         return np.maximum(values, 0.0), vectors
 
@@ -72,11 +72,11 @@ class SensorNoise:
         return np.asarray(1 + self.walk[:, None] * clock.modes[0] + self.rise[:, None] * clock.rises)
 
     def weights(self, clock: Clock) -> Array:
-        """One over the deviation (6, N) of each mode of the poses."""
+        """Inverse standard deviation (6, N) of each mode of the random walk plus white noise, per channel."""
         return np.asarray(1 / (self.white[:, None] * np.sqrt(self.variance(clock))))
 
     def drift(self, clock: Clock, residual: Array) -> Array:
-        """Walk (N, 6) at the fitted poses that residuals (6, N) there tell: the best linear prediction."""
+        """Best linear prediction of the random walk (N, 6) at the fitted poses from residuals (6, N)."""
         values, vectors = clock.modes
         share = self.walk[:, None] * values / self.variance(clock)
         return np.asarray(vectors @ (share * (residual @ vectors)).T)
@@ -84,9 +84,10 @@ class SensorNoise:
 
 @dataclass(frozen=True)
 class BiasCurve:
-    """Bias over the order of recording: values (K, 6) [N, N m] at places (K,), and its slope (6,) beyond them.
+    """Bias over the recording order: values (K, 6) [N, N m] at positions (K,), and its slope (6,) beyond them.
 
-    Between places it is linear, which is what a random walk is expected to do between two that are known.
+    In between, it is interpolated linearly, which is the expected value of a random walk between two known
+    points.
     """
 
     order: Array
@@ -94,7 +95,7 @@ class BiasCurve:
     slope: Array
 
     def at(self, order: Array | None, count: int = 1) -> Array:
-        """Bias at places in the order; None: as it was last, so many times."""
+        """Bias (N, 6) at positions in the recording order; for None, the last value `count` times."""
         if order is None:
             return np.repeat(self.values[-1:], count, axis=0)
         found = np.stack([np.interp(order, self.order, own) for own in self.values.T], axis=1)

@@ -43,12 +43,12 @@ class CarriedTool:
     is_ordered: bool
 
     def bias_at(self, poses: SensorPoses) -> Array:
-        """Bias (N, 6) at some poses: as it was last, where nothing says when they were taken."""
+        """Bias (N, 6) at the given poses; the last known value if their recording order is unknown."""
         is_known = (self.is_ordered and poses.has_order) or len(self.bias.order) == 1
         return self.bias.at(poses.order if is_known else None, len(poses))
 
     def predicted(self, poses: SensorPoses) -> Array:
-        """Wrench (N, 6) at some poses."""
+        """Predicted wrench (N, 6) at the given poses, bias included."""
         return wrench_of(self.mount, poses.R, self.load, poses.motion) + self.bias_at(poses)
 
 
@@ -56,7 +56,8 @@ class CarriedTool:
 class WrenchFit:
     """Values of all unknowns, `names`, with their covariance; model: word of the bias model.
 
-    usual (5,): deviations that are expected of tilt and gravity direction [rad], infinite for none.
+    usual (5,): prior standard deviations of tilt and gravity direction [rad], infinite for no prior.  has_slope:
+    whether the bias is linear in the recording order.  walks: whether it is a random walk.
     """
 
     poses: SensorPoses
@@ -107,7 +108,7 @@ class WrenchFit:
 
     @cached_property
     def clock(self) -> Clock:
-        """Order of the fitted poses."""
+        """Recording order of the fitted poses."""
         return Clock(self.poses.order)
 
     @property
@@ -117,7 +118,7 @@ class WrenchFit:
 
     @cached_property
     def curve(self) -> BiasCurve:
-        """Bias over the order of recording; beyond the fitted poses a walk stays where it was."""
+        """Bias over the recording order; beyond the fitted poses a random walk keeps its last value."""
         slope = self.bias_values[1] / self.clock.step if self.model == "linear" else np.zeros(6)
         order = np.unique(self.poses.order)
         steady = self.trend @ self.bias_values
@@ -130,7 +131,7 @@ class WrenchFit:
 
     @property
     def carried(self) -> CarriedTool:
-        """What predicts wrenches."""
+        """Identified tool and bias, for the prediction of wrenches."""
         return CarriedTool(self.mount, self.load, self.curve, self.poses.has_order)
 
 
@@ -166,7 +167,7 @@ def fit_wrench(
     bias: str,
     start: WrenchFit | None = None,
 ) -> WrenchFit:
-    """Fit all unknowns to poses; usual: see `WrenchFit`.  start: a fit of most of them, to begin with its noise."""
+    """Fit all unknowns to poses; usual: see `WrenchFit`.  start: fit of most of these poses, as initial values."""
     clock, walks = Clock(poses.order), bias == "walk"
     load = first_load(poses, mount) if start is None else start.load
     noise = None if start is None or start.walks != walks else start.noise
@@ -182,7 +183,7 @@ def fit_wrench(
 
 
 def widened(fit: WrenchFit) -> WrenchFit:
-    """The fit with a covariance that takes the noise for estimated, not known."""
+    """Fit whose covariance also includes the uncertainty of the noise estimate."""
     rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.model)
     return replace(fit, covariance=rows.spread(fit.noise, fit.walks))
 
@@ -196,9 +197,9 @@ def first_load(poses: SensorPoses, mount: Mount) -> Array:
 
 @dataclass(frozen=True)
 class WrenchRows:
-    """The rows, linear about a point: X (6, N, p) of values and y (6, N), in modes of the walk.
+    """Linearised regression equations: X (6, N, p) and y (6, N), in the modes of the random walk.
 
-    prior (p,): one over the usual size of each value, 0 for none.
+    prior (p,): inverse prior standard deviation of each unknown, 0 for no prior.
     """
 
     X: Array
@@ -221,7 +222,7 @@ class WrenchRows:
         return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, clock, poses.motion is not None)
 
     def _weighted(self, noise: SensorNoise) -> tuple[Array, Array]:
-        """Rows and right side in deviations, with those of the prior below."""
+        """Equations and right-hand side divided by their standard deviations, followed by those of the prior."""
         w, p = noise.weights(self.clock), len(self.prior)
         known = np.flatnonzero(self.prior)
         below = np.zeros((len(known), p))
@@ -230,16 +231,17 @@ class WrenchRows:
         return A, np.concatenate([(w * self.y).ravel(), np.zeros(len(known))])
 
     def solution(self, noise: SensorNoise) -> tuple[Array, Array]:
-        """Values and covariance at a noise."""
+        """Estimates and their covariance for a given noise."""
         A, y = self._weighted(noise)
         Q, R = np.linalg.qr(A)
         inverse = np.linalg.pinv(R, rcond=1e-13)
         return inverse @ (Q.T @ y), inverse @ inverse.T
 
     def cost(self, noise: SensorNoise) -> tuple[float, Array]:
-        """Minus twice the restricted log-likelihood, but for a constant, and its slope by the log of variances (6, N).
+        """Minus twice the restricted log-likelihood, up to a constant, and its gradient (6, N).
 
-        With variances v_i of rows, residuals e_i and leverages h_i that slope is 1 - h_i - e_i^2 / v_i.
+        The gradient is with respect to the logarithm of the variances v_i of the equations: with residuals e_i and
+        leverages h_i it is 1 - h_i - e_i^2 / v_i.
         """
         A, y = self._weighted(noise)
         w = noise.weights(self.clock)
@@ -268,9 +270,10 @@ class WrenchRows:
         return total, layout.gathered(2 * slope.sum(axis=1), rise, walk)
 
     def spread(self, noise: SensorNoise, walks: bool) -> Array:
-        """Covariance of the values with the noise not known exactly: the mean of theirs, and how values follow it.
+        """Covariance of the estimates, including the uncertainty of the noise estimate.
 
-        Noises are drawn about the estimate with the curvature of the likelihood, and weighted by the likelihood.
+        Noise parameters are drawn about their estimate with the curvature of the likelihood, and weighted by the
+        likelihood; the result is the mean covariance plus the spread of the estimates over these draws.
         """
         layout, step = NoiseLayout(self.moves, walks), 1e-3
         x, around = layout.packed(noise), step * np.eye(layout.size)

@@ -1,4 +1,4 @@
-"""What is known of a tool on a sensor: wrenches at poses never fitted, and what speaks against the values."""
+"""Evidence for an identified tool on a sensor: residuals at held-out and validation poses, and diagnoses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ NO_SCALE = "the scale of the forces is not judged: hang a known mass on the sens
 def wrench_evidence(
     estimate: WrenchEstimate, reading: WrenchReading, unseen: Sequence[tuple[str, SensorPoses]]
 ) -> Evidence:
-    """Residuals of fitted poses, of poses left out and of unseen files, and what else speaks against the values."""
+    """Evidence for an estimate: residuals of fitted, held-out and validation poses, and diagnoses.
+
+    unseen: name and poses of each validation file.
+    """
     fit = estimate.wrench
     training = wrench_residuals("training", fit.carried, fit.poses)
     judged = tuple(wrench_residuals(name, fit.carried, poses) for name, poses in unseen)
@@ -60,10 +63,11 @@ def _left(folds: PosesLeftOut) -> LeftOut:
 
 
 def quantile(fit: WrenchFit) -> float:
-    """Half width of a 95 % interval in deviations.
+    """Half width of a 95 % confidence interval in standard deviations.
 
-    Of a bias that walks Student's: each channel's walk is known by the steps between poses alone, of which load and
-    mount take one and a half (nine values over six channels); on planted poses plain deviations hold too little.
+    For a random-walk bias, a quantile of Student's distribution: the walk of each channel is known only from the
+    steps between poses, of which load and mount use one and a half (nine unknowns over six channels); in
+    simulations, normal intervals covered too little.
     """
     if not fit.walks:
         return NORMAL
@@ -73,7 +77,11 @@ def quantile(fit: WrenchFit) -> float:
 
 
 def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
-    """Every value; deviations are relative to the larger of a value and the size that its kind has here."""
+    """Estimate, standard deviation and confidence interval of every unknown.
+
+    Relative standard deviations refer to the larger of the estimate and the typical magnitude of its kind
+    (`_size`).
+    """
     half, found = quantile(fit), []
     prior = dict(zip((*TILT, *fit.mount.lean_names), fit.usual.tolist(), strict=True))
     prior |= dict.fromkeys(INERTIA, abs(float(fit.load[0])) * USUAL_REACH**2)
@@ -88,7 +96,7 @@ def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
 
 
 def _size(fit: WrenchFit, name: str) -> float:
-    """Size of values of its kind: of the first moment, of the load's wrench, of an angle of mounts."""
+    """Typical magnitude of an unknown: of the load, of its wrench, or the smallest prior deviation of angles."""
     g, moment = float(np.linalg.norm(fit.mount.up)), float(np.linalg.norm(fit.load[1:4]))
     if name in INERTIA:
         return float(np.linalg.norm(fit.load[4:]))
@@ -101,7 +109,7 @@ def _size(fit: WrenchFit, name: str) -> float:
 
 
 def value_unit(name: str) -> str:
-    """Unit of a value; slopes are per step of the order of recording."""
+    """Unit of an unknown; slopes are per step of the recording order."""
     if name in (*LOAD, *INERTIA):
         return "kg m^2" if name in INERTIA else "kg" if name == "M" else "kg m"
     channel = name.rpartition("_")[2]
@@ -111,7 +119,7 @@ def value_unit(name: str) -> str:
 
 
 def centre(fit: WrenchFit) -> tuple[Array, Array]:
-    """Centre of mass (3,) in the sensor's axes, and its deviations [m]."""
+    """Centre of mass (3,) in the sensor's axes, and its standard deviations (3,) [m]."""
     M, c = fit.load[0], fit.load[1:4] / fit.load[0]
     J = np.concatenate([-c[:, None], np.eye(3)], axis=1) / M
     return c, np.sqrt(np.diag(J @ fit.covariance[:4, :4] @ J.T))
@@ -121,7 +129,7 @@ def centre(fit: WrenchFit) -> tuple[Array, Array]:
 
 
 def _far_centre(fit: WrenchFit) -> tuple[OtherWrench, ...]:
-    """Moments in another unit: no tool has its centre of mass so far from the sensor."""
+    """Diagnosis that moments are in another unit, where the centre of mass is implausibly far from the sensor."""
     far = float(np.linalg.norm(fit.load[1:4] / fit.load[0]))
     if far < at.WRENCH_FAR:
         return ()
@@ -144,7 +152,7 @@ def _faults(fit: WrenchFit, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
 
 
 def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: SensorPoses) -> str | None:
-    """A sentence where poses of a file, fitted alone, have another mass or another bias."""
+    """Message where the poses of a file, fitted alone, give another mass or bias; else None."""
     if len(poses) <= FEWEST:
         return None
     try:

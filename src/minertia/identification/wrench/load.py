@@ -34,12 +34,11 @@ class FrameMotion:
 
 @dataclass(frozen=True)
 class Mount:
-    """Orientation of the sensor's axes in the stated frame, and of gravity in the base.
+    """Orientation of the sensor's axes in the specified frame, and of gravity in the base.
 
-    axes (3, 3): columns are the sensor's axes in the frame's.  nominal (3, 3): where they are expected.
-    up (3,): acceleration of what stands still less gravity, as expected [m/s^2].  lean (2,): rotation of its direction
-    about `level` (2, 3), two axes perpendicular to it [rad].  sign: 1 where the measured wrench is the one that holds
-    the tool, -1 where it is the one that the tool exerts on the sensor.
+    axes (3, 3): columns are the sensor's axes in the frame.  nominal (3, 3): their expected orientation.  up
+    (3,): minus the expected gravity [m/s^2].  lean (2,): rotation of its direction about `level` (2, 3), two axes
+    perpendicular to it [rad].  sign: 1 if the measured wrench acts on the tool, -1 if it acts on the sensor.
     """
 
     axes: Array
@@ -50,12 +49,12 @@ class Mount:
 
     @classmethod
     def expected(cls, gravity: Array, sign: float = 1.0) -> Mount:
-        """A sensor mounted as its frame; gravity (3,) [m/s^2] in the base's axes."""
+        """Mount of a sensor aligned with its frame; gravity (3,) [m/s^2] in base axes."""
         return cls(np.eye(3), np.eye(3), -np.asarray(gravity, float), np.zeros(2), sign)
 
     @property
     def level(self) -> Array:
-        """Two unit vectors (2, 3) perpendicular to gravity: the base's own axes where gravity is along the third."""
+        """Two unit vectors (2, 3) perpendicular to gravity: two base axes where gravity is along the third."""
         up = self.up / np.linalg.norm(self.up)
         first, second = np.delete(np.eye(3), int(np.argmax(np.abs(up))), axis=0)
         first = first - (first @ up) * up
@@ -65,13 +64,13 @@ class Mount:
 
     @property
     def lean_names(self) -> tuple[str, str]:
-        """Names of the two rotations of gravity, by the base's axes."""
+        """Names of the two rotations of the gravity direction, after the base axes."""
         first, second = np.delete(np.arange(3), int(np.argmax(np.abs(self.up))))
         return f"gravity_{'xyz'[first]}", f"gravity_{'xyz'[second]}"
 
     @property
     def acceleration(self) -> Array:
-        """`up` with the rotation `lean` (3,) [m/s^2]."""
+        """`up` rotated by `lean`, (3,) [m/s^2]."""
         return turn(self.lean @ self.level) @ self.up
 
     @property
@@ -85,7 +84,7 @@ class Mount:
         return np.concatenate([self.tilt, self.lean])
 
     def moved(self, step: Array) -> Mount:
-        """With a step (5,) of tilt and lean [rad]."""
+        """Mount after an increment (5,) of tilt and lean [rad]."""
         return replace(self, axes=self.axes @ turn(step[:3]), lean=self.lean + step[3:])
 
     def felt(self, R: Array, motion: FrameMotion | None = None) -> Array:

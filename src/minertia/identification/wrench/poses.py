@@ -37,13 +37,13 @@ MOST_POSES = 2000  # the fit grows with their cube
 
 @dataclass(frozen=True)
 class PoseLog(PreparedLog):
-    """Poses of one or more files, as a recording of no motion; the wrench as its file has it but for its unit."""
+    """Static poses of one or more files, as a log without motion; wrenches as in the file, in N and N m."""
 
     poses: SensorPoses
 
 
 def read_poses(campaign: Campaign, logs: Sequence[Log], options: WrenchOptions) -> PoseLog:
-    """The poses of some files together, one after the other."""
+    """Read the poses or motions of several files and concatenate them."""
     found = [_read(campaign, log, options) for log in logs]
     parts, start = [], 0.0
     for own in found:

@@ -1,4 +1,4 @@
-"""Wrenches as a tool and a bias predict them: what is left, and curves over the poses."""
+"""Wrenches predicted by an identified tool and bias: residuals, and curves over the poses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
 @dataclass(frozen=True)
 class PredictedWrench(PredictedLog):
-    """Wrenches of a file with what a tool and a bias leave of them; poses: read as they were fitted."""
+    """Measured wrenches of a file with their prediction and residuals; poses: processed as for the fit."""
 
     log: PoseLog
     residuals: Residuals
@@ -38,7 +38,7 @@ class PredictedWrench(PredictedLog):
         return CHANNELS
 
     def curves(self) -> Curves:
-        """The tool's wrench as measured, bias taken off, and as predicted, pose by pose."""
+        """Measured wrench without bias, and predicted wrench of the tool, pose by pose."""
         bias = self.tool.bias_at(self.poses)
         moves = self.poses.motion is not None
         t = self.poses.order if moves else np.arange(1.0, len(self.poses) + 1)
@@ -49,7 +49,7 @@ class PredictedWrench(PredictedLog):
 def predict_wrenches(
     model: WrenchModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedWrench, ...]:
-    """Wrenches of other files as a model predicts them, read as its own were."""
+    """Predict the wrenches of other files with a model, read with the settings of its own files."""
     campaign, tool, found = campaign_like(model, logs, reading.columns), model.tool, []
     options = campaign.wrench or WrenchOptions()
     for log in campaign.validate:

@@ -1,4 +1,4 @@
-"""What a tool and a bias leave of measured wrenches."""
+"""Residuals of measured wrenches with respect to an identified tool and bias."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from minertia.io.arrays import Array
 
 @dataclass(frozen=True)
 class WrenchResiduals(Residuals):
-    """Residuals relative to the tool's own wrench, beside their root mean squares per component [N, N m]."""
+    """Residuals relative to the tool's own wrench, and their root mean square per component [N, N m]."""
 
     poses: int = 0
     force_rms: float = 0.0
     moment_rms: float = 0.0
 
     def to_dict(self, with_log: bool = True) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         own = ("poses", "force_rms", "moment_rms")
         return super().to_dict(with_log) | {name: getattr(self, name) for name in own}
 
 
 def residuals_from(name: str, left: Array, load: Array) -> WrenchResiduals:
-    """Of measured less predicted wrenches (N, 6), and of the tool's own as measured."""
+    """Residuals from measured minus predicted wrenches (N, 6); load: measured wrench minus the bias (N, 6)."""
     rest, whole = (np.linalg.norm(x, axis=0) for x in (left, load))
     force, moment = rms_of(left)
     found = residuals_of(name, CHANNELS, rest, whole, len(left))
@@ -38,6 +38,6 @@ def residuals_from(name: str, left: Array, load: Array) -> WrenchResiduals:
 
 
 def wrench_residuals(name: str, tool: CarriedTool, poses: SensorPoses) -> WrenchResiduals:
-    """Of the poses of a file."""
+    """Residuals of a tool at the poses of a file."""
     left = poses.wrench - tool.predicted(poses)
     return residuals_from(name, left, poses.wrench - tool.bias_at(poses))
