@@ -298,7 +298,7 @@ def wide_rank(robot: Robot, columns: Sequence[str], seed: int) -> WideRank:
 
 
 class _ClosedStates:
-    """Random closed states of the spanning tree in 60 digits, and the velocity map G (N, tree, n).
+    """Closed states of the spanning tree in 60 digits, and the velocity map G (N, tree, n).
 
     Positions, velocities and accelerations have shape (N, tree); tree velocities are G times those of the robot.
     """

@@ -30,9 +30,10 @@ def calibrate(
     """Calibrate a robot's geometry from measurements of its tool, or run a calibration `Campaign`.
 
     measurements, validate: measurement files (one row per posture), for the fit and for validation.  columns:
-    names of the joint columns, and units; measures: measured quantities, by default inferred from the header.
-    Both may be given as a TOML file.  options: which corrections are estimated, and between which frames.  tell:
-    called with a message at each step.  The calibrated robot is `result.model().robot`.
+    names of the joint columns, and units, or the path of a TOML file that specifies these and the measures.
+    measures: measured quantities; by default those of that file, else inferred from the header.  options: which
+    corrections are estimated, and between which frames.  tell: called with a message at each step.  The
+    calibrated robot is `result.model().robot`.
     """
     if isinstance(robot, Campaign):
         if measurements:

@@ -15,12 +15,13 @@ from minertia.identification.geometry.chain import Array, Chain, chain_of, expon
 from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, rms
 from minertia.identification.geometry.folds import GeometryRows
-from minertia.identification.geometry.joints import SHAPES, columns_at, joint_columns
+from minertia.identification.geometry.joints import columns_at, joint_columns
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.identification.geometry.spread import spread_of
 from minertia.io.errors import UnknownName
 from minertia.io.notebook import clipped
 from minertia.io.resources import one_thread
+from minertia.robot.corrections import SHAPES
 from minertia.robot.files import RobotLike, as_robot
 
 REHEARSED = ("points", "point")  # kinds of measurement

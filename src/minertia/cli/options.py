@@ -129,8 +129,9 @@ def is_plain(one: Option, default: Any = REQUIRED) -> bool:
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add to a command the command-line options that its option classes declare.
 
-    A parameter whose type, or whose default value, is an options class is replaced by those of its options that
-    have a command-line name, except options that the command defines itself.
+    A parameter whose type is an options class is replaced by those of its options that have a command-line name,
+    except options that the command defines itself.  Their defaults are those of the parameter's default value,
+    if it has one.
     """
     parameters = inspect.signature(command, eval_str=True).parameters
     values = {name: p for name, p in parameters.items() if isinstance(p.annotation, type) and is_options(p.annotation)}
@@ -284,10 +285,10 @@ def read_given(
     hold: Sequence[str] | None = None,
     target: str = "",
 ) -> Robot:
-    """Read the robot named on the command line as its options specify; an identified model has its own values.
+    """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
-    without: names of effects to exclude, separated by commas.  hold: joints to lock.  target: format to be
-    written, for which a model may have separate values.
+    without: names of effects to exclude, separated by commas.  hold: names of joints to lock, each entry one or
+    several separated by commas.  target: format to be written, for which a model may have separate values.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE

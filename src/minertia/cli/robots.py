@@ -209,7 +209,10 @@ def convert(
 
 
 def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
-    """Residuals of an exported identified model on its identification logs, as data and as notes."""
+    """Residuals of an exported identified model on its identification logs, as data and as notes.
+
+    Both are empty if `source` is not a model file, or has no export for the format of `target`.
+    """
     from minertia.identification.model_file import is_model_file, read_model
     from minertia.report.export_tables import export_notes, exports_record
     from minertia.simulation.read_back import read_by_engine

@@ -47,9 +47,10 @@ def parameters_back(robot: Robot, columns: Sequence[str], shifts: Sequence[float
 
 
 def useful_shifts(robot: Robot) -> list[tuple[float, ...]]:
-    """Candidate shifts that make constants zero: of the last frames, and of offsets along parallel axes.
+    """Candidate frame shifts [m] that make constants zero: for the last frames and for groups of parallel axes.
 
-    Offsets along a group of parallel axes are collected in its first or last joint.
+    Last frames of revolute joints are shifted to the foot of their axis.  Offsets along a group of parallel axes
+    are collected in its first or last joint; for a group on a fixed base they vanish.
     """
     none = (0.0,) * robot.n_joints
     tips = _tips(robot)

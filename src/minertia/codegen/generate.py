@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS
 from minertia.codegen.count import Count, count_c
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
@@ -135,7 +136,7 @@ def generate(
     for name in programs or ():
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)
-    asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
+    asked = row.usual(robot) if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, arithmetic.precision, model.motors)
     frame_named(robot, model.frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
@@ -259,6 +260,8 @@ class _Unit:
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
         if s.frame != LAST_LINK:
             chosen.append([s.frame.name, s.frame.axes])
+        if robot.corrections is not None:
+            chosen.append(repr(robot.corrections))
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         if robot.open_cuts:
@@ -391,6 +394,12 @@ class Target:
     at_joints: bool = False
     arithmetic: Arithmetic | None = None
     sincos: str = ""
+
+    def usual(self, robot: Robot) -> tuple[str, ...]:
+        """What is generated for a robot where nothing is asked: also its calibration, without masses that alone."""
+        if robot.corrections is None or self.needs or self.is_block:
+            return self.programs
+        return (*(self.programs if robot.has_parameters else ()), *CALIBRATED_BUILDERS)
 
     def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
         """Raise an error for options that the target does not support, before any work is done."""

@@ -37,7 +37,10 @@ def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | No
 
 
 def log_scaled_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
-    """Log of the condition number of W with columns scaled to length 1, upper bound as in `log_condition`."""
+    """Log of the condition number of W with columns scaled to length 1, and its gradient with respect to G.
+
+    Upper bound as in `log_condition`; None if the matrix is singular.
+    """
     d = np.sqrt(np.diag(G))
     if not np.all(d > 0):
         return None

@@ -53,7 +53,7 @@ class EffortModel:
         self.others = SlopedModel(base.robot.numeric, sloped) if any(sloped) else None
 
     def efforts(self, W: Array, q: Array, qd: Array, qdd: Array) -> Array:
-        """Efforts (N, n) [N m or N] of the nominal model."""
+        """Nominal efforts (N, n) [N m or N], without effects that are discontinuous at velocity reversal."""
         return self.with_effects((W @ self.beta).reshape(qd.shape), q, qd, qdd)
 
     def with_effects(self, smooth: Array, q: Array, qd: Array, qdd: Array) -> Array:

@@ -150,7 +150,7 @@ class SlopedModel:
         self.backward = self.graph.backward("effects", outputs)
 
     def value(self, q: Array, qd: Array) -> Array:
-        """Efforts (N, n) [N m or N]."""
+        """Efforts (N, n) [N m or N] of these effects."""
         return np.asarray(self.forward(q, qd, *self.graph.passive(q)))
 
     def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:

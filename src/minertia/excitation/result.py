@@ -177,7 +177,7 @@ class Excitation:
         return "\n".join([self.headline, *said, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
 
     def claim_lines(self, *, checked_only: bool = False) -> list[str]:
-        """Sentences on the checked limits, the unchecked ones unless `checked_only`, and the start posture."""
+        """Sentences on the checked limits, the unchecked ones unless `checked_only`, and start and end posture."""
         checked, unchecked = self.claims.sentences
         return [checked, *([] if checked_only else [unchecked]), self._start_sentence]
 

@@ -235,7 +235,7 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
             "name": p["name"],
             "value": float(p["value"]),
             "deviation": finite(p["deviation"]),
-            "relative": finite(p["deviation"] / abs(p["value"])) if p["value"] else None,
+            "relative": finite(p["relative_deviation"]) if "relative_deviation" in p else _relative(p),
             "interval": [finite(v) for v in p["interval"]],
             "class": p["class"],
             "relation": p["relation"],
@@ -244,6 +244,11 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
         }
         for p in entries
     ]
+
+
+def _relative(p: Mapping[str, Any]) -> float | None:
+    """Deviation over the value, of a value that states no scale of its own."""
+    return finite(p["deviation"] / abs(p["value"])) if p["value"] else None
 
 
 def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import tomli_w
 
-from minertia.algebra.vec3 import Pose
+from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError
+from minertia.robot.corrections import JointCorrection, JointCorrections, described_joints
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.dh.read import parse_toml
 from minertia.robot.formats.reading import ReadOptions
@@ -21,6 +22,7 @@ FORMAT = 1
 LOOP = "position loops"
 GEOMETRY = "geometry"  # table of a model of corrected frames
 WRENCH = "wrench"  # table of a model of a tool on a sensor
+TOOL = "calibrated_tool"  # name of the tool's frame in the corrected robot
 TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say they are of
 
 
@@ -122,12 +124,27 @@ def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
         joints[int(one["joint"]) - 1] = replace(joints[int(one["joint"]) - 1], R=R, p=p)
     for one in geometry["frames"]:
         frames[str(one["name"])] = Frame(int(one["joint"]) - 1, _pose(one["pose"]))
-    moved = replace(found, joints=tuple(joints), frames=frames)
+    moved = replace(found, joints=tuple(joints), frames=frames, corrections=_corrections(found, geometry))
     notes = [Note("info", GEOMETRY, f"frames of {len(geometry['joints'])} joints are those of the calibration")]
     if lost := len(geometry["corrections"]):
         text = f"{lost} corrections of joint positions (sag, gear, eccentricity, coupling) are in no frame"
         notes.append(Note("warning", GEOMETRY, text))
     return moved.with_notes(notes)
+
+
+def _corrections(robot: Robot, geometry: Mapping[str, Any]) -> JointCorrections:
+    """Corrections of joint positions of a calibration of `robot`, the one described."""
+    tip, root = robot.payload_frame(geometry["tip"]), geometry.get("root")
+    start = Frame(None, HERE) if root is None else robot.payload_frame(root)
+    path = [j for j in robot.ancestors(tip.joint) if start.joint is None or j > start.joint]  # type: ignore[arg-type]
+    first = compose(invert(start.pose), (robot.joints[path[0]].R, robot.joints[path[0]].p))
+    terms = tuple(
+        JointCorrection(str(c["name"]), str(c["group"]), int(c["joint"]) - 1, float(c["value"]) / float(c["size"]))
+        for c in geometry["corrections"]
+    )
+    tool = TOOL if any(one["name"] == TOOL for one in geometry["frames"]) else str(geometry["tip"])
+    joints = described_joints([robot.joints[j] for j in path], first, robot.symbol_values)
+    return JointCorrections(tuple(path), joints, robot.gravity, terms, tool)
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:

@@ -15,6 +15,7 @@ from minertia.algebra.scalar import Scalar, add, mul, structural, total
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.io.errors import InputError, MissingParameters, UnknownName
 from minertia.io.notebook import clipped, html_table, plural
+from minertia.robot.corrections import JointCorrections
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -78,6 +79,7 @@ class Robot:
     symbols: symbol -> value, None for symbols without one.
     cuts: cut joints of closed chains; seed: a closed position of every joint [rad or m], which selects the assembly
     branch of the closed chains.
+    corrections: of joint positions, where a calibration corrected this robot.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Robot:
     constants: tuple[Mapping[str, Mapping[str, float]], ...] = ()
     cuts: tuple[Cut, ...] = ()
     seed: tuple[float, ...] | None = None
+    corrections: JointCorrections | None = None
 
     def __post_init__(self) -> None:
         n = len(self.joints)
@@ -191,6 +194,22 @@ class Robot:
     def coordinate_of(self, j: int) -> int:
         """Index of the coordinate that determines joint j; the first if there are several."""
         return self.shares(j)[0][0]
+
+    def corrected(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """Positions of the coordinates [rad, m] where encoders read q, by the corrections of a calibration."""
+        found, own = list(q), self.corrections
+        if own is None or not own.terms:
+            return found
+        shares = [self.shares(j) for j in own.indices]
+        if any(self.joints[j].follows for j in own.indices):
+            raise InputError(
+                f"joints of '{self.name}' follow others, so that their corrections are not those of coordinates; "
+                "calibrate it with the levels zeros and geometry alone"
+            )
+        coordinates = [own_shares[0][0] for own_shares in shares]
+        for c, change in zip(coordinates, own.at([q[c] for c in coordinates]), strict=True):
+            found[c] = add(found[c], change)
+        return found
 
     def joint_position(self, j: int, q: Sequence[Scalar]) -> Scalar:
         """Position of joint j from those of the coordinates, without a floating base."""

@@ -86,7 +86,7 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
 
 
 def _known(robot: Robot) -> dict[str, Array]:
-    """{quantity: values in the robot file}, position (n, 2); NaN where the file gives no limit."""
+    """{quantity: values in the robot file}, position (n, 2); NaN for missing limits and for implausible rates."""
     position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
     rates = {what: _positive(_of(robot, what)) for what in RATES}
     rates = {what: np.where(v <= _by_kind(robot, BELIEVED[what]), v, np.nan) for what, v in rates.items()}
@@ -131,7 +131,7 @@ def _names(robot: Robot, values: Array) -> list[str]:
 
 
 def within_file(robot: Robot, limits: MotionLimits) -> MotionLimits:
-    """Limits restricted to those of the robot file; an error for implausible limits where the file has none."""
+    """Limits restricted to those of the robot file; raises an error for implausible rates that it leaves open."""
     known = _known(robot)
     for what in RATES:
         _check_believable(robot, what, getattr(limits, what), known[what])

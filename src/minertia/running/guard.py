@@ -172,12 +172,12 @@ def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
 
 @dataclass
 class Following:
-    """Detection of stuck joints within the first periods, before the tracking error is large.
+    """Early detection of stuck joints, before the tracking error is large.
 
-    A joint is stuck if it is at rest although every command of the last `LAG` moved on, and if it stopped more
-    suddenly than its encoder's resolution and noise can explain; otherwise its tracking error shows it later.  A
-    single state in which no joint at all has moved is taken as a repeated message, as sent by robots that publish
-    at their own rate.
+    A joint is stuck if it is at rest although every command of the last `LAG` seconds moved on, and if it stopped
+    more suddenly than its encoder's resolution and noise can explain; otherwise its tracking error shows it
+    later.  A single state in which no joint at all has moved is taken as a repeated message, as sent by robots
+    that publish at their own rate.
     """
 
     guard: Guard

@@ -37,7 +37,7 @@ def mujoco_package() -> Any:
 
 
 def pinocchio_package() -> Any:
-    """Import Pinocchio, which is used only here, as an independent engine."""
+    """Import Pinocchio, which is used as an independent engine for dynamics and exported files."""
     return load("pinocchio", "pinocchio")
 
 

@@ -148,7 +148,7 @@ class PayloadListener:
         return np.asarray(steady & same_way, np.float64)
 
     def _innovations(self, Y: Array, rest: Array) -> Array:
-        """Innovations: measured minus predicted efforts, over the standard deviation of the prediction."""
+        """Innovations: measured minus predicted efforts, over their predicted standard deviation."""
         spread = self.sigma**2 + np.einsum("ij,jk,ik->i", Y, self.state.covariance, Y)
         return np.asarray((rest - Y @ self.state.beta) / np.sqrt(spread))
 

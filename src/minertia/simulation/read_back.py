@@ -33,7 +33,7 @@ class UnreadableFile(MinertiaError):
 def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]) -> Model:
     """Model with the residuals of its exported files on the logs, as evaluated by the target programs.
 
-    Where a target program is not installed, minertia evaluates the file itself.
+    Where a target program is not installed or cannot read the file, minertia evaluates the file itself.
     """
     exports = dict(model.exports)
     for file in (folder / name for name in names):

@@ -166,9 +166,9 @@ class Rehearsal:
 def summary(rehearsals: Sequence[Rehearsal]) -> dict[str, float]:
     """Summary over several seeds.
 
-    within: fraction of (parameter, seed) pairs within three standard deviations, of `pairs`.  worst_over_floor,
-    worst_joint_over_floor: largest ratio of validation residual to noise floor, over all joints and of a single
-    joint.
+    pairs: number of (parameter, seed) pairs; within: fraction of them within three standard deviations.
+    worst_over_floor, worst_joint_over_floor: largest ratio of validation residual to noise floor, over all joints
+    and of a single joint.
     """
     pairs = [abs(r.off) <= DEVIATIONS for one in rehearsals for r in one.returned]
     return {

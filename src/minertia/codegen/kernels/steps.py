@@ -117,7 +117,7 @@ class _Signs:
         return self.sign.get(value, 1)
 
     def _hold(self, step: KernelStep, sign: int) -> list[KernelStep]:
-        """Store the result of a step with this sign; a negation step is added if the value must not be negated."""
+        """Give the result of a step this sign; values that must keep their own sign get a negation step."""
         (value,) = step.results
         if sign == 1:
             return [step]

@@ -335,7 +335,10 @@ class Closing(LoopEquations):
         return self.settled(q, self.bias(q, qd))
 
     def settled(self, q: Array, bias: Array) -> Array:
-        """Passive coordinates that balance a bias b (N, equations) of their equations, -A_p^-1 b; (N, tree)."""
+        """Solution x = -A_p^-1 b of the loop closure A_p x + b = 0 for the passive coordinates.
+
+        bias: b (N, equations).  Returns x (N, tree), zero for all other coordinates.
+        """
         A, b = self.equations(q)[1][:, self.rows], bias[:, self.rows]
         found = np.zeros((len(q), self.tree.n), dtype=b.dtype)
         found[:, self.solved] = -_solve(A[:, :, self.solved], b[:, :, None])[:, :, 0]

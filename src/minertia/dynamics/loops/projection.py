@@ -174,7 +174,7 @@ class _ClosedLoops:
         return self._settled(self.closing.drift(self.positions, own))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """Passive coordinates that balance a bias of all equations; the robot's own coordinates are zero."""
+        """Tree coordinates x with A x = -bias in all loop-closure equations; the robot's own ones are zero."""
         return self._settled(self.closing.settled(self.positions, self._stacked(bias) / self.closing.units))
 
     def _stacked(self, values: Sequence[Scalar]) -> Array:

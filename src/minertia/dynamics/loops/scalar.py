@@ -117,7 +117,7 @@ class LoopsOnScalars:
         return self.settled(self.closing.cut_bias(self.q, qd[self.first :]))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """Passive coordinates that balance a bias of all equations; the robot's own coordinates are zero."""
+        """Tree coordinates x with A x = -bias in all loop-closure equations; the robot's own ones are zero."""
         found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
         for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
             found |= solver.solved(found, [bias[k] for k in block.rows])

@@ -18,7 +18,7 @@ CLEAR = 1e-6  # slack from which values are those of bodies beyond the solver's 
 
 
 class Bodies:
-    """Link unknowns of a servo model, and the constraint that they are physically consistent."""
+    """Unknowns that a servo model shares with the linear model, and their physically consistent set."""
 
     def __init__(self, model: ServoModel, names: Sequence[str]) -> None:
         self.model, self.linear = model, model.linear

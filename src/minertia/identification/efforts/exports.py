@@ -108,10 +108,10 @@ def target_effects(problem: EffortRows, target: ExportTarget) -> Iterator[Wanted
 def _estimator(problem: EffortRows, rotors: Mapping[str, float]) -> Physical:
     """Estimator of physically consistent links, regularised towards those of the robot file.
 
-    The links of the file are assumed to be accurate to `LINK_ERROR`, in the entropic distance of pseudo-inertias,
-    which does not depend on the frame.  In this distance a body that is heavier as a whole is nearer than one
-    whose mass has moved.  Beside regression equations with unit residuals, its square has the weight 1 /
-    LINK_ERROR^2.
+    The links of the file are assumed to be accurate to `LINK_ERROR`, in the entropic divergence of
+    pseudo-inertias, which does not depend on the frame.  In this divergence a body that is heavier as a whole is
+    nearer than one whose mass has moved.  For small errors the divergence is half of a squared distance, which
+    has the weight 1 / LINK_ERROR^2 relative to squared residuals of unit size.
     """
     rows = problem.observation.samples * len(problem.observation.row_names)
     prior, weight = _prior(problem.campaign, rotors), 1 / (rows * LINK_ERROR**2)

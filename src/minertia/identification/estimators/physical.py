@@ -118,7 +118,10 @@ class Physical(Estimator):
     def _limited(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool
     ) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
-        """Fit with limited link masses; limits that the data contradict are removed, the best one first."""
+        """Fit with limited link masses; limits that the data contradict are removed.
+
+        The limit whose removal improves the fit most is removed first.
+        """
 
         def fitted(within: PhysicalSpace) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
             return self._placed(within, R, rows, weight, settle)

@@ -71,7 +71,10 @@ def left_out_error(
 
 
 def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
-    """Estimate from an R factor: by refit, else or if it fails by least squares; None if that is singular."""
+    """Estimate from an R factor by `refit`, or by least squares if `refit` is None or fails.
+
+    None if least squares is singular.
+    """
     if refit is not None:
         try:
             return refit(R)

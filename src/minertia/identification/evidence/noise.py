@@ -123,7 +123,10 @@ def _kinds(longest: int) -> Kinds:
 
 
 def _grid(spectra: Array, times: Array) -> tuple[Array, Array]:
-    """Grid of noise mixtures: white noise, and each exponential alone or combined with white noise."""
+    """Grid of normalised noise mixtures, and their prior probabilities.
+
+    Mixtures: white noise, and each exponential alone or with white noise of a density between its extreme ones.
+    """
     count = len(spectra)
     found, prior = [np.eye(count)[0]], [WHITE]
     odds = times**-SLOWER

@@ -65,7 +65,7 @@ class Residuals:
 
     @property
     def efforts(self) -> Array:
-        """RMS effort of each joint [N m or N]; 0 for a joint without effort."""
+        """RMS effort of each joint, in the unit of rmse; 0 if its relative residual is 0 or not finite."""
         rmse, relative = np.array(self.joint_rmse), np.array(self.joint_relative)
         is_known = np.isfinite(relative) & (relative > 0)
         return np.asarray(np.divide(rmse, relative, out=np.zeros(len(rmse)), where=is_known))

@@ -100,7 +100,7 @@ def contributions(problem: Observation, beta: Array) -> Array:
 
 
 def one_percent(problem: Observation, share: float = SHARE) -> Significance:
-    """Drop every parameter that contributes less than the fraction `share` to every effort, and refit."""
+    """Drop parameters whose peak contribution is below `share` of the peak effort of every joint, and refit."""
     with one_thread():
         problem = _complete(problem)
         whole = _Whole.of(problem)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.dynamics.frame import frame_named
 from minertia.io.errors import InputError
-from minertia.robot.joint import numeric_pose
+from minertia.robot.corrections import described_joints
+from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -77,6 +78,12 @@ class Chain:
         """Placements of the file as (n + 1, 4, 4), evaluated at the values of the symbols."""
         values = self.robot.symbol_values
         return np.stack([matrix_of(numeric_pose(pose, values)) for pose in self.placements])
+
+    @cached_property
+    def described(self) -> tuple[Joint, ...]:
+        """The joints as described, with numbers for symbols, the first one placed in the root."""
+        joints = [self.robot.joints[j] for j in self.joints]
+        return described_joints(joints, self.placements[0], self.robot.symbol_values)
 
     @cached_property
     def inverse(self) -> Array:

@@ -35,8 +35,9 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
-    """Select levels in order; each is retained if it clearly reduces the error in most held-out regions.
+    """Select the first levels of `levels`, as far as they clearly reduce the error in most held-out regions.
 
+    A level is added together with all before it.  None is selected if the total reduction is too small.
     nominal: fit of base and tool alone.
     """
     some = thinned(problem)

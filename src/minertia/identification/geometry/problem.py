@@ -26,7 +26,7 @@ from minertia.identification.geometry.errors import ReadingResiduals, output_nam
 from minertia.identification.geometry.files import corrected_files, write_corrected
 from minertia.identification.geometry.fit import FREE
 from minertia.identification.geometry.folds import GeometryRows
-from minertia.identification.geometry.joints import SHAPES, joint_columns
+from minertia.identification.geometry.joints import joint_columns
 from minertia.identification.geometry.judging import geometry_evidence, residuals_at, value_unit
 from minertia.identification.geometry.layout import GeometryLayout
 from minertia.identification.geometry.measures import SHOWN, told
@@ -40,6 +40,7 @@ from minertia.io.errors import InputError, expected
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
 from minertia.io.schema import option_of
+from minertia.robot.corrections import SHAPES
 from minertia.robot.robot import Note
 
 FEWEST = 4  # postures

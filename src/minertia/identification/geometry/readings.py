@@ -139,8 +139,8 @@ def read_measurements(
 ) -> Measurements:
     """Read the measurements of some files for a chain; unspecified columns are inferred from the header.
 
-    given: the measurements.  fixed: as in `Measurements`, of fitted readings; readings of others then raise an
-    error.
+    given: the measurements.  fixed: as in `Measurements`, the points, planes or marks that were fitted; readings
+    of any other then raise an error.
     """
     tables = [MeasurementTable(path) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])

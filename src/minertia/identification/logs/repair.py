@@ -159,7 +159,7 @@ def _gap_in_temperature(block: Recording) -> str | None:
 
 
 def _without_temperature(blocks: Iterable[Recording]) -> Iterator[Recording]:
-    """Blocks without temperatures: unless all are finite, these are omitted, as most fits do not need them."""
+    """Blocks without temperatures, for logs in which not all of these are finite; most fits do not need them."""
     for block in blocks:
         yield replace(block, channels={name: v for name, v in block.channels.items() if name != "temperature"})
 

@@ -285,7 +285,7 @@ def _light(values: Mapping[str, float], links: Sequence[int]) -> float:
 
 
 def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
-    """The body if consistent, else the nearest consistent one; without mass, one of `light` kg and 0.1 m."""
+    """The body if consistent, else the nearest consistent one; if massless, `light` kg of gyration radius 0.1 m."""
     if ten[9] <= 0 or max(map(abs, ten[:9])) > FARTHEST * ten[9]:  # a mass without which the rest has no place
         return from_com(light, (0, 0, 0), 0.01 * light * np.eye(3))
     mass, com, inertia = to_com(ten)

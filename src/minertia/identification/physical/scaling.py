@@ -27,5 +27,8 @@ def unshifted(problem: Observation, R: Array) -> Array:
 
 
 def unshifted_fold(problem: Observation, fold: Fold) -> Fold:
-    """Fold over all the model's unknowns, with known contributions added back to the efforts."""
+    """Fold with R factors over all the model's unknowns, known contributions added back to the efforts.
+
+    `left_out`, the factors that are not weighted, is unchanged.
+    """
     return Fold(unshifted(problem, fold.fitted), fold.left_out, unshifted(problem, fold.weighted))

@@ -1,8 +1,8 @@
 """Rows of the linear problem: regressor columns and efforts computed from blocks of motion, piece by piece.
 
 Equations without accelerations are those of the momentum of each joint, or of the total energy.  Their time
-derivative and the parallel filter are linear and commute; so it is taken before the filter, and no
-accelerations are computed.
+derivative and the parallel filter are linear and commute; so the derivative is taken before the filter, and
+the columns of the links need no accelerations.
 """
 
 from __future__ import annotations

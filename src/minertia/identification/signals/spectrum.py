@@ -23,12 +23,12 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
     """Cut-off [Hz] of the low-pass on positions when none is given.
 
     For each joint, the power spectrum of the position is averaged over segments of 10 s.  Its noise floor is the
-    median over the upper half of the band.  The motion's band ends where the spectrum first falls to ten times
-    the floor.  Within that band, the frequency below which 99 % of the velocity power lies is taken.  The cut-off
-    is ten times the highest of these over the moving joints, so that the filter changes the motion's own
+    median over the upper half of the band.  The motion's band ends where the smoothed spectrum first falls to ten
+    times the floor.  Within that band, the frequency below which 99 % of the velocity power lies is taken.  The
+    cut-off is ten times the highest of these over the moving joints, so that the filter changes the motion's own
     frequencies by less than one part in a million.  It is limited such that noise makes up at most 1 % of the
-    power of the accelerations (`quiet_frequency`), to at least twenty cycles per recording, and to at most 0.4 of
-    the rate.
+    power of the accelerations (`quiet_frequency`), but it is at least twenty cycles per recording and at most 0.4
+    of the rate.
     """
     travel = np.ptp(q, axis=0)
     moving = np.flatnonzero(travel > MOVES * travel.max())

@@ -293,7 +293,7 @@ def _with_pins(robot: Robot, said: LoopsSaid) -> LoopsSaid:
 
 
 def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
-    """Position of the tree joint at a cut, from the positions q of the other joints, where it is 0 itself."""
+    """Position [rad or m] of the tree joint of a cut, from joint positions q in which its own entry is 0."""
     sides = cut_sides(robot.numeric, cut.at(robot.symbol_values), q)
     (x, y, z), p_a = transpose(sides[0].pose[0]), sides[0].pose[1]
     R_b, p_b = sides[1].pose

@@ -243,7 +243,7 @@ class Placements:
             self.notes.append(Note("warning", row.where, text, row.line(key)))
 
     def _lettered_angle(self, row: CheckedTable, key: str, value: Poly) -> Entry:
-        """Symbolic angle; converted to a number where the values of its symbols make it a right angle."""
+        """Symbolic angle; a number where the values of its symbols make it a multiple of 90 degrees."""
         known = {name: number for name, number in self.letters.values.items() if number is not None}
         whole = value.letters <= set(known)
         angle = float(evaluate(value, known)) if whole else constant_part(value)
