@@ -116,7 +116,7 @@ def prior_of(groups: NDArray[np.str_], sizes: GeometrySizes) -> Array:
     return np.array([known[g] for g in groups], float) ** -2.0
 
 
-class _Converged(NamedTuple):
+class _ConvergedFit(NamedTuple):
     """A state with its rows, whose derivatives may be those of a state near it, and the inverse Hessian."""
 
     state: GeometryState
@@ -124,7 +124,7 @@ class _Converged(NamedTuple):
     S: Array
 
 
-class _Stepped(NamedTuple):
+class _FitStep(NamedTuple):
     state: GeometryState
     rows: LinearisedReadings
     values: Array
@@ -192,7 +192,7 @@ class _Fitter:
 
     def _converged(
         self, state: GeometryState, rows: LinearisedReadings, normal: Mapping[int, NormalEquations], enough: float
-    ) -> _Converged:
+    ) -> _ConvergedFit:
         """Gauss-Newton steps; derivatives are computed anew only where a step gains less than it should.
 
         Corrections are small: derivatives of an earlier state are nearly those of the present one.
@@ -218,7 +218,7 @@ class _Fitter:
                 step = self._step(normal, values, S)
             else:
                 step = S @ (self._slope(rows) - prior_of(self.own_groups, self.sizes) * values)
-        return _Converged(state, rows, S)
+        return _ConvergedFit(state, rows, S)
 
     def _slope(self, rows: LinearisedReadings) -> Array:
         """A' W r with the weights of the rows."""
@@ -227,7 +227,7 @@ class _Fitter:
 
     def _stepped(
         self, state: GeometryState, rows: LinearisedReadings, step: Array, cost: float, factors: Sequence[float]
-    ) -> _Stepped | None:
+    ) -> _FitStep | None:
         """The state after the longest of some parts of a step that lowers the cost; None where none does."""
         whole = np.zeros(len(self.layout.columns))
         whole[self.active] = step
@@ -236,7 +236,7 @@ class _Fitter:
             there, values = replace(rows, residual=self.layout.residuals(new)), self._values(new)
             fallen = self._cost(there, values)
             if fallen <= cost:
-                return _Stepped(new, there, values, fallen)
+                return _FitStep(new, there, values, fallen)
         return None
 
     def _reweigh(self, rows: LinearisedReadings) -> None:

@@ -56,7 +56,7 @@ def spread_of(found: GeometryFit, rows: LinearisedReadings | None = None) -> Geo
     return GeometrySpread(named, float(np.sqrt(noise.joints_variance)), found.S @ middle @ found.S)
 
 
-class _Block(NamedTuple):
+class _PostureBlock(NamedTuple):
     """Rows of k postures with c rows each: residuals (k, c), derivatives over the estimates and over the joints."""
 
     r: Array
@@ -66,7 +66,7 @@ class _Block(NamedTuple):
     weight: Array  # of each posture (k,)
 
 
-def _blocks(rows: LinearisedReadings, found: GeometryFit, step: int = 1) -> Iterator[_Block]:
+def _blocks(rows: LinearisedReadings, found: GeometryFit, step: int = 1) -> Iterator[_PostureBlock]:
     """Postures in blocks of equal numbers of rows, none so large that work on it takes much memory.
 
     step: take every posture, every second ...
@@ -76,7 +76,7 @@ def _blocks(rows: LinearisedReadings, found: GeometryFit, step: int = 1) -> Iter
     for count in np.unique(counts):
         places = first[counts == count][::step, None] + np.arange(count)
         for part in np.array_split(places, -(-len(places) // BLOCK)):
-            yield _Block(
+            yield _PostureBlock(
                 rows.residual[part],
                 rows.A[part[:, :, None], found.active],
                 rows.by_joints[part],
@@ -97,14 +97,14 @@ def _flat(x: Array) -> Array:
 class _TwoNoises:
     """Restricted maximum likelihood estimate of two variances, with rows in blocks of one posture."""
 
-    def __init__(self, blocks: Sequence[_Block], found: GeometryFit) -> None:
+    def __init__(self, blocks: Sequence[_PostureBlock], found: GeometryFit) -> None:
         self.blocks, self.found = blocks, found
         self.rows_variance = {u: size**2 for u, size in found.sizes.rows.items()}
         lever = rms(np.concatenate([np.sqrt(np.sum(block.B**2, axis=2)).ravel() for block in blocks]))
         residual = rms(np.concatenate([block.r.ravel() for block in blocks]))
         self.joints_variance = (PART * residual / max(lever, LEAST)) ** 2
 
-    def covariance(self, block: _Block) -> Array:
+    def covariance(self, block: _PostureBlock) -> Array:
         """Covariance (k, c, c) of the rows of each posture."""
         V = self.joints_variance * (block.B @ np.swapaxes(block.B, 1, 2))
         count = range(block.r.shape[1])
@@ -154,7 +154,7 @@ class _TwoNoises:
         return 0.5 * v * (slope - trace), 0.5 * information
 
     def _part(
-        self, name: int | None, block: _Block, left: Array, L: Array, inv: Array, S: Array
+        self, name: int | None, block: _PostureBlock, left: Array, L: Array, inv: Array, S: Array
     ) -> tuple[Array, float]:
         """(V_a P y (k, c), trace of P V_a) of one variance at some postures; left: P y, L: V^-1 A."""
         w = block.weight[:, None]
