@@ -145,7 +145,8 @@ export interface WrenchTable {
   frame?: string | "?" | null;
   axes?: "sensor" | "base" | "?" | null;
   of?: "sensor" | "tool" | "?" | null;
-  bias?: "auto" | "constant" | "linear" | "walk" | "?" | null;
+  bias?: "auto" | "constant" | "steps" | "linear" | "walk" | "?" | null;
+  motion?: "rest" | "moving" | "?" | null;
   moment?: "N m" | "N mm" | "N cm" | "?" | null;
   columns?: (string | "?")[] | null;
   rotation?: (string | "?")[] | null;
@@ -1002,16 +1003,27 @@ export const OPTIONS = {
       "default": null
     },
     "bias": {
-      "help": "Sensor bias over the poses: constant, linear in their order, or a random walk.",
+      "help": "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a random walk.",
       "unit": "",
       "type": "choice",
       "choices": [
         "auto",
         "constant",
+        "steps",
         "linear",
         "walk"
       ],
       "default": "auto"
+    },
+    "motion": {
+      "help": "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "rest",
+        "moving"
+      ],
+      "default": null
     },
     "moment": {
       "help": "Unit of the moments.",

@@ -1,4 +1,4 @@
-"""`wrench`: identify tool, bias and mounting of a force/torque sensor from wrenches at static poses."""
+"""`wrench`: from wrenches of a force/torque sensor to tool, bias and mount, with a verdict."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def wrench(
 ) -> Identification:
     """Identify tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` for them.
 
-    poses, validate: files of wrenches to fit and to validate on; each row is a static pose.  The orientation of
-    the sensor is in the file (qx qy qz qw; robot may then be None), or is computed from joint positions and the
-    frame named in `options`.  options: axes, sign, unit and bias model of the wrench.  columns: columns of the
-    joints in the files, and their unit.  tell: callback that receives a progress message at each step.  The
-    command `minertia wrench` calls this function.
+    poses, validate: files of wrenches (rows are poses at rest, or samples of a motion), to fit and to
+    judge on.  The orientation of the sensor
+    is in the file (qx qy qz qw; robot may then be None), or comes of joint positions with the frame that `options`
+    names.  options: axes, sign and unit of the wrench, and its bias.  columns: where joints stand in the files, and
+    their unit.  tell: is given a line at each step.  `minertia wrench` runs this.
     """
     if isinstance(robot, Campaign):
         if poses:

@@ -262,7 +262,7 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
             "name": p["name"],
             "value": float(p["value"]),
             "deviation": finite(p["deviation"]),
-            "relative": _relative(p),
+            "relative": finite(p["relative_deviation"]) if "relative_deviation" in p else _relative(p),
             "interval": [finite(v) for v in p["interval"]],
             "class": p["class"],
             "relation": p["relation"],
@@ -274,9 +274,7 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
 
 
 def _relative(p: Mapping[str, Any]) -> float | None:
-    """Relative deviation of a value: to the size that its kind of problem compares it with, else to the value."""
-    if "relative_deviation" in p:
-        return None if p["relative_deviation"] is None else float(p["relative_deviation"])
+    """Deviation over the value, of a value that states no scale of its own."""
     return finite(p["deviation"] / abs(p["value"])) if p["value"] else None
 
 

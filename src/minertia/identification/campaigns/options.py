@@ -346,7 +346,7 @@ class CalibrationOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrenchOptions(Declared):
-    """Options of wrenches from a force/torque sensor at static poses: columns, frames, signs, and fitted bias."""
+    """Wrenches of a force/torque sensor at rest or in motion: where they are, what they mean, and what is fitted."""
 
     frame: str | None = option(
         None,
@@ -367,9 +367,15 @@ class WrenchOptions(Declared):
     )
     bias: str = option(
         "auto",
-        "Sensor bias over the poses: constant, linear in their order, or a random walk. `auto` takes the one that "
-        "predicts held-out poses best.",
-        choices=("auto", "constant", "linear", "walk"),
+        "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a "
+        "random walk. `auto` takes the one that predicts held-out poses best.",
+        choices=("auto", "constant", "steps", "linear", "walk"),
+    )
+    motion: str | None = option(
+        None,
+        "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+        choices=("rest", "moving"),
+        otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
     )
     moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
     columns: Sequence[str] | None = option(

@@ -21,16 +21,17 @@ ANSWERS: dict[Grade, str] = {"good": "yes", "usable": "with limits", "not good":
 
 @dataclass(frozen=True)
 class Limit:
-    """Limitation of a usable model: the joint, the reason, and its relative residual."""
+    """Limitation of a usable model: the joint, the reason, and its relative residual; each: word for the joint."""
 
     joint: str
     what: str
     figure: float
+    each: str = "joint"
 
     @property
     def sentence(self) -> str:
         """Message that states the limitation of the joint."""
-        return f"joint {self.joint}: {self.what}"
+        return f"{self.each} {self.joint}: {self.what}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return as a dict of plain data."""
@@ -234,7 +235,7 @@ def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
 
 def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
     own = _mean(judged)
-    if not own > at.OVERFIT * e.training.relative:
+    if e.drifts or not own > at.OVERFIT * e.training.relative:
         return []
     times = own / e.training.relative
     if e.unseen:
@@ -267,7 +268,12 @@ def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
             worst, where = fitted, " in training"
         if least < worst <= 1:
             found.append(
-                Limit(joint, f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}", worst)
+                Limit(
+                    joint,
+                    f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}",
+                    worst,
+                    e.measure.each,
+                )
             )
     return tuple(found)
 
@@ -291,12 +297,14 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:
             told.append(
-                f"joint {joint} has hardly any {word} in {log}, less than the model leaves in training: "
+                f"{e.measure.each} {joint} has hardly any {word} in {log}, less than the model leaves in training: "
                 f"{_percent(relative)} of it is left, which says nothing"
             )
         else:
             is_small = False
-            told.append(f"joint {joint}: {_percent(relative)} of its {word} is left, more than without any model")
+            told.append(
+                f"{e.measure.each} {joint}: {_percent(relative)} of its {word} is left, more than without any model"
+            )
     return is_small, told
 
 

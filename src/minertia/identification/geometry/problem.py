@@ -133,7 +133,7 @@ class GeometryProblem(Problem):
             "name": value.name,
             "value": value.value,
             "deviation": value.deviation,
-            "relative_deviation": value.relative_deviation if np.isfinite(value.relative_deviation) else None,
+            "relative_deviation": value.relative_deviation,
             "interval": list(value.interval),
             "class": value.kind,
             "relation": self._relations[value.name],
@@ -230,7 +230,7 @@ class GeometryProblem(Problem):
     def _told(self, value: ParameterEvidence) -> dict[str, Any]:
         entry = self.entry(value)
         more = {"stands_for": entry.pop("relation"), "decided_by_prior": value.kind == PRIOR}
-        return {**value.to_dict(), **entry, **more}
+        return {**entry, **value.to_dict(), **more}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
         """Report sections: errors, noise, and the number of parameters identifiable at these postures."""
