@@ -46,6 +46,8 @@ export interface ColumnsTable {
   decimal?: "." | "," | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
+  pose_topic?: string | "?" | null;
+  pose_frame?: string | "?" | null;
   episode?: number | "?" | null;
   drop_torn?: boolean | "?" | null;
   [key: string]: unknown;
@@ -464,6 +466,18 @@ export const OPTIONS = {
     },
     "command_topic": {
       "help": "Topic of a bag's commanded positions.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "pose_topic": {
+      "help": "Topic of a bag's measured poses: poses, points, transforms or tf.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "pose_frame": {
+      "help": "Child frame of the measured poses in tf.",
       "unit": "",
       "type": "text",
       "default": null
