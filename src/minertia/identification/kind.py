@@ -7,7 +7,7 @@ A kind of problem is a folder with a class derived from `Problem`, and one row i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -97,6 +97,21 @@ class PredictedLog(ABC):
 
 
 @dataclass(frozen=True)
+class DrawnOutputs:
+    """Outputs of one log, measured (N, outputs) at times t [s], and predicted by several robots (draws, N, outputs).
+
+    best: as the most probable robot predicts them.  NaN where a simulation diverged.
+    """
+
+    log: str
+    outputs: tuple[str, ...]
+    t: Array
+    measured: Array
+    best: Array
+    predicted: Array
+
+
+@dataclass(frozen=True)
 class Section:
     """Report section that a kind of problem adds: sentences, and tables of headers and rows."""
 
@@ -149,7 +164,7 @@ class Problem(ABC):
     """Identification problem of a campaign: its logs, read, and its unknowns, without a fit.
 
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
-    has_efforts: whether its logs must have efforts.
+    has_efforts: whether its logs must have efforts.  band_draws: robots whose predictions make a band.
     campaign: with every choice made that its logs decide.  logs, unseen: fitted logs, and validation logs.
     ladder: forward selection of effects, None where they were given.
     """
@@ -157,6 +172,7 @@ class Problem(ABC):
     kind: ClassVar[str]
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
+    band_draws: ClassVar[int] = 400
     campaign: Campaign
     logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
@@ -265,6 +281,13 @@ class Problem(ABC):
         """Robots for files of other programs by the name of the target, where they differ from the model's own."""
         return {}
 
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What its models keep to draw robots from: `Shown` and `ResidualNoise` as plain data, {} where there is none.
+
+        Without `shown`, values and covariance of the model are all that the logs show.
+        """
+        return {}
+
     def made(self, estimate: Estimate) -> dict[str, object]:
         """Additional facts on how the result was computed."""
         return {}
@@ -282,6 +305,13 @@ class Problem(ABC):
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
         """Predict logs with a model, read with the settings of its own logs."""
+
+    @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Predict logs with rows of the fit's unknowns, the most probable ones first; refused where it has none."""
+        raise cls.refused("posterior of robots", EFFORTS_INSTEAD)
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:
