@@ -145,7 +145,8 @@ export interface WrenchTable {
   frame?: string | "?" | null;
   axes?: "sensor" | "base" | "?" | null;
   of?: "sensor" | "tool" | "?" | null;
-  bias?: "auto" | "constant" | "linear" | "walk" | "?" | null;
+  bias?: "auto" | "constant" | "steps" | "linear" | "walk" | "?" | null;
+  motion?: "rest" | "moving" | "?" | null;
   moment?: "N m" | "N mm" | "N cm" | "?" | null;
   columns?: (string | "?")[] | null;
   rotation?: (string | "?")[] | null;
@@ -1002,16 +1003,27 @@ export const OPTIONS = {
       "default": null
     },
     "bias": {
-      "help": "Sensor bias over the poses: constant, linear in their order, or a random walk.",
+      "help": "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a random walk.",
       "unit": "",
       "type": "choice",
       "choices": [
         "auto",
         "constant",
+        "steps",
         "linear",
         "walk"
       ],
       "default": "auto"
+    },
+    "motion": {
+      "help": "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "rest",
+        "moving"
+      ],
+      "default": null
     },
     "moment": {
       "help": "Unit of the moments.",
@@ -1093,7 +1105,7 @@ export interface ExciteSettings {
 
 export interface GenerateSettings {
   model?: string | null;
-  programs?: ("inverse_dynamics" | "background" | "background_parts" | "synchronous" | "coefficients" | "gravity" | "mass_matrix" | "velocity_torque" | "friction" | "base_regressor" | "base_regressor_entries" | "forward_dynamics" | "recursive_update" | "inverse_dynamics_wrench" | "forward_dynamics_wrench" | "jacobian" | "forward_kinematics" | "coriolis_matrix" | "slotine_li" | "slotine_li_regressor" | "inverse_dynamics_derivatives" | "forward_dynamics_derivatives" | "momentum_observer" | "momentum_regressor" | "power_regressor" | "differentiator" | "parabola_differentiator" | "low_pass" | "watch_terms" | "adaptive_start" | "adaptive_law" | "elastic_forward_dynamics" | "elastic_inverse_dynamics")[] | null;
+  programs?: ("inverse_dynamics" | "background" | "background_parts" | "synchronous" | "coefficients" | "gravity" | "mass_matrix" | "velocity_torque" | "friction" | "base_regressor" | "base_regressor_entries" | "forward_dynamics" | "recursive_update" | "inverse_dynamics_wrench" | "forward_dynamics_wrench" | "jacobian" | "forward_kinematics" | "coriolis_matrix" | "slotine_li" | "slotine_li_regressor" | "inverse_dynamics_derivatives" | "forward_dynamics_derivatives" | "momentum_observer" | "momentum_regressor" | "power_regressor" | "differentiator" | "parabola_differentiator" | "low_pass" | "watch_terms" | "adaptive_start" | "adaptive_law" | "elastic_forward_dynamics" | "elastic_inverse_dynamics" | "correct_joints" | "command_joints" | "calibrated_forward_kinematics" | "calibrated_jacobian")[] | null;
   target?: "c" | "cortex-m" | "cuda" | "numpy" | "jax" | "torch" | "matlab" | "fmu" | "ros2" | null;
   precision?: "double" | "float" | null;
   sincos?: "libm" | "own" | null;
@@ -1549,7 +1561,11 @@ export const JOBS = {
         "adaptive_start",
         "adaptive_law",
         "elastic_forward_dynamics",
-        "elastic_inverse_dynamics"
+        "elastic_inverse_dynamics",
+        "correct_joints",
+        "command_joints",
+        "calibrated_forward_kinematics",
+        "calibrated_jacobian"
       ],
       "otherwise": "those of the target",
       "default": null

@@ -186,10 +186,11 @@ def convert(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a robot in another format; what that format cannot hold is said.
+    """Convert a robot to another file format; reports what that format cannot represent.
 
-    A model of identify has the best parameters that a URDF or an MJCF can hold, and says what these leave of its logs.
-    Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
+    A model of identify is written with the best parameters that URDF or MJCF can represent, and their relative
+    residual on its logs is reported. Without a template the whole file is written: joints, inertias, limits and
+    drives, no meshes.
     """
     from minertia.robot.files import write_robot
     from minertia.robot.targets import target_of
@@ -208,7 +209,10 @@ def convert(
 
 
 def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
-    """What the file of an identified model leaves of the logs of its identification, as data and as notes."""
+    """Residuals of an exported identified model on its identification logs, as data and as notes.
+
+    Both are empty if `source` is not a model file, or has no export for the format of `target`.
+    """
     from minertia.identification.model_file import is_model_file, read_model
     from minertia.report.export_tables import export_notes, exports_record
     from minertia.simulation.read_back import read_by_engine

@@ -36,9 +36,9 @@ SEGMENT, FEWEST = 256, 64  # samples of a part whose spectrum is taken, and of a
 def judged_view(
     log: PredictedLog, measure: Measure, title: str, *, is_fitted: bool, points: int = POINTS
 ) -> dict[str, Any]:
-    """Measured, predicted and nominal outputs of a log, joint by joint; points: of one curve.
+    """Measured, predicted and nominal outputs of a log, joint by joint; points: limit for one curve.
 
-    Of a log read in blocks, the first.  Lists are by joint; null stands for non-finite values.
+    Only the first block of a log that is read in blocks.  Lists are by joint; null represents non-finite values.
     """
     curves, before = log.curves(), log.nominal()
     view: dict[str, Any] = {
@@ -68,7 +68,7 @@ def judged_view(
 
 
 def residual_data(found: Residuals) -> dict[str, Any]:
-    """Residuals without the name of their log; null where there was no effort."""
+    """Residuals without the name of their log; null where the effort is zero."""
     return {**found.to_dict(with_log=False), "relative": finite(found.relative)}
 
 
@@ -78,9 +78,9 @@ def by_joint(values: Array) -> list[list[float | None]]:
 
 
 def _samples(curves: Curves) -> dict[str, Any] | None:
-    """Values at evenly spread instants: positions, velocities, residuals, and friction, measured and modelled.
+    """Values at uniformly spaced times: positions, velocities, residuals, measured and modelled friction.
 
-    Measured friction is the effort minus the other parts of the model.  Null where the model has no friction.
+    Measured friction is the effort minus all other terms of the model.  Null where the model has no friction.
     """
     if curves.patterns is None:
         return None
@@ -92,7 +92,7 @@ def _samples(curves: Curves) -> dict[str, Any] | None:
 
 
 def _moved(values: Array) -> list[list[float | None] | None]:
-    """Columns of an array; null for efforts that belong to no joint."""
+    """Columns of an array; null for a column that contains NaN, such as an effort that belongs to no joint."""
     return [None if np.isnan(column).any() else rounded(column, 4) for column in values.T]
 
 
@@ -144,7 +144,7 @@ def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> di
 def fit_view(result: Identification, names: Mapping[str, str], *, points: int = POINTS) -> dict[str, Any]:
     """Identification of any kind as plain data: its JSON, relations, correlations and curves.
 
-    names: titles of logs by file name.  points: of one curve.
+    names: titles of logs by file name.  points: limit for one curve.
     """
     measure, logs = result.problem.measure, result.predictions()
     count = len(result.validation)
@@ -174,7 +174,7 @@ def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[Pr
 
 
 def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:
-    """Report sections that a kind of problem adds, as plain data."""
+    """Report sections specific to the kind of problem, as plain data."""
     return [
         {
             "title": s.title,
@@ -229,13 +229,13 @@ def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
 
 
 def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Values as a model's file states them, beside what the robot's own file says, where that is known."""
+    """Estimates as in a model file, with the nominal values of the robot file where known."""
     return [
         {
             "name": p["name"],
             "value": float(p["value"]),
             "deviation": finite(p["deviation"]),
-            "relative": finite(p["deviation"] / abs(p["value"])) if p["value"] else None,
+            "relative": finite(p["relative_deviation"]) if "relative_deviation" in p else _relative(p),
             "interval": [finite(v) for v in p["interval"]],
             "class": p["class"],
             "relation": p["relation"],
@@ -244,6 +244,11 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
         }
         for p in entries
     ]
+
+
+def _relative(p: Mapping[str, Any]) -> float | None:
+    """Deviation over the value, of a value that states no scale of its own."""
+    return finite(p["deviation"] / abs(p["value"])) if p["value"] else None
 
 
 def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
@@ -286,7 +291,7 @@ def audit_lines(result: Identification) -> list[str]:
 
 
 def made_facts(result: Identification) -> dict[str, object]:
-    """Settings and figures of how an identification was computed."""
+    """Settings and key figures of an identification."""
     record = campaign_record(result.problem.campaign)
     gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
     pairs: dict[str, object] = {
@@ -322,7 +327,7 @@ def _effects(effects: Sequence[Any] | None) -> str:
 
 
 def words(table: Mapping[str, Any]) -> str:
-    """Table as text in one line."""
+    """Table as one line of text."""
     return ", ".join(f"{key} {_value(value)}" for key, value in table.items())
 
 

@@ -67,7 +67,7 @@ def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> st
 
 
 def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Every log for the tables, validation logs first, some with their curves, and the names of the others."""
+    """All logs for the tables, validation logs first; the first ones keep their curves, the others are listed."""
     order = sorted(logs, key=lambda log: bool(log["is_fitted"]))
     bare = ({**log, "t": [], "curves": {}, "samples": None, "spectrum": None} for log in order[SHOWN:])
     return {"logs": [*order[:SHOWN], *bare], "not_drawn": [str(log["log"]) for log in order[SHOWN:]]}

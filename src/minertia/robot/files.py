@@ -1,4 +1,4 @@
-"""Robots from description files, or by bundled name, and back: the tables of readers and writers by suffix."""
+"""Robots from description files or by bundled name, and back: tables of readers and writers by file extension."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def read_robot(
     letters: bool = True,
     target: str = "",
 ) -> Robot:
-    """A robot from a TOML, URDF, MJCF or SYMORO file, an identified model with its values, or a bundled one by name.
+    """Read a robot from a TOML, URDF, MJCF or SYMORO file, an identified model, or a bundled robot by name.
 
-    base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
-    snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
-    letters: whether lengths stay letters (their values are in `Robot.symbols`).  target: "urdf" or "mjcf" for the best
-    robot that such a file can hold, where an identified model has one.
+    base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the
+    file's.  snap: tolerance [rad] within which angles rounded in the file are taken as right angles; 0 takes them
+    as written.  letters: whether lengths stay symbolic (their values are in `Robot.symbols`).  target: "urdf" or
+    "mjcf" for the best robot that such a file can represent, if an identified model has one.
     """
     if base not in (None, *BASES):
         raise UnknownName("kind of base", base, BASES)
@@ -83,7 +83,7 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 
 
 def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
-    """Text and name of the file of closed chains beside a description."""
+    """Text and name of the file of closed chains beside a description, None if there is none."""
     other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
     return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 
@@ -108,16 +108,16 @@ class HasRobot(Protocol):
     """Object with an identified robot: a model."""
 
     def to_robot(self, target: str = "") -> Robot:
-        """The robot; target: the format that it is for."""
+        """Robot with the identified parameters; target: format for which it is exported."""
 
 
 RobotLike: TypeAlias = "Robot | str | Path | HasRobot"
 
 
 def as_robot(given: RobotLike, target: str = "") -> Robot:
-    """The robot that was given, read where its path or bundled name was; of a model, with what was identified.
+    """Robot from a robot, its path or bundled name, or a model (with its identified parameters).
 
-    target: the format that it is for.
+    target: format for which it is exported.
     """
     if isinstance(given, str | Path):
         return read_robot(given, target=target)
@@ -145,8 +145,8 @@ def write_robot(
 ) -> tuple[Note, ...]:
     """Write a robot as TOML, URDF or MJCF; the notes list what the format cannot represent.
 
-    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept unchanged; it is
-    never written over.  force: replace a file that minertia did not write, or that was edited since.
+    template: URDF or MJCF file of the same robot, of which everything but the parameters is kept; it is never
+    overwritten.  force: replace a file that minertia did not write, or that was edited since.
     """
     expect_path(path, "a robot to write")
     suffix = Path(path).suffix.lower()

@@ -1,4 +1,4 @@
-"""Job functions: those of the command line on a project's files, with the page's data of their results."""
+"""Job functions: the commands of the command line on a project's files, with the result data for the page."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def _generate(work: JobWork, asked: GenerateJob) -> tuple[dict[str, Any], str]:
 
 
 def _live(work: JobWork, robot: Robot, place: Path) -> dict[str, Any]:
-    """Inverse dynamics for the page, with reference states computed by Python for verification; or why not."""
+    """WebAssembly inverse dynamics for the page with reference states for verification; or why it failed."""
     from minertia.simulation.in_browser import reference_states, web_code
 
     work.tell("compiling for the page", 0.9)

@@ -1,4 +1,4 @@
-"""Readings as corrections predict them: what is left, and curves over the postures."""
+"""Prediction of readings by a calibrated model: residuals, and curves over the postures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from minertia.io.errors import InputError
 
 @dataclass(frozen=True)
 class MeasuredLog(PreparedLog):
-    """Readings of one or more files, as a recording of no motion; findings: what was left out of them."""
+    """Readings of one or more files as a log without motion; findings: on excluded readings."""
 
     measurements: Measurements
 
@@ -31,7 +31,7 @@ class MeasuredLog(PreparedLog):
 def read_logs(
     campaign: Campaign, logs: Sequence[Log], chain: Chain, fixed: Mapping[str, Sequence[str]] | None = None
 ) -> MeasuredLog:
-    """The readings of some files together; fixed: names of fixed points, planes and marks that were fitted."""
+    """Read the measurements of several files; fixed: names of fixed points, planes and marks that were fitted."""
     for log in logs:
         if log.file is None:
             raise InputError(
@@ -47,7 +47,7 @@ def read_logs(
 
 @dataclass(frozen=True)
 class PredictedReadings(PredictedLog):
-    """Readings with their errors: left, and with base and tool alone (N, outputs)."""
+    """Readings with their errors (N, outputs): left, after correction; uncorrected, with base and tool alone."""
 
     log: MeasuredLog
     residuals: Residuals
@@ -56,11 +56,11 @@ class PredictedReadings(PredictedLog):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the components of the errors of each target."""
+        """Names of the error components of each target."""
         return output_names(self.log.measurements.postures.measures)
 
     def curves(self) -> Curves:
-        """Errors with base and tool alone, and what of them the corrections predict, posture by posture."""
+        """Curves over the postures: errors with base and tool alone, and the part that corrections predict."""
         measures = judged_measures(self.log.measurements.postures.measures)
         name, factor = SHOWN[measures[0].unit]
         predicted = self.uncorrected - self.left
@@ -73,7 +73,7 @@ class PredictedReadings(PredictedLog):
 def predict_readings(
     model: CalibratedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedReadings, ...]:
-    """Readings of other files as a model predicts them, read as its own were."""
+    """Predict the readings of other files with a model, read with the settings of its campaign."""
     campaign, chain, found = campaign_like(model, logs, reading.columns), model.chain(), []
     for log in campaign.validate:
         reading.tell(f"reading {log.name}")

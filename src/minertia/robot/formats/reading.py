@@ -1,4 +1,4 @@
-"""What every reader of descriptions shares: how a file is read, its text, and the files that it names."""
+"""Code shared by all readers of descriptions: options, text of a file, and referenced files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MODEL = "identified model"  # kind of a TOML file that holds a robot with identi
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read.
+    """Options for reading a file.
 
-    base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
-    take them as written.  letters: whether lengths stay letters.  loops: text and name of the file of loops beside a
-    description (arm.loops.toml beside arm.urdf), None where there is none.  target: name of the format (`targets`) that
-    a model is read for, whose values may be its own.
+    base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the
+    file, 0 to take them as written.  letters: whether lengths stay symbolic.  loops: text and name of the file of
+    closed chains beside a description (arm.loops.toml beside arm.urdf), None if there is none.  target: name of
+    the export format (`targets`) for which a model is read; a model may have other parameters for it.
     """
 
     base: str | None = None
