@@ -10,7 +10,7 @@ import numpy as np
 from scipy import signal
 
 import minertia as mi
-from minertia.identification.bands import predicted_bands, summary
+from minertia.identification.bands import predict_bands, summary
 from minertia.identification.logs.recording import Recording
 from minertia.identification.physical.consistency import physical_space
 from minertia.identification.posterior.space import robot_space
@@ -70,8 +70,8 @@ class Planted:
         own = dict(zip(self.truth.columns(True, True), self.truth.parameter_vector(True, True).tolist(), strict=True))
         truth = np.array([own[name] for name in samples.names])
         lower, upper = np.quantile(samples.x, [0.025, 0.975], axis=0)
-        clean = summary(predicted_bands(samples, [self.log(1, noise=0.0, duration=10.0)]))
-        noisy = summary(predicted_bands(samples, [self.log(1, duration=10.0)]))
+        clean = summary(predict_bands(samples, [self.log(1, noise=0.0, duration=10.0)]))
+        noisy = summary(predict_bands(samples, [self.log(1, duration=10.0)]))
         return {
             "parameters": float(np.mean((truth >= lower) & (truth <= upper))),
             "values": clean["values"]["covered"],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minertia as mi
-from minertia.identification.bands import predicted_bands, summary
+from minertia.identification.bands import predict_bands, summary
 from minertia.identification.posterior.draw import Density, draw
 from minertia.identification.posterior.shown import LEVELS, residual_noise
 from minertia.identification.posterior.space import robot_space
@@ -90,13 +90,13 @@ def test_shares_of_the_prior_are_those_of_what_the_logs_show():
 
 def test_bands_hold_what_they_promise():
     found, own = samples(), case()
-    clean = summary(predicted_bands(found, [own.log(1, noise=0.0, duration=10.0)]))
-    noisy = summary(predicted_bands(found, [own.log(1, duration=10.0)]))
+    clean = summary(predict_bands(found, [own.log(1, noise=0.0, duration=10.0)]))
+    noisy = summary(predict_bands(found, [own.log(1, duration=10.0)]))
     assert clean["values"]["covered"] > 0.8 and noisy["prediction"]["covered"] > 0.9
     assert noisy["values"]["covered"] < noisy["prediction"]["covered"]
     assert noisy["values"]["width"] < noisy["prediction"]["width"]
     assert [r["joint"] for r in noisy["values"]["per_joint"]] == ["j1", "j2"]
-    half = summary(predicted_bands(found, [own.log(1, duration=10.0)], level=0.5))
+    half = summary(predict_bands(found, [own.log(1, duration=10.0)], level=0.5))
     assert 0.3 < half["prediction"]["covered"] < 0.7
 
 
@@ -114,7 +114,7 @@ def test_samples_survive_their_file(tmp_path):
     again = read_samples(tmp_path)
     assert np.array_equal(again.x, found.x) and again.names == found.names
     log = [case().log(1, duration=10.0)]
-    assert summary(predicted_bands(again, log)) == summary(predicted_bands(found, log))
+    assert summary(predict_bands(again, log)) == summary(predict_bands(found, log))
     with np.load(tmp_path / "samples.npz") as arrays:
         assert arrays["mass"].shape == (300, 2) and arrays["inertia"].shape == (300, 2, 6)
         assert arrays["armature"].shape == arrays["frictionloss"].shape == (300, 2)
@@ -165,7 +165,7 @@ def _efforts(robot, log):
 def test_bands_of_few_robots_are_refused():
     few = sample_model(case().result.model(), SampleOptions(n=20))
     with pytest.raises(InputError, match="at least 100"):
-        predicted_bands(few, [case().log(1)])
+        predict_bands(few, [case().log(1)])
 
 
 # ---------------------------------------------------------------------- coverage

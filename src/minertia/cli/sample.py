@@ -102,7 +102,7 @@ def validated_as_samples(
 
 
 def _show_bands(path: str, logs: list[str], level: float | None, how: tuple[Any, ...], *, as_json: bool) -> None:
-    from minertia.identification.bands import LEVEL, predicted_bands, summary
+    from minertia.identification.bands import LEVEL, predict_bands, summary
     from minertia.identification.samples import read_samples
     from minertia.report.tables import Table
 
@@ -110,7 +110,7 @@ def _show_bands(path: str, logs: list[str], level: float | None, how: tuple[Any,
     columns, topic, drop_torn = how[:3]
     with progress(2 * len(logs) + 1) as tell:
         mapping = map_for(samples.model, columns, topic)
-        found = predicted_bands(samples, logs, level=level, columns=mapping, drop_torn=drop_torn, tell=tell)
+        found = predict_bands(samples, logs, level=level, columns=mapping, drop_torn=drop_torn, tell=tell)
     whole = summary(found)
     factors = None if samples.noise is None else samples.noise.factors(level)
     if as_json:

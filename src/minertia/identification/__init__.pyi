@@ -1,6 +1,6 @@
 """Parts and results of identifications beside the verbs at the top of minertia."""
 
-from minertia.identification.bands import LogBands, predicted_bands
+from minertia.identification.bands import LogBands, predict_bands
 from minertia.identification.closed_loop.actuators import to_isaac_lab, to_position_mjcf
 from minertia.identification.comparison import ModelComparison
 from minertia.identification.estimators.estimate import Estimate
@@ -28,7 +28,7 @@ __all__ = [
     "SignificantParameters",
     "WrenchModel",
     "filter_log",
-    "predicted_bands",
+    "predict_bands",
     "read_blocks",
     "read_samples",
     "repair_log",

@@ -76,7 +76,7 @@ def summary(logs: Sequence[LogBands]) -> dict[str, Any]:
     return found
 
 
-def predicted_bands(
+def predict_bands(
     samples: Samples,
     logs: LogLike | Sequence[LogLike],
     *,
