@@ -18,6 +18,7 @@ from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
 
 if TYPE_CHECKING:
+    from minertia.robot.options import StageOptions
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
@@ -211,7 +212,7 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .par), an identified model, or a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), an identified model, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -283,18 +284,21 @@ def read_given(
     without: str | None = None,
     hold: Sequence[str] | None = None,
     target: str = "",
+    stage: StageOptions | None = None,
 ) -> Robot:
     """The robot that a command was asked for, read as its options say; that of an identified model has its values.
 
     without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
-    target: the format that it is written to, for which a model may have values of its own.
+    target: the format that it is written to, for which a model may have values of its own.  stage: where it is in a
+    USD stage.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
     tolerance = ANGLE_TOLERANCE if snap is None else snap
-    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target)
+    prim = "" if stage is None else stage.prim
+    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target, prim=prim)
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return with_held(robot.without_effects(names) if names else robot, hold or ())
 

@@ -23,7 +23,8 @@ class ReadOptions:
     base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
     take them as written.  letters: whether lengths stay letters.  loops: text and name of the file of loops beside a
     description (arm.loops.toml beside arm.urdf), None where there is none.  target: name of the format (`targets`) that
-    a model is read for, whose values may be its own.
+    a model is read for, whose values may be its own.  prim: path of the robot's prim in a USD stage of several.
+    single: whether a USD file is read as other programs do, by standard attributes of 32 bits alone.
     """
 
     base: str | None = None
@@ -31,6 +32,8 @@ class ReadOptions:
     letters: bool = True
     loops: tuple[str, str] | None = None
     target: str = ""
+    prim: str = ""
+    single: bool = False
 
     def __post_init__(self) -> None:
         expect_kinds(self)
