@@ -53,7 +53,7 @@ def identify(
 
 
 def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, force: bool, as_json: bool) -> None:
-    """Identify as a campaign says, whatever its kind, and write and show the result."""
+    """Run the identification that a campaign specifies, of any kind; write and print the result."""
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:
@@ -142,7 +142,7 @@ def validate(
         titles[unique(titles, r.log)] = r
     say(f"{known.robot.name}: residual over {kind_of_model(known).measure.word}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
-    say_table(residual_table(titles))
+    say_table(residual_table(titles, kind_of_model(known).measure.each))
     if told := grade_sentence(known.evidence.get("verdict", {})):
         say(f"- {told}")
     for title, r in titles.items():
@@ -175,7 +175,7 @@ def _say_result(result: Identification) -> None:
     say(DEVIATIONS)
     say_table(parameter_table(result))
     say(f"residual over {result.problem.measure.word}:")
-    say_table(residual_table(result_rows(result)))
+    say_table(residual_table(result_rows(result), result.problem.measure.each))
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
             say(note)

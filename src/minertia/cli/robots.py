@@ -196,11 +196,12 @@ def convert(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a robot in another format; what that format cannot hold is said.
+    """Convert a robot to another file format; reports what that format cannot represent.
 
-    A model of identify has the best parameters that OUT can hold (URDF, MJCF, USD), and says what these leave of its
-    logs. A USD file is read back, by minertia and with 32 bits; exit code 1 where efforts differ there.
-    Without a template the file is written whole: joints, inertias, limits and drives, no meshes.
+    A model of identify is written with the best parameters that URDF, MJCF or USD can represent, and their relative
+    residual on its logs is reported. A USD file is read back, in double and in single precision; exit code 1 where
+    efforts differ. Without a template the whole file is written: joints, inertias, limits and
+    drives, no meshes.
     """
     from minertia.robot.files import STAGES, write_robot
     from minertia.robot.targets import target_of
@@ -238,7 +239,10 @@ def _proof(robot: Robot, target: Path, stage: StageOptions) -> tuple[dict[str, A
 
 
 def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
-    """What the file of an identified model leaves of the logs of its identification, as data and as notes."""
+    """Residuals of an exported identified model on its identification logs, as data and as notes.
+
+    Both are empty if `source` is not a model file, or has no export for the format of `target`.
+    """
     from minertia.identification.model_file import is_model_file, read_model
     from minertia.report.export_tables import export_notes, exports_record
     from minertia.simulation.read_back import read_by_engine

@@ -127,7 +127,7 @@ def _refuse_nothing(args: Sequence[str]) -> None:
 
 @cache
 def _parser() -> Any:
-    """Command-line parser; built once, as it inspects the options of every command."""
+    """Command-line parser; built once, as it examines the options of every command."""
     return typer.main.get_command(app)
 
 

@@ -1,4 +1,4 @@
-"""The identified model as one TOML file: the robot, its parameters, and the evidence for them."""
+"""File of an identified model in TOML: the robot, its parameters, and the evidence for them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
 
 
 def _effect(robot: Robot, term: Mapping[str, Any]) -> EffectSpec:
-    """Effect from the table of `term_table`: its joints are numbers of the robot's joints."""
+    """Effect from a table of `term_table`, whose joints are numbered from 1 as in the robot."""
     constants = {key: value for key, value in term.items() if key not in ("kind", "joints", "known", "tag")}
     found = at_joints(robot, term["kind"], [int(j) - 1 for j in term["joints"]], constants, term.get("tag", ""))
     return replace(found, known=bool(term.get("known", False)))

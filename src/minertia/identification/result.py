@@ -42,7 +42,7 @@ class Identification:
 
     @property
     def robot(self) -> Robot:
-        """Identified robot, with its description before identification."""
+        """Robot as described before identification."""
         return self.problem.campaign.robot
 
     @property
@@ -52,7 +52,7 @@ class Identification:
 
     @property
     def observation(self) -> Observation:
-        """R factors of all unknowns; linearised at the estimate, where the problem is nonlinear."""
+        """Linear problem of all unknowns as R factors; a nonlinear one is linearised at the estimate."""
         return self.problem.rows(self.estimate)
 
     @property
@@ -98,10 +98,10 @@ class Identification:
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
     def model(self, *, physical: bool = True, exports: bool = False) -> Model:
-        """The model to save, simulate and generate code from; physical: with parameters that a robot can have.
+        """Model to save, simulate and generate code from; physical: with physically consistent parameters.
 
-        exports: with the best robot that files of other programs (URDF, MJCF) can hold, fitted to the same logs, which
-        `write_robot` and `minertia convert` then write.
+        exports: also fit, to the same logs, the best robot that each export format (URDF, MJCF) can represent;
+        `write_robot` and `minertia convert` then write it.
         """
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
@@ -125,13 +125,13 @@ class Identification:
         return tuple(self.problem.predicted(self.estimate, *pair) for pair in zip(logs, judged, strict=True))
 
     def to_frame(self) -> Any:
-        """Estimates as a pandas DataFrame: standard deviation, relative, 95 % interval, class and relation of each."""
+        """Return estimates as a pandas DataFrame: value, standard deviations, 95 % interval, class and relation."""
         return parameter_frame(self.entries(), robot=self.robot.name)
 
     def plot(self, log: str | None = None) -> Any:
         """A matplotlib Figure of measured and predicted efforts (or positions) and their difference.
 
-        log: by name; by default the first validation log, else the first one.
+        log: name of a log; by default the first validation log, else the first fitted one.
         """
         return log_figure(self.predictions(), len(self.validation), self.problem.measure.word, log)
 
@@ -168,7 +168,7 @@ class Identification:
         )
 
     def _unseen(self) -> str:
-        """Summary of the residuals of the first validation logs."""
+        """Relative residuals of the first three validation logs, as text [%]."""
         parts = [f"{100 * r.relative:.3g}" for r in self.validation[:3]]
         return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) + " %"
 
@@ -196,7 +196,7 @@ class Identification:
 
 
 class _OfCommands(type):
-    """Metaclass for `isinstance` checks of the former class of fits of commands."""
+    """Metaclass for `isinstance` checks against the deprecated `LoopIdentification`."""
 
     def __instancecheck__(cls, value: object) -> bool:
         text = "LoopIdentification is Identification with problem.kind 'commands'; the old name goes in 1.0.0"
@@ -205,4 +205,4 @@ class _OfCommands(type):
 
 
 class LoopIdentification(Identification, metaclass=_OfCommands):
-    """Former name of an `Identification` from commands."""
+    """Deprecated name of an `Identification` fitted to commands."""

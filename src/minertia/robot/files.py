@@ -1,4 +1,4 @@
-"""Robots from description files, or by bundled name, and back: the tables of readers and writers by suffix."""
+"""Robots from description files or by bundled name, and back: tables of readers and writers by file extension."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def read_robot(
     target: str = "",
     prim: str = "",
 ) -> Robot:
-    """A robot from a TOML, URDF, MJCF, USD or SYMORO file, an identified model with its values, or a bundled one.
+    """Read a robot from a TOML, URDF, MJCF, USD or SYMORO file, an identified model, or a bundled robot by name.
 
-    base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the file's.
-    snap: tolerance [rad] within which angles rounded in the file are taken for right angles; 0 takes them as written.
-    letters: whether lengths stay letters (their values are in `Robot.symbols`).  target: "urdf", "mjcf" or "usd"
-    for the best robot that such a file can hold, where an identified model has one.  prim: path of the robot in a USD
-    stage that has several.
+    base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the
+    file's.  snap: tolerance [rad] within which angles rounded in the file are taken as right angles; 0 takes them
+    as written.  letters: whether lengths stay symbolic (their values are in `Robot.symbols`).  target: "urdf",
+    "mjcf" or "usd" for the best robot that such a file can represent, if an identified model has one.  prim: path of
+    the robot in a USD stage of several robots.
     """
     if base not in (None, *BASES):
         raise UnknownName("kind of base", base, BASES)
@@ -89,7 +89,7 @@ def _load(name_or_path: str | Path) -> tuple[str, str, str]:
 
 
 def _beside(path: Path, suffix: str) -> tuple[str, str] | None:
-    """Text and name of the file of closed chains beside a description."""
+    """Text and name of the file of closed chains beside a description, None if there is none."""
     other = path.with_name(f"{path.stem}{LOOPS_SUFFIX}")
     return (read_text(other), str(other)) if suffix != ".toml" and is_file(other) else None
 
@@ -114,16 +114,16 @@ class HasRobot(Protocol):
     """Object with an identified robot: a model."""
 
     def to_robot(self, target: str = "") -> Robot:
-        """The robot; target: the format that it is for."""
+        """Robot with the identified parameters; target: format for which it is exported."""
 
 
 RobotLike: TypeAlias = "Robot | str | Path | HasRobot"
 
 
 def as_robot(given: RobotLike, target: str = "") -> Robot:
-    """The robot that was given, read where its path or bundled name was; of a model, with what was identified.
+    """Robot from a robot, its path or bundled name, or a model (with its identified parameters).
 
-    target: the format that it is for.
+    target: format for which it is exported.
     """
     if isinstance(given, str | Path):
         return read_robot(given, target=target)
@@ -152,9 +152,9 @@ def write_robot(
 ) -> tuple[Note, ...]:
     """Write a robot as TOML, URDF, MJCF or USD; the notes list what the format cannot represent.
 
-    template: a URDF or MJCF file of the same robot, of which everything but the parameters is kept unchanged, or a USD
-    stage, which the new layer overrides; it is never written over.  force: replace a file that minertia did not
-    write, or that was edited since.  prim: path of the robot in a template that is a USD stage of several.
+    template: URDF or MJCF file of the same robot, of which everything but the parameters is kept, or a USD stage,
+    which the new layer overrides; it is never overwritten.  force: replace a file that minertia did not write, or
+    that was edited since.  prim: path of the robot in a template that is a USD stage of several robots.
     """
     expect_path(path, "a robot to write")
     suffix = Path(path).suffix.lower()

@@ -1,4 +1,4 @@
-"""Files of robots for other programs: one row for each, with the effects that it holds."""
+"""Export formats for other programs: one row for each, with the effects that it can represent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from minertia.robot.formats.usd.attributes import HELD as IN_USD
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """A format that a robot is exported to.
+    """Format to which a robot is exported.
 
-    suffixes: of its files.  held: symbols of the effects that programs which read it find there.  engine: the program
-    that tells what a file of it is worth.
+    suffixes: file extensions.  held: symbols of the effects that programs read from such a file.  engine: program
+    with which an exported file is evaluated.
     """
 
     name: str
@@ -34,6 +34,6 @@ TARGETS = (
 
 
 def target_of(path: str | Path) -> ExportTarget | None:
-    """The target of a file by its suffix, None for files that hold everything."""
+    """Export format of a file by its extension; None for formats that represent all effects."""
     suffix = Path(path).suffix.lower()
     return next((target for target in TARGETS if suffix in target.suffixes), None)

@@ -67,5 +67,5 @@ def _difference(robot: Robot, other: Robot) -> float:
 
 
 def held_by(robot: Robot, target: ExportTarget) -> Robot:
-    """A robot without the effects that a file does not hold."""
+    """Robot without the effects that a file format cannot represent."""
     return robot.without_effects([n for n in robot.effect_values if split_name(n)[0] not in target.held])

@@ -1,4 +1,4 @@
-"""Exported files read back by the programs that they are for: what they leave of the logs of an identification."""
+"""Exported files read back by the target programs, and the residuals of an identification's logs with them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ Efforts: TypeAlias = Callable[[Array, Array, Array], Array]  # (N, coordinates) 
 
 
 class UnreadableFile(MinertiaError):
-    """A file with parts that an engine has no equal for."""
+    """Exported file with elements that an engine does not support."""
 
 
 def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]) -> Model:
-    """The model with what its files leave of the logs, as the programs that they are for find it, where installed."""
+    """Model with the residuals of its exported files on the logs, as evaluated by the target programs.
+
+    Where a target program is not installed or cannot read the file, minertia evaluates the file itself.
+    """
     exports = dict(model.exports)
     for file in (folder / name for name in names):
         target = target_of(file)
@@ -49,9 +52,10 @@ def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]
 
 
 def read_by_engine(model: Model, file: Path) -> Model | None:
-    """The model with the one export that a file has, and who reads what efforts there; None where it has none.
+    """Model with the single export of a file, and the program that reads it; None if it has no such export.
 
-    What it leaves of the logs is what was found when these were at hand.
+    The efforts of the file are compared with those of the model at random states.  The residuals on the logs are
+    those found at identification.
     """
     target = target_of(file)
     if target is None or target.name not in model.exports:
@@ -82,7 +86,7 @@ def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dic
 
 
 def _efforts(target: ExportTarget, file: Path, robot: Robot) -> tuple[str, Efforts] | None:
-    """A program and the efforts that it finds for a file: the target's own, else ours, None where neither reads it."""
+    """Program and its effort function for a file: the target's engine, else minertia; None if neither reads it."""
     try:
         return target.engine, READERS[target.engine](file, robot)
     except (MissingExtra, UnreadableFile):
@@ -97,7 +101,7 @@ def _efforts(target: ExportTarget, file: Path, robot: Robot) -> tuple[str, Effor
 
 
 def _in_mujoco(file: Path, robot: Robot) -> Efforts:
-    """MuJoCo's inverse dynamics; dry friction, which is soft there, by the sign of the velocity."""
+    """MuJoCo's inverse dynamics of a file; dry friction, regularised in MuJoCo, is added by the velocity's sign."""
     mujoco = mujoco_package()
     try:
         arm = mujoco.MjModel.from_xml_path(str(file))
@@ -124,7 +128,7 @@ def _in_mujoco(file: Path, robot: Robot) -> Efforts:
 
 
 def _turns(arm: Any) -> Array:
-    """How far each tendon with dry friction moves with each joint: motors that turn with several."""
+    """Ratios (tendons, dofs) of tendons with dry friction, which represent motors coupled to several joints."""
     turns = np.zeros((arm.ntendon, arm.nv))
     for k in np.flatnonzero(arm.tendon_frictionloss):
         parts = slice(arm.tendon_adr[k], arm.tendon_adr[k] + arm.tendon_num[k])
@@ -133,7 +137,7 @@ def _turns(arm: Any) -> Array:
 
 
 def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
-    """Pinocchio's inverse dynamics with the friction that it reads and leaves out."""
+    """Pinocchio's inverse dynamics of a file, plus the friction that Pinocchio reads but does not apply."""
     pin = pinocchio_package()
     try:
         arm = pin.buildModelFromUrdf(str(file))
@@ -175,7 +179,10 @@ def _in_usd(file: Path, robot: Robot) -> Efforts:
 
 
 def _check(robot: Robot, names: list[str], freedom: int) -> None:
-    """Refuse a file whose joints are not the robot's coordinates: a base that floats, followers, loops, other names."""
+    """Raise an error for a file whose joints are not the robot's coordinates.
+
+    Causes are a floating base, dependent joints, loops, or other names.
+    """
     if freedom != robot.n or robot.is_floating or any(name not in names for name in robot.coordinate_names):
         raise UnreadableFile("its joints are not the coordinates of the robot")
 

@@ -248,7 +248,7 @@ class Command(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ElasticJoints(Declared):
-    """Options of elastic joints: which joints, initial values, and side of the measurement."""
+    """Options of elastic joints: which joints are elastic, initial values, and the side of the encoder."""
 
     joints: tuple[str | int, ...] = option(
         (), "Elastic joints, by name or number from 1.", range=(1, math.inf), otherwise="those of the robot's file"
@@ -280,7 +280,7 @@ class ElasticJoints(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Floor(Declared):
-    """Ground contact: horizontal plane that named frames of the robot cannot penetrate; none by default."""
+    """Ground contact: a horizontal plane that the named frames of the robot cannot penetrate; default: none."""
 
     touches: tuple[str, ...] = option(
         (), "Links or frames of the robot's file whose origins touch the floor.", otherwise="none: no floor"
@@ -304,7 +304,7 @@ class Floor(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MeasureColumns(Declared):
-    """One [[measure]] of a calibration: what was measured of the tool, and where its numbers stand."""
+    """Table [[measure]] of a calibration: kind of measurement of the tool, and the columns that contain it."""
 
     kind: str = option(help="Kind of measurement.", choices=tuple(k for k, row in MEASURED.items() if row.in_files))
     name: str = option("", "Name of the target in the results.", otherwise="its number")
@@ -322,7 +322,7 @@ class MeasureColumns(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CalibrationOptions(Declared):
-    """What of a robot's geometry is corrected by measurements of its tool, and how that is written."""
+    """Options of a kinematic calibration: which corrections are fitted, and where joint offsets are written."""
 
     levels: Sequence[str] | None = option(
         None,
@@ -346,7 +346,7 @@ class CalibrationOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrenchOptions(Declared):
-    """Wrenches of a force/torque sensor at poses at rest: where they are, what they mean, and what is fitted."""
+    """Wrenches of a force/torque sensor at rest or in motion: where they are, what they mean, and what is fitted."""
 
     frame: str | None = option(
         None,
@@ -367,9 +367,15 @@ class WrenchOptions(Declared):
     )
     bias: str = option(
         "auto",
-        "Sensor bias over the poses: constant, linear in their order, or a random walk. `auto` takes the one that "
-        "predicts held-out poses best.",
-        choices=("auto", "constant", "linear", "walk"),
+        "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a "
+        "random walk. `auto` takes the one that predicts held-out poses best.",
+        choices=("auto", "constant", "steps", "linear", "walk"),
+    )
+    motion: str | None = option(
+        None,
+        "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+        choices=("rest", "moving"),
+        otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
     )
     moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
     columns: Sequence[str] | None = option(
@@ -381,7 +387,7 @@ class WrenchOptions(Declared):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
-    """Plain-value options of a campaign, and tables of them."""
+    """Plain-value options of a campaign, and the tables that group them."""
 
     name: str = option("", "Title of reports.", table="", otherwise="name of the file")
     repairs: Repairs = option(factory=Repairs, table="logs")

@@ -1,4 +1,4 @@
-"""Files of an identification from efforts: the robot's own file with new parameters, and an MJCF beside a URDF."""
+"""Robot files of an identification from efforts: the robot's own format, and an MJCF in addition to a URDF."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TEMPLATES = (".urdf", ".xml", ".mjcf", *STAGES)
 
 
 def robot_files(robot: Robot) -> tuple[str, ...]:
-    """Names of the robot's files in a result."""
+    """Names of the robot files that a result contains."""
     own = _own_file(robot)
     return () if own is None else _robot_files(own)
 
 
 def _robot_files(own: Path) -> tuple[str, ...]:
-    """Names of the robot's files in a result: its own file, and an MJCF beside a URDF, which represents more."""
+    """Names of the robot files in a result: its own file, and for a URDF also an MJCF, which represents more."""
     suffix = own.suffix.lower()
     if suffix in STAGES:
         return ("robot.usda",)
@@ -37,7 +37,7 @@ def _own_file(robot: Robot) -> Path | None:
 
 
 def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
-    """Write them, each with the best parameters that it can hold; the notes say what it has no place for."""
+    """Write the robot files, each with the best parameters it can represent; notes name what it lacks."""
     source = _own_file(model.nominal)
     if source is None:
         return ()

@@ -45,7 +45,7 @@ class EffortProblem(EffortRows, Problem):
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """True: logs that no other kind of problem accepts are read as efforts, an error where they have none."""
+        """Return True: logs that no other kind of problem accepts are read as logs of efforts."""
         return True
 
     @classmethod
@@ -92,7 +92,7 @@ class EffortProblem(EffortRows, Problem):
         return correlated_covariance(estimate, evidence.parameters, evidence.spread)
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
-        """The model; physical: look for standard parameters that a robot can have."""
+        """Identified model of an estimate; physical: search for physically consistent standard parameters."""
         standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
         further = {
             "standard_excess": excess,
@@ -104,12 +104,12 @@ class EffortProblem(EffortRows, Problem):
         return parts.model(estimate, facts)
 
     def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
-        """The best robot that each format of other programs can hold."""
+        """Physically consistent robot for each export format, fitted to the same logs."""
         return exported(self, estimate)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
-        """True: models that no other kind of problem recognises."""
+        """Return True: models that no other kind of problem recognises were fitted to efforts."""
         return True
 
     @classmethod
@@ -121,7 +121,7 @@ class EffortProblem(EffortRows, Problem):
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Names of the robot's own file, and of an MJCF beside a URDF."""
+        """Names of the robot files to be written: the robot's own file, and for a URDF also an MJCF."""
         return robot_files(campaign.robot)
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:

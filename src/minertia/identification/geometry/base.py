@@ -1,4 +1,4 @@
-"""Base geometric parameters: identifiable corrections for a kind of measurement, symbolic and certified."""
+"""Base geometric parameters: identifiable corrections for a kind of measurement, symbolic and rank-certified."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class GeometricBase:
     """Identifiable geometric corrections for a kind of measurement.
 
     names, relations: each parameter and the corrections regrouped into it.  targets: number of unknowns of the
-    measurement itself (points of the tool beyond the first).  is_numeric: whether the rank allowed fewer than the
-    rules, so that columns were eliminated numerically.  rank, gap: of the certificate, at random postures, targets
-    included.
+    measurement itself (points of the tool beyond the first).  is_numeric: whether the numerical rank was lower
+    than by the symbolic rules, so that columns were eliminated numerically.  rank, gap: of the certificate, at
+    random postures, targets included.
     """
 
     chain: Chain
@@ -56,15 +56,15 @@ class GeometricBase:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether columns were eliminated by the rank alone."""
+        """Whether columns were eliminated numerically, by the rank alone."""
         return bool(self.left_out)
 
     def relation_texts(self) -> dict[str, str]:
-        """{name: relation} as text."""
+        """Relations as text, by parameter name."""
         return {name: text(form) for name, form in zip(self.names, self.relations, strict=True)}
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "format": 1,
             "robot": self.chain.robot.name,
@@ -136,7 +136,7 @@ def geometric_base_parameters(
 
 
 def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
-    """Columns that the rules retain for a kind of measurement of the tip's origin, and the number of targets."""
+    """Columns that the symbolic rules retain for a measurement of the tip's origin, and the number of targets."""
     kind, several = KINDS[measure], MEASURED[measure].targets
     if several > 1:
         without = [f"{s}{chain.n + 1}" for s in SYMBOLS]
@@ -149,13 +149,13 @@ def rules_of(chain: Chain, measure: str) -> tuple[KeptColumns, int]:
 
 
 def _most_wanted(names: Sequence[str]) -> list[int]:
-    """Columns in order of retention: zeros, lengths and twists, then the others."""
+    """Column indices in order of retention: zeros, lengths and twists, then the others."""
     rank = {"RZ": 0, "DX": 1, "RX": 2, "DZ": 3, "RY": 4, "DY": 5}
     return sorted(range(len(names)), key=lambda k: (rank[names[k][:2]], k))
 
 
 def _rank(A: Array, own: Array, order: Sequence[int]) -> tuple[int, float, set[int]]:
-    """(rank with the measurement's own columns, gap, columns that are independent when added in order)."""
+    """Rank with the measurement's own columns, singular-value gap, and columns independent when added in order."""
     free = own[:, np.linalg.norm(own, axis=0) > 0]
     basis = np.linalg.qr(free / np.linalg.norm(free, axis=0))[0] if free.size else np.zeros((len(A), 0))
     both = np.concatenate([A, own], axis=1)
@@ -205,7 +205,7 @@ def sampled_columns(chain: Chain, measure: str, names: Sequence[str], rng: np.ra
 
 
 def _without_point(made: Sequence[ToolReadings], own: Array) -> Array:
-    """Own columns of the measurements except those of the tool point, which the tool frame contains."""
+    """Own columns of the measurements without those of the tool point, which the tool frame already contains."""
     return own[:, 3:] if made[0].has_point else own
 
 
@@ -216,7 +216,7 @@ def _random_postures(chain: Chain, measure: str, rng: np.random.Generator) -> Ar
 
 
 def _at_places(chain: Chain, q: Array) -> Array:
-    """Move postures so that the tip of each `TIMES` of them is at one place.
+    """Move postures so that the tip is at the same position in each group of `TIMES` of them.
 
     Postures that do not converge are dropped.
     """
@@ -247,7 +247,7 @@ def exact_readings(measure: str, tool: Array, rng: np.random.Generator) -> Exact
 
 
 def relation_error(found: GeometricBase, relation: Linear, seed: int = 1) -> float:
-    """Residual of a relation between columns over the longest column, at its own random postures."""
+    """Residual of a relation between columns relative to the longest column, at newly drawn random postures."""
     chain = found.chain
     A, _ = sampled_columns(chain, found.kind, chain.columns, np.random.default_rng(seed))
     values = chain.robot.symbol_values

@@ -38,9 +38,9 @@ def told(size: float, unit: str) -> str:
 class MeasureRows(NamedTuple):
     """M scalar measurements at some postures.
 
-    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6): prediction
-    over a twist of the tool there.  by_own (M, K): prediction over the kind's own unknowns.  other, by_other: the
-    same for a second posture that a row depends on; None where there is none.
+    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6):
+    derivative of the prediction with respect to a twist of the tool there.  by_own (M, K): with respect to the
+    kind's own unknowns. other, by_other: the same for a second posture that a row depends on; else None.
     """
 
     residual: Array
@@ -107,18 +107,21 @@ class ToolReadings(ABC):
         """Residuals and derivatives at the tool poses (N, 4, 4) with the kind's own unknowns."""
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """(posture (M,), measured less predicted (M, components)) of each reading, in its main unit."""
+        """Posture index (M,) and measured less predicted values (M, components) of each reading.
+
+        Values are in the main unit of the measurement.
+        """
         found = self.rows(tool, own)
         main = found.unit == UNITS.index(self.unit)
         return self.posture, found.residual[main].reshape(len(self.posture), self.components)
 
     @property
     def components(self) -> int:
-        """Numbers of an error."""
+        """Number of components of an error."""
         return min(self.width, 3)
 
     def unknown(self, known: str) -> InputError:
-        """The error of a target that a model knows nothing of."""
+        """Error for a target that the model does not contain; known: names of its targets."""
         return InputError(
             f"the model has no target '{self.name}'; it has {known}: name the targets as its campaign did"
         )
@@ -137,7 +140,7 @@ def _units(count: int, unit: str) -> Indices:
 
 
 def _place(tool: Array, p: Array) -> tuple[Array, Array]:
-    """Point of the tool in the measurement frame (N, 3), and its derivative over a twist of the tool (N, 3, 6)."""
+    """Position of a tool point in the measurement frame (N, 3), and its derivative by a tool twist (N, 3, 6)."""
     arm = tool[:, :3, :3] @ p
     by_tool = np.concatenate([np.broadcast_to(np.eye(3), (len(tool), 3, 3)), -skew(arm)], axis=2)
     return tool[:, :3, 3] + arm, by_tool
@@ -169,7 +172,8 @@ class PointMeasure(ToolReadings):
     @classmethod
     def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
         """The tip's origin, or `count` points near it."""
-        places = [rng.normal(scale=0.1, size=3) if count > 1 else np.zeros(3) for _ in range(count)]
+        drawn = rng.normal(scale=0.1, size=(count, 3))
+        places = list(drawn - drawn.mean(axis=0))  # the tip is their mean, which a fit takes it to be (`anchored`)
         x = [tool[:, :3, 3] + tool[:, :3, :3] @ p for p in places]
         return ExactReadings(tuple(cls(np.arange(len(tool)), v, str(k)) for k, v in enumerate(x, 1)), places)
 
@@ -215,7 +219,7 @@ class OrientationMeasure(ToolReadings):
 
     @property
     def unit(self) -> str:
-        """Radians."""
+        """Unit of the rows: rad."""
         return "rad"
 
     @classmethod
@@ -266,19 +270,19 @@ class DirectionMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class _OfPoint(ToolReadings):
-    """Kinds that depend on the position of a tool point: derivatives by the chain rule."""
+    """Base class of kinds that depend on the position of a tool point, with derivatives by the chain rule."""
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
     has_base: ClassVar[bool] = False
 
     def _points(self, tool: Array, own: Array) -> tuple[Array, Array, Array]:
-        """Point position, its derivative over the tool's twist, and over its coordinates on the tool."""
+        """Point position, and its derivatives by the tool's twist and by its coordinates on the tool."""
         x, by_tool = _place(tool, own[:3])
         return x, by_tool, tool[:, :3, :3]
 
 
 def _through(slope: Array, by: Array) -> Array:
-    """Rows (M, K) of a scalar whose gradient over a position is (M, 3)."""
+    """Derivatives (M, K) of a scalar by the chain rule; slope (M, 3): its gradient with respect to a position."""
     return np.asarray(np.einsum("mi,mik->mk", slope, by))
 
 
@@ -437,14 +441,14 @@ class SamePointMeasure(_OfPoint):
         return MeasureRows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """(posture, way from the point to the mean of its group), for groups that were never fitted, too."""
+        """Posture index of each reading, and the vector from its point to the mean of its group, fitted or not."""
         x, _, _ = self._points(tool[self.posture], own)
         count = np.bincount(self.group)
         mean = np.stack([np.bincount(self.group, x[:, k]) for k in range(3)], axis=1) / np.maximum(count, 1)[:, None]
         return self.posture, mean[self.group] - x
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
-        """Select readings; groups are renumbered, and known distances kept if both groups remain."""
+        """Select readings; groups are renumbered, and known distances are kept if both groups remain."""
         inside = np.isin(self.posture, chosen)
         left, group = np.unique(self.group[inside], return_inverse=True)
         both = np.isin(self.pairs, left).all(axis=1)
@@ -531,7 +535,7 @@ class PixelMeasure(ToolReadings):
 
     @property
     def unit(self) -> str:
-        """Pixels."""
+        """Unit of the rows: pixels."""
         return "px"
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -572,7 +576,7 @@ class PixelToolMeasure(ToolReadings):
 
     @property
     def unit(self) -> str:
-        """Pixels."""
+        """Unit of the rows: pixels."""
         return "px"
 
     @property

@@ -29,10 +29,10 @@ MOST_BYTES = 200_000_000
 
 @dataclass(frozen=True)
 class Measurements:
-    """Readings of one or more files, as a calibration takes them.
+    """Readings of one or more files, for a calibration.
 
-    places: a region of each posture, where the measurement names some.  notes: sentences on what was left out.
-    fixed: names of the fixed points, planes or marks of each measurement that has some, in their order.
+    places: region index of each posture, if the measurement names regions.  notes: messages on excluded readings.
+    fixed: names of the fixed points, planes or marks of each measurement that has them, in order.
     """
 
     postures: Postures
@@ -43,7 +43,7 @@ class Measurements:
 
 
 def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
-    """Measurements with names; known distances between places of groups belong to the measurement of these groups."""
+    """Measurements with names; known distances between group positions are attached to their measurement."""
     named = [m if m.name else replace(m, name=str(k)) for k, m in enumerate(measures, 1)]
     known = [m for m in named if m.kind == "distance_between" and m.of is not None]
     rest = [m for m in named if m not in known]
@@ -137,9 +137,10 @@ def read_measurements(
     given: Sequence[MeasureColumns] = (),
     fixed: Mapping[str, Sequence[str]] | None = None,
 ) -> Measurements:
-    """The readings of some files for a chain; what is not said of their columns is looked for in the header.
+    """Read the measurements of some files for a chain; unspecified columns are inferred from the header.
 
-    given: what was measured.  fixed: as in `Measurements`, of readings that were fitted; others are refused then.
+    given: the measurements.  fixed: as in `Measurements`, the points, planes or marks that were fitted; readings
+    of any other then raise an error.
     """
     tables = [MeasurementTable(path) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
@@ -250,7 +251,7 @@ Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
 
 
 def _fixed_names(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> list[str]:
-    """The entries that tell fixed points, planes or marks apart, in their order."""
+    """Sorted labels of the fixed points, planes or marks of a measurement."""
     for table in tables:
         table.require(m.groups, f"the measurement '{m.name}' ({m.kind})")
     return sorted({label for table in tables for label in _labels(m, table)})
@@ -293,7 +294,7 @@ def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> A
 
 
 def rotation_matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
-    """Rotations as nine numbers, by rows."""
+    """Rotation matrices of all rows as nine numbers each, by rows."""
     from scipy.spatial.transform import Rotation
 
     if len(m.rotation) != ROTATIONS[m.rotation_as]:
@@ -341,14 +342,14 @@ def _made(
 
 
 def _labels(m: MeasureColumns, table: MeasurementTable) -> list[str]:
-    """The entries of `groups` in each row, as one text."""
+    """Label of each row: its entries in the columns `groups`, joined to one text."""
     return [" ".join(label) for label in table.labels(m.groups)] if m.groups else [""] * len(table)
 
 
 def _numbers_of(
     m: MeasureColumns, posture: NDArray[np.intp], tables: Sequence[MeasurementTable], fixed: Sequence[str]
 ) -> NDArray[np.intp]:
-    """Which fixed point, plane or mark each reading is of."""
+    """Index of the fixed point, plane or mark of each reading; raises an error for one that was not fitted."""
     if not fixed:
         return np.zeros(len(posture), np.intp)
     labels = [label for table in tables for label in _labels(m, table)]
@@ -382,7 +383,7 @@ def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: in
 
 
 def _pairs(m: MeasureColumns, known: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], Array]:
-    """Groups that differ in `of` and agree in `within`, and their known distance."""
+    """Pairs of groups that differ in `of` and agree in `within`, and their known distance [m]."""
     if m.of is None or m.apart is None:
         return np.zeros((0, 2), np.intp), np.zeros(0)
     at = [1 + m.groups.index(name) for name in m.within]

@@ -104,9 +104,9 @@ def _signal(help: str, otherwise: str = "recognised") -> Names | None:
 class ColumnMap(Declared):
     """Columns of the signals in a log, and their units.
 
-    A signal is a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one name per
-    coordinate of the robot; None: recognised from the header, "" to ignore a logged signal.  found: the file that
-    contains it, where the user did not name that file.
+    A signal is a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
+    name per coordinate of the robot; None: recognised from the header, "" to ignore a logged signal.  found: the
+    file that contains this map, if the user did not name that file.
     """
 
     t: str | None = option(

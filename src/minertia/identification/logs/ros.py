@@ -1,12 +1,12 @@
 """ROS 2 bags and MCAP files: the joint states of one topic, by the names of the joints.
 
-The order of joints in a message is whatever the publisher chose, so columns are position_<joint>, velocity_<joint> and
-effort_<joint>.  With a topic of commands each state gets the command that came last before it; states before the first
-one are left out.
+The order of joints in a message is chosen by the publisher, so columns are position_<joint>, velocity_<joint>
+and effort_<joint>.  With a topic of commands each state gets the latest command before it; states before the
+first command are dropped.
 
-What a bag may ask of its reader has bounds: rosbags unpacks whatever a file holds, and SQLite computes whatever it
-says.  A chunk of MCAP of a few kilobytes can stand for gigabytes, a database can hold a view that never ends in place
-of a table, and metadata can refer to themselves.
+Resources are limited when a bag is read: rosbags unpacks whatever a file contains, and SQLite evaluates any
+view. An MCAP chunk of a few kilobytes can expand to gigabytes, a database can contain an endless view in
+place of a table, and metadata can refer to themselves.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Meter:
 
 
 def check_bag(bag: Path) -> int:
-    """Size of a bag on disk [bytes]; ValueError for files that are unsafe to read."""
+    """Size of a bag on disk [bytes]; raises ValueError for files that are unsafe to read."""
     _check_metadata(bag / "metadata.yaml")
     files = [file for file in bag.iterdir() if file.is_file()] if bag.is_dir() else [bag]
     for file in files:
@@ -106,7 +106,7 @@ def _check_database(file: Path) -> None:
 
 
 def bound_unpacking() -> None:
-    """Limit rosbags to unpacking one chunk at a time; it has no limit of its own."""
+    """Limit the size to which rosbags unpacks a chunk, as it has no limit of its own."""
     mcap, reader = load("rosbags.rosbag2.storage_mcap", "logs"), load("rosbags.rosbag2.reader", "logs")
     for module in (mcap, reader):
         if hasattr(module, "zstd") and not isinstance(module.zstd, _Zstandard):
@@ -125,11 +125,11 @@ class _Zstandard:
         return getattr(self._module, name)
 
     def decompress(self, data: bytes) -> bytes:
-        """Decompress as the module does, up to the size of a chunk."""
+        """Decompress with the module, limited to the size of a chunk."""
         return _unpacked(data, self._module.ZstdDecompressor)
 
     def open(self, file: Any, mode: str = "rb") -> Any:
-        """Open as the module does, up to the memory limit."""
+        """Open a file with the module, limited to the available memory."""
         return _Counted(self._module.open(file, mode), room())
 
 
@@ -139,7 +139,7 @@ class _Lz4:
 
 
 def _unpacked(data: bytes, decompressor: Callable[[], Any]) -> bytes:
-    """Decompress the consecutive frames in some bytes."""
+    """Decompress all consecutive frames in the data."""
     parts: list[bytes] = []
     left = MOST_CHUNK
     while data:
@@ -167,7 +167,7 @@ class _Counted:
         self.file.close()
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Read the next bytes; raises an error beyond the limit."""
         data: bytes = self.file.read(size if 0 <= size <= self.left else self.left + 1)
         self.left -= len(data)
         if self.left < 0:
@@ -193,11 +193,11 @@ class BagLog(LogFile):
         self._fits: Callable[[Collection[str]], bool] | None = None
 
     def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
-        """Select the topic whose columns fit, of several."""
+        """Set the test that selects among several topics by their columns."""
         self._fits = fits
 
     def names(self) -> tuple[str, ...]:
-        """t and one column for each joint and field that the messages hold."""
+        """Names of all columns: t, and one for each joint and field of the messages."""
         if self._names is None:
             found: dict[str, None] = {"t": None}
             last: Layout | Packed | None = None
@@ -211,7 +211,7 @@ class BagLog(LogFile):
         return self._names
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns; messages with none of them, such as those of another robot, are skipped."""
+        """Iterate over the wanted columns; messages without them, such as those of another robot, are skipped."""
         chosen = [name for name in self.names() if name in wanted]
         joint_columns = {name for name in chosen if name != "t"}
         useful: dict[int, bool] = {}
@@ -233,7 +233,7 @@ class BagLog(LogFile):
             yield Block(_columns(chosen, waiting), row)
 
     def _messages(self) -> Iterator[tuple[int, Layout | Packed, bytes]]:
-        """Time [ns] (of the message's header, or of the bag where that is 0), layout and bytes of each message."""
+        """Time [ns] (from the message header, or from the bag if that is 0), layout and bytes of each message."""
         rosbags, typesys = load("rosbags.highlevel", "logs"), load("rosbags.typesys", "logs")
         store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
         bag = self._bag()
@@ -277,7 +277,7 @@ class BagLog(LogFile):
         return [c for c in states if c.topic == topics[0]]
 
     def _chosen(self, reader: Any, states: Sequence[Any], topics: list[str]) -> str:
-        """Topic, of several, that holds the robot's joints."""
+        """Of several topics, the one that contains the robot's joints."""
         found = {topic: self._held(reader, [c for c in states if c.topic == topic]) for topic in topics}
         fits = topics if self._fits is None else [topic for topic in topics if self._fits(found[topic])]
         if len(fits) == 1:
@@ -296,7 +296,7 @@ class BagLog(LogFile):
         )
 
     def _held(self, reader: Any, connections: Sequence[Any]) -> set[str]:
-        """Columns of the first messages of a topic, up to the first that fit."""
+        """Columns in the first messages of a topic, read until they fit the robot or a limit is reached."""
         rows, names, size = _BagRows(self, reader, False), set[str](), 0
         for k, (connection, time, raw) in enumerate(reader.messages(connections=connections)):
             _, layout, _ = rows.row(bytes(raw), connection.msgtype, time)
@@ -327,7 +327,7 @@ class _BagRows:
 
     @property
     def is_begun(self) -> bool:
-        """Whether a command has been received, where there are any."""
+        """Whether a command has been received; always True without a command topic."""
         return self.command is not None or not self.is_commanded
 
     def told(self, raw: bytes, kind: str) -> None:
@@ -370,7 +370,7 @@ class _BagRows:
 
 
 def _columns(names: list[str], messages: list[tuple[int, Layout | Packed, bytes]]) -> dict[str, Array]:
-    """Columns of some messages; those of one layout are read as one array."""
+    """Columns of some messages; messages of the same layout are read as one array."""
     columns = {name: np.full(len(messages), np.nan) for name in names}
     if "t" in columns:
         columns["t"] = np.array([stamp for stamp, _, _ in messages]) * 1e-9
