@@ -18,6 +18,7 @@ from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
 
 if TYPE_CHECKING:
+    from minertia.robot.options import StageOptions
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
@@ -212,7 +213,7 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .par), an identified model, or a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), an identified model, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -284,18 +285,21 @@ def read_given(
     without: str | None = None,
     hold: Sequence[str] | None = None,
     target: str = "",
+    stage: StageOptions | None = None,
 ) -> Robot:
     """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
     without: names of effects to exclude, separated by commas.  hold: names of joints to lock, each entry one or
     several separated by commas.  target: format to be written, for which a model may have separate values.
+    stage: prim of the robot in a USD stage.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
     tolerance = ANGLE_TOLERANCE if snap is None else snap
-    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target)
+    prim = "" if stage is None else stage.prim
+    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target, prim=prim)
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return with_held(robot.without_effects(names) if names else robot, hold or ())
 

@@ -60,6 +60,21 @@ class Curves:
     over: str = "time [s]"
 
 
+@dataclass(frozen=True)
+class ErrorArrows:
+    """Position errors of M readings at N postures, in the axes of the robot's base.
+
+    q (N, robot.n): coordinates [rad, m].  posture (M,): index of each reading's posture.  at (M, 3): predicted position
+    [m].  before, after (M, 3): measured less predicted position [m] without and with the estimated corrections.
+    """
+
+    q: Array
+    posture: NDArray[np.intp]
+    at: Array
+    before: Array
+    after: Array
+
+
 class PredictedLog(ABC):
     """Prediction of a log without a fit: residuals, and curves on demand."""
 
@@ -90,6 +105,10 @@ class PredictedLog(ABC):
     @abstractmethod
     def curves(self) -> Curves | None:
         """Measured and predicted outputs; None if there is nothing to draw."""
+
+    def arrows(self) -> ErrorArrows | None:
+        """Errors to draw as arrows on the robot; None where readings are no positions."""
+        return None
 
     def nominal(self) -> Residuals | None:
         """Residuals of the robot file's nominal parameters; None if it has no masses."""
@@ -165,7 +184,8 @@ class Problem(ABC):
     """Identification problem of a campaign: its logs, read, and its unknowns, without a fit.
 
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
-    has_efforts: whether its logs must have efforts.  band_draws: number of robots whose predictions make a band.
+    has_efforts: whether its logs must have efforts.  title: what its pages are called.
+    band_draws: number of robots whose predictions make a band.
     campaign: with all log-dependent options determined.  logs, unseen: fitted logs, and validation logs.
     ladder: forward selection of effects, None if they were specified.
     """
@@ -173,6 +193,7 @@ class Problem(ABC):
     kind: ClassVar[str]
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
+    title: ClassVar[str] = "Identification"
     band_draws: ClassVar[int] = 400
     campaign: Campaign
     logs: tuple[Any, ...]  # `PreparedLog`s
