@@ -169,7 +169,7 @@ def cost_and_gradient(objective, y):
     """The criterion alone, as the other one: no walls."""
     state = objective.motion(objective.coefficients(y), out=objective.problem.model.state(SAMPLES))
     value, slopes = objective.criterion_and_slopes(state, log_det, 0.0, 0)
-    return value, objective._gradient(slopes)
+    return value, objective._gradient(slopes, objective.functions)
 
 
 def feasible_value(objective, y):

@@ -28,7 +28,7 @@ from minertia.excitation.options import (
 )
 from minertia.fleet.options import DriftOptions, FitOptions, FleetEntries, RobotEntry, TypeEntries
 from minertia.identification.campaigns.campaign import Log
-from minertia.identification.campaigns.options import MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, MeasureColumns
 from minertia.identification.campaigns.read import file_options
 from minertia.identification.estimators import ESTIMATORS, estimator_class, estimator_options
 from minertia.identification.loads.load import Load
@@ -68,6 +68,9 @@ def table_of(name: str) -> str:
         return estimator_table()
     if name == "targets":
         return rows_of(("`--target`", "what is written"), ((f"`{key}`", row.what) for key, row in TARGETS.items()))
+    if name == "measured":
+        kinds = ((f"`{kind}`", row.columns, row.measured) for kind, row in MEASURED.items())
+        return rows_of(("kind", "columns", "measured"), kinds)
     if name == "exports":
         return rows_of(("`--export`", "files", "notes"), (export_row(key, row) for key, row in EXPORTS.items()))
     found = options(VALUES[name]) if name in VALUES else file_options()["" if name == "top" else name].values()
@@ -222,11 +225,15 @@ def option_data(one: Option, default: Any, *, lone: bool = False) -> dict[str, A
 
 
 def form_of(one: Option, lone: bool = False) -> str:
-    """How a form asks for an option; "file" for what only the file can state."""
+    """How a form asks for an option; "file" for what only the file can state, "key" for files of a project."""
     if lone and 0 in one.kind.depths and one.kind.scalars == {"number"} and not one.words:
         return "number"
     if lone and one.choices and one.kind.depths == {1}:
         return "choices"
+    if one.pattern:
+        return "key"
+    if lone and one.kind.depths == {1} and one.kind.scalars == {"text"}:
+        return "texts"
     if one.kind.is_free or one.kind.is_mapping or one.kind.depths != {0}:
         return "file"
     return "choice" if one.choices else "-".join(sorted(one.kind.scalars))

@@ -6,7 +6,7 @@ Three steps, with `import minertia as mi`:
     mi.excite(robot).save("motion.csv")                 # an exciting motion, to be run on the robot
     result = mi.identify(mi.Campaign(robot, "run.csv")) # the log of it to a model, with a verdict
 
-Verbs take a robot, a path or a bundled name. help(mi.identify) explains one of them, dir(mi) lists all names:
+Functions take a robot, a path or a bundled name. help(mi.identify) documents one, dir(mi) lists all names:
 
     robots        read_robot write_robot check_robot list_robots Robot to_mujoco to_pinocchio calibrate
     models        base_parameters BaseParameters inverse_dynamics forward_dynamics generate compile

@@ -11,7 +11,7 @@ from minertia.identification.geometry.measures import PointMeasure, ToolReadings
 from minertia.robot.joint import Joint
 from minertia.robot.robot import Frame, Robot
 
-TARGETS = (np.array([0.1, 0.0, 0.05]), np.array([0.0, 0.1, 0.1]), np.array([-0.1, -0.05, 0.08]))
+TARGETS = (np.array([0.1, 0.0, -0.04]), np.array([0.0, 0.1, 0.05]), np.array([-0.1, -0.1, -0.01]))  # mean: the tip
 PLANTED = {"zeros": 2e-3, "lengths": 3e-4, "angles": 5e-4}
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from minertia.identification.geometry.base import MEASURES, geometric_base_parameters, relation_error
+from minertia.identification.campaigns.options import MEASURED
+from minertia.identification.geometry.base import geometric_base_parameters, relation_error
 from minertia.identification.geometry.chain import chain_of
 from minertia.identification.geometry.hidden import ROTATIONS, hidden_relations
 from minertia.robot.files import read_robot
@@ -82,7 +83,7 @@ def test_a_point_on_the_last_axis_hides_its_direction_and_one_in_a_wrist_six():
 
 def test_every_kind_has_a_certificate():
     robot = read_robot("ur10e")
-    for measure in MEASURES:
+    for measure in MEASURED:
         found = geometric_base_parameters(robot, measure)
         assert found.gap > 1e3
         assert found.rank >= len(found.names)

@@ -189,3 +189,17 @@ def test_a_step_too_small_to_tell_anything_changes_no_curvature(size: float):
     B, step = np.diag([2.0, 3.0]), np.array([size, 0.0])
     assert np.array_equal(_updated(B, step, np.zeros(2)), B)
     assert np.isfinite(_updated(None, step, np.zeros(2))).all()
+
+
+def test_the_benchmark_measures_the_gradient_of_the_criterion():
+    from benchmarks.excitation import cost_and_gradient, setting
+
+    robot, _, _, problem = setting("planar2r")
+    objective = Objective(problem)
+    y = np.random.default_rng(0).normal(size=robot.n * problem.family.free)
+    y *= 0.7 / objective.use(y)
+    value, gradient = cost_and_gradient(objective, y)
+    direction = np.random.default_rng(1).normal(size=len(y))
+    ahead, behind = (cost_and_gradient(objective, y + s * STEP * direction)[0] for s in (1, -1))
+    assert np.isfinite(value)
+    np.testing.assert_allclose((ahead - behind) / (2 * STEP), gradient @ direction, rtol=1e-5, atol=1e-5)

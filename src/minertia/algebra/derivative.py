@@ -46,7 +46,7 @@ _RULES: dict[str, Callable[..., tuple[Expr, ...]]] = {
 
 
 def replayed(outputs: Sequence[Scalar], values: Mapping[str, Scalar]) -> list[Scalar]:
-    """Return the outputs of a graph with its inputs replaced.
+    """Re-evaluate the outputs of a graph with its inputs replaced by new values.
 
     The new inputs may be floats, arrays or expressions of another graph.
     """

@@ -177,7 +177,7 @@ class Expr:
         return self.graph.function("cos", self)
 
     def sign(self) -> Expr:
-        """Sign, 0 at 0."""
+        """Sign function (-1, 0 or 1)."""
         return self.graph.function("sign", self)
 
     def absolute(self) -> Expr:
@@ -214,10 +214,10 @@ def count_operations(outputs: Sequence[Expr]) -> Counter[str]:
 
 
 class Tape:
-    """Operations that some outputs depend on, in order, for evaluation at many values of the inputs.
+    """Operations of some outputs in evaluation order, to evaluate them at many values of the inputs.
 
-    Outputs that are constants stay plain numbers.  operations: {name: function} that replaces the default functions.
-    number: conversion of the graph's floats, for another arithmetic.
+    Outputs that are constants stay plain numbers.  operations: {name: function} that replaces the default
+    functions. number: conversion of the graph's floats, for another arithmetic.
     """
 
     def __init__(

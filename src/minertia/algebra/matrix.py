@@ -1,7 +1,7 @@
-"""Matrices of any scalar, as lists of rows, unrolled so that code has no branch.
+"""Matrices of any scalar type, as lists of rows; operations are unrolled into code without branches.
 
-Products and sums; Gaussian elimination, whose pivots are chosen once, from numbers; one step of recursive least squares
-in square-root form, for the controller's C and for identification.
+Sums and products; Gaussian elimination with pivots chosen once from numerical samples; and one step of
+recursive least squares in square-root form, for generated C code and for identification.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = Sequence[Sequence[Scalar]]
 
 
 def inner(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0) -> Scalar:
-    """Sum of a's entries times b's, added to a start."""
+    """Inner product of a and b, added to `start`."""
     found = start
     for x, y in zip(a, b, strict=True):  # each product beside its sum, as generated code has them
         found = add(found, mul(x, y))
@@ -31,7 +31,7 @@ def inner(a: Iterable[Scalar], b: Iterable[Scalar], start: Scalar = 0) -> Scalar
 
 
 def transposed(A: Rows) -> Matrix:
-    """A'."""
+    """Transpose A'."""
     return [list(column) for column in zip(*A, strict=True)]
 
 
@@ -47,7 +47,7 @@ def summed(a: Iterable[Scalar], b: Iterable[Scalar]) -> list[Scalar]:
 
 
 def matrix_sum(first: Rows, *others: Rows) -> Matrix:
-    """The sum of matrices."""
+    """Sum of one or more matrices."""
     found = [list(row) for row in first]
     for other in others:
         found = [summed(*rows) for rows in zip(found, other, strict=True)]
@@ -58,7 +58,7 @@ def matrix_sum(first: Rows, *others: Rows) -> Matrix:
 
 
 def pivots_of(A: Array) -> Pivots:
-    """Pivots for matrices of one structure, shape (N, r, r): none small in any of them, and few operations."""
+    """Choose pivots for matrices of one structure (N, r, r): not small in any of them, with few operations."""
     work = A / np.abs(A).max(axis=2, initial=0.0, keepdims=True)
     rows, columns = list(range(A.shape[1])), list(range(A.shape[2]))
     found: list[tuple[int, int]] = []
@@ -155,7 +155,7 @@ def square_root_update(
 
 
 def _update_column(S: Matrix, new: Matrix, gain: list[Scalar], j: int, f: Scalar, alpha: Scalar, ratio: Scalar) -> None:
-    """Update column j of the root and add its contribution to the gain."""
+    """Update column j of the square root S and add its contribution to the gain."""
     if is_zero(f):
         return
     shrink = div(f, alpha)

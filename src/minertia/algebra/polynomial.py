@@ -296,7 +296,7 @@ class Packing:
         return dict(zip(self.unpacked(terms), terms.values(), strict=True))
 
     def _reduction(self, twice: int) -> list[tuple[int, int]]:
-        """Rewrite of a monomial with these squared sines by sin^2 = 1 - cos^2: changes of its code, and signs."""
+        """Expand these squared sines by sin^2 = 1 - cos^2; return each term as (change of code, sign)."""
         changes = [(0, 1)]
         for sine, cosine in self.sines:
             if twice & sine:

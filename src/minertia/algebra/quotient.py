@@ -210,7 +210,7 @@ def _shared(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _missing(a: Poly | Number, b: Poly | Number) -> tuple[Poly | Number, Poly | Number]:
-    """Return (f, g) with a f = b g, the shortest that monomial factors allow."""
+    """Return (f, g) with a f = b g, shortened by the monomial that a and b have in common."""
     shared = _shared(_common(a), _common(b))
     return without(b, shared), without(a, shared)
 

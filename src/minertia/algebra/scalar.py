@@ -1,8 +1,8 @@
-"""Arithmetic in which the ints 0, 1 and -1 are structure and cost nothing; angles known by cosine and sine alone.
+"""Scalar arithmetic in which structural ints 0, 1 and -1 cost no operation, and angles given by cosine and sine.
 
 A *scalar* is an int, a float, an array of shape (N,), a complex number, an `Expr`, a `Poly` or a `Linear`.
-Ints come from geometry (an axis, a zero offset, cos 90 degrees) and are removed here; a float 0.0 is a
-measured value and is never taken for structure.
+Ints come from geometry (an axis, a zero offset, cos 90 degrees) and are eliminated here; a float 0.0 is a
+measured value and is never treated as structural.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def add(a: Scalar, b: Scalar) -> Scalar:
 
 
 def structural(value: Scalar) -> Scalar:
-    """A number that is exactly 0, 1 or -1 as an int, which costs nothing."""
+    """Convert a number that is exactly 0, 1 or -1 to a structural int; other scalars are returned unchanged."""
     return int(value) if isinstance(value, (int, float)) and value in (0, 1, -1) else value
 
 
@@ -95,14 +95,14 @@ def cos(a: Scalar) -> Scalar:
 
 
 def sign(a: Scalar) -> Scalar:
-    """Sign, 0 at 0."""
+    """Sign function (-1, 0 or 1)."""
     if type(a) is int:
         return (a > 0) - (a < 0)
     return a.sign() if hasattr(a, "sign") else np.sign(a)
 
 
 def absolute(a: Scalar) -> Scalar:
-    """Absolute value; that of an int stays an int."""
+    """Absolute value; an int gives an int."""
     if type(a) is int:
         return abs(a)
     return a.absolute() if hasattr(a, "absolute") else np.abs(a)
@@ -116,14 +116,14 @@ def exp(a: Scalar) -> Scalar:
 
 
 def tanh(a: Scalar) -> Scalar:
-    """Hyperbolic tangent; that of a structural 0 is the structural 0."""
+    """Hyperbolic tangent; tanh 0 is the structural 0."""
     if is_zero(a):
         return 0
     return a.tanh() if hasattr(a, "tanh") else np.tanh(a)
 
 
 def sqrt(a: Scalar) -> Scalar:
-    """Square root; those of the ints 0 and 1 stay structural."""
+    """Square root; the roots of the ints 0 and 1 are structural."""
     if type(a) is int and a in (0, 1):
         return a
     return a.sqrt() if hasattr(a, "sqrt") else np.sqrt(a)
@@ -133,7 +133,7 @@ def sqrt(a: Scalar) -> Scalar:
 
 
 class Turn:
-    """Angle known only by its cosine and sine; usable as a scalar where no more is needed."""
+    """Angle given only by its cosine and sine; usable as a scalar where nothing else of the angle is needed."""
 
     __slots__ = ("c", "s")
     __array_ufunc__ = None  # NumPy must leave sums to us

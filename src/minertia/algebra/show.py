@@ -102,7 +102,7 @@ def _quotient(value: Coefficient, style: Style) -> str:
 
 
 def _product(monomial: Monomial, rest: Poly | Number, style: Style, alone: bool) -> str:
-    """Format a monomial times a polynomial or number; alone: whether a sum by itself needs no brackets."""
+    """Format a monomial times a polynomial or number; alone: omit the brackets of a sum that is the only factor."""
     factors = [_power(atom, power, style) for atom, power in monomial]
     if isinstance(rest, Poly):
         written = _polynomial(rest, style)

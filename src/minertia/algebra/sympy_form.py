@@ -130,5 +130,5 @@ def _wave(wave: Wave) -> Any:
 
 
 def _number(value: float, is_exact: bool) -> Any:
-    """SymPy number of a factor; halves and quarters of ints stay fractions."""
+    """Convert a coefficient to a SymPy number: an exact fraction if `is_exact`, otherwise a float."""
     return _sympy().Rational(value) if is_exact else _sympy().Float(value)

@@ -44,7 +44,7 @@ def stacked(values: Sequence[Any], count: int) -> Wide:
 
 
 def solve(A: Wide, b: Wide) -> Wide:
-    """A^-1 b of every sample, A (N, r, r), b (N, r, columns), by Gaussian elimination with row pivoting."""
+    """Solve A x = b for every sample, A (N, r, r), b (N, r, columns), by Gaussian elimination with row pivoting."""
     A, b, every = A.copy(), b.copy(), np.arange(len(A))
     for k in range(A.shape[1]):
         pivot = np.abs(A[:, k:, k]).astype(float).argmax(axis=1) + k

@@ -1,7 +1,7 @@
-"""Relations between links whose relative orientation loop closures or mimic joints keep constant.
+"""Relations between links whose relative orientation is kept constant by loop closures or mimic joints.
 
-(theory, eqs. 43 to 46).  They are found on random closed states; callers verify them at other states and other values
-of the symbols.
+See theory, eqs. 43 to 46.  The relations are found on random closed states; callers verify them at other
+states and other values of the symbols.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _alike_effects(robot: Robot, rates: Array) -> Iterator[Relation]:
 
 
 def _one_direction(R: Array) -> Vec | None:
-    """Direction of a link's only rotation axis, with its 0, 1 and -1 structural; None if there is no single axis."""
+    """Direction of a link's only rotation axis, with 0, 1 and -1 as structural ints; None if it has none."""
     off = np.concatenate([turn.T - R[0].T for turn in R[1:]])
     _, values, V = np.linalg.svd(off)
     if values[2] > SAME or values[1] < SAME:
@@ -94,9 +94,9 @@ def _turning_about(robot: Robot, j: int, u: Vec) -> Iterator[Relation]:
 
 
 class _Pair(NamedTuple):
-    """Opposite sides of a parallelogram: link `kept` (None: ground) at the vertex of both pairs, `far` opposite.
+    """Two opposite sides of a parallelogram: link `kept` (None: ground) and the opposite link `far`.
 
-    place: that vertex in the kept link.  moment: z x edge of it there.
+    place: the vertex shared by both pairs, in the kept link.  moment: z x edge of the kept link at that vertex.
     """
 
     kept: int | None
@@ -153,7 +153,7 @@ def _swung_moments(robot: Robot, cut: Cut, R: Array, axes: Axes) -> Iterator[Rel
 
 
 def _pairs(robot: Robot, cut: Cut, R: Array) -> tuple[_Pair, ...]:
-    """Both pairs of opposite sides: of four links on one revolute joint, or of three links and their carrier."""
+    """Both pairs of opposite sides of a parallelogram of four links, or of three links and their parent."""
     long, short = sorted(cut_chains(robot, cut), key=len, reverse=True)
     if len(long) != 2 or len(short) not in (1, 2):
         return ()
@@ -208,7 +208,7 @@ def _offset(robot: Robot, R: Array, apart: Array) -> Vec | None:
 
 
 def _moved(robot: Robot, i: int, k: int, symbol: str, turn: Mat, offset: Vec) -> Relation:
-    """Relation: a parameter of link k minus the same parameter on link i."""
+    """Relation: a parameter of link k minus the same parameter transferred to link i."""
     unit: dict[str, Scalar] = {s: int(s == symbol) for s in LINK_SYMBOLS}
     found: Relation = {full_name(symbol, k + 1): 1}
     enter(robot, found, i, transport(unit, (turn, offset)), -1)

@@ -80,7 +80,7 @@ class Certificate:
         return Judged(self.rank, self.gap, self.smallest, self.digits).is_clear
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         data: dict[str, Any] = {name: getattr(self, name) for name in ("rank", "gap", "error", "states", "seed")}
         data["gap"] = self.gap if math.isfinite(self.gap) else None
         r = self.redrawn

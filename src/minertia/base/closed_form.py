@@ -46,7 +46,7 @@ def closed_form(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None
 
 
 def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Forms]]:
-    """Each standard parameter as its own linear form: of the floating base, and of each link."""
+    """Return each standard parameter as its own linear form, for the floating base and for each link."""
     tables: dict[int, Forms] = {k: dict.fromkeys(LINK_SYMBOLS, 0) for k in range(robot.n_joints + 1)}
     for name in columns:
         symbol, link = split_name(name)
@@ -57,7 +57,7 @@ def unit_forms(robot: Robot, columns: tuple[str, ...]) -> tuple[Forms, list[Form
 def _move_to_parents(robot: Robot, base: Forms, links: list[Forms]) -> None:
     """Rule 1 (theory, eqs. 14 to 15): regroup each link's unexcited part into its parent.
 
-    At the ground it vanishes.
+    The unexcited part of a link on the ground has no effect and is dropped.
     """
     for j in reversed(range(robot.n_joints)):
         joint, x = robot.joints[j], links[j]
@@ -86,7 +86,7 @@ def _regroup_first_moments(robot: Robot, axes: Axes, links: list[Forms], j: int)
 def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
     """Rule 2, axis parallel to r1's: MZ has no effect; regroup MX and MY.
 
-    They go into the parent and into ZZ of the nearest revolute joint (theory, eq. 16).
+    MX and MY are regrouped into the parent and into ZZ of the nearest revolute joint (theory, eq. 16).
     """
     joint, x = robot.joints[j], links[j]
     parent = joint.parent
@@ -105,8 +105,8 @@ def _rule_2(robot: Robot, axes: Axes, links: list[Forms], j: int) -> None:
 def _rule_3(x: Forms, u: Vec, values: Mapping[str, float]) -> None:
     """Rule 3, axis not parallel to r1's, whose direction in this frame is u: eliminate one first moment.
 
-    (theory, eq. 17).  It is the last one whose component of u is large enough to divide by, also at the symbols'
-    values.
+    See theory, eq. 17.  The eliminated moment is the last one whose component of u is large enough to divide by,
+    also at the symbols' values.
     """
     sizes = [abs(float(evaluate(s, values))) for s in u]
     gone = max(k for k in range(3) if not is_zero(u[k]) and sizes[k] >= SMALLEST_DIVISOR)

@@ -129,7 +129,7 @@ class CompositeBodies:
     # ------------------------------------------------------------------ constant inertias, (39) to (43)
 
     def _inertias(self) -> list[Mat]:
-        """U' less diag(U'22, U'22, 0) of every revolute joint, from the tips to the base: (42).
+        """U' minus diag(U'22, U'22, 0) of every revolute joint, from the tips to the base: (42).
 
         U' differs from U by the contribution G (43) of the next revolute joint, which that joint's own term contains.
         """
@@ -145,12 +145,12 @@ class CompositeBodies:
         return found
 
     def _own_inertia(self, j: int) -> Mat:
-        """U less diag(U22, U22, 0)."""
+        """U minus diag(U22, U22, 0) of joint j."""
         a, b, c, d, e = (self._of(name, j) for name in ("U11mU22", "U12", "U13", "U23", "U33"))
         return ((a, b, c), (b, 0, d), (c, d, e))
 
     def _seen_beyond(self, j: int, raised: Sequence[Scalar]) -> Mat:
-        """G of the next revolute joints, through prismatic joints, in the frame of j (40)."""
+        """Sum of G over the next revolute joints beyond j, skipping prismatic joints, in the frame of j (40)."""
         total = NO_INERTIA
         for child in self.children[j]:
             if self.turning[child]:
@@ -223,14 +223,14 @@ class CompositeBodies:
         return h, NO_INERTIA, scale(h, mass), vadd(scale(axis.u, about), lever)
 
     def _before(self, j: int) -> Vec:
-        """Acceleration less gravity of the parent's point at a prismatic joint's zero, in its frame (69)."""
+        """Acceleration minus gravity of the parent's point at a prismatic joint's zero, in its frame (69)."""
         joint = self.robot.joints[j]
         way = Passage(joint.R, joint.p, (1, 0))
         parent = self.ground if joint.parent is None else self.motions[joint.parent]
         return way.inward(vadd(parent.vd, apply(parent.U, joint.p)))
 
     def _force(self, j: int) -> Scalar:
-        """MH a + W k along a prismatic joint, (63), (68), by two values of k before the second direction (86)."""
+        """Force MH a + W k along a prismatic joint, (63), (68); two values of k before the second axis (86)."""
         motion, axis = self.motions[j], self.axes.axis[j]
         force = mul(self._of("MH", j), motion.vd[2])
         if axis.beyond:

@@ -52,7 +52,7 @@ def cut_relations(robot: Robot, columns: Collection[str]) -> Iterator[Relation]:
 
 
 def _unseen(robot: Robot, cut: Cut, unit: Mapping[str, Scalar]) -> Relation:
-    """Relation: a part of a body, at the cut's frame, on the first link minus the same on the second."""
+    """Relation: part of a body, in the cut's frame, on the first link minus the same part on the second."""
     found: Relation = {}
     for joint, pose, sign in ((cut.first, cut.first_pose, 1), (cut.second, cut.second_pose, -1)):
         enter(robot, found, joint, transport(unit, pose), sign)
@@ -84,7 +84,7 @@ def _edges(robot: Robot, cut: Cut, chains: Chains) -> Relation:
 
 
 def enter(robot: Robot, found: Relation, joint: int | None, part: Mapping[str, Scalar], times: Scalar) -> None:
-    """Add a part of the link of a joint to a relation; the ground has no parameters."""
+    """Add `times` the given parameters of a joint's link to a relation; the ground has no parameters."""
     if joint is None and not robot.is_floating:
         return
     for symbol, value in part.items():
@@ -184,7 +184,7 @@ def _without(form: Linear, absent: Collection[str], draws: Sequence[Mapping[str,
 def _size(factors: Iterable[Scalar], draws: Sequence[Mapping[str, float]]) -> float:
     """Largest magnitude of some coefficients over all draws of the symbols.
 
-    One may vanish at the robot's own values.
+    Several draws are needed, as a coefficient may vanish at the robot's own values.
     """
     return max((abs(float(number_of(factor, values))) for factor in factors for values in draws), default=0.0)
 

@@ -109,9 +109,10 @@ class Derivation:
         raise RankError(_why(self.robot, found, certificate))
 
     def _judged(self, robot: Robot, sample: Sample, among: Sequence[int]) -> Judged:
-        """Rank of some columns.
+        """Numerical rank of the selected columns.
 
-        If loop closures leave it ambiguous, the 60-digit rank is used where it shows all columns independent.
+        If loop closures make it ambiguous, the 60-digit rank is used, provided that it shows all columns to be
+        independent.
         """
         rank, gap = sample.rank_and_gap(among)
         if not robot.open_cuts:
@@ -142,7 +143,7 @@ class Derivation:
         return Redrawn(self.values, len(lettered.kept), judged.rank, judged.gap, error)
 
     def _holds(self, found: BaseSet, certificate: Certificate) -> bool:
-        """Whether a certificate is valid; the robot's own values may allow fewer parameters than generic ones."""
+        """Whether a certificate is valid; the robot's own values may give fewer parameters than generic values."""
         if len(found.kept) != certificate.rank or not certificate.is_clear or certificate.error > CONFIRMED:
             return False
         redrawn = certificate.redrawn

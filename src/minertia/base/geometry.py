@@ -67,7 +67,7 @@ class Axes:
         )
 
     def _direction(self, r1: int, path: tuple[int, ...]) -> Vec:
-        """Symbolic axis of r1 in the frame of the last joint of a path, with 0, 1 and -1 structural."""
+        """Symbolic axis of r1 in the frame of the last joint of a path, with 0, 1 and -1 as structural ints."""
         u: Vec = Z
         for k in path[path.index(r1) + 1 :]:
             u = apply(transpose(self.letters.joints[k].R), u)
@@ -124,7 +124,7 @@ class Axes:
 
 
 def nearly_aligned(robot: Robot) -> list[str]:
-    """Joints whose frame is almost, but not exactly, aligned with an axis of their parent's frame."""
+    """Names of joints whose frame is almost, but not exactly, aligned with an axis of their parent's frame."""
     found = []
     for joint in robot.numeric.joints:
         entries = (abs(float(s)) for row in joint.R for s in row)

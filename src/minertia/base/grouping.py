@@ -1,4 +1,4 @@
-"""`BaseParameters`: the result, with its text, frames and figure."""
+"""`BaseParameters`: result of the derivation, with conversion to text, LaTeX, DataFrame and figure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class BaseParameters:
         return {name: self.robot.symbol_values[name] for name, value in self.robot.symbols.items() if value is None}
 
     def values(self, chi: ArrayLike | None = None) -> Array:
-        """beta = K chi; chi defaults to the robot's nominal parameters."""
+        """Base parameter values beta = K chi; chi defaults to the robot's nominal standard parameters."""
         if chi is None:
             nominal = self.robot.parameter_vector(rotors=True, friction=True)
             table = dict(zip(self.robot.columns(True, True), nominal, strict=True))
@@ -83,19 +83,19 @@ class BaseParameters:
         return np.asarray(self.K @ vector)
 
     def standard_values(self, beta: ArrayLike) -> Array:
-        """Standard parameters with the same efforts that are zero outside the retained columns."""
+        """Standard parameters that give the same efforts as beta and are zero outside the retained columns."""
         chi = np.zeros(len(self.columns))
         chi[self.kept_indices] = np.linalg.solve(self.K[:, self.kept_indices], np.asarray(beta, float))
         return chi
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y_base with tau = Y_base beta, shape (N, n, count)."""
+        """Regressor Y_base of the base parameters, tau = Y_base beta, shape (N, n, count)."""
         Y: Array = torque_regressor(self.robot, q, qd, qdd, columns=self.kept)
         mixing = self.K[:, self.kept_indices]
         return Y if np.array_equal(mixing, np.eye(self.count)) else np.asarray(Y @ np.linalg.inv(mixing))
 
     def conversion_to(self, other: BaseParameters) -> Array:
-        """T with beta_other = T beta_self, for two sets of the same robot and columns."""
+        """Matrix T with beta_other = T beta_self, for two sets of base parameters of the same robot and columns."""
         if other.columns != self.columns or other.count != self.count:
             raise ShapeError(
                 "the two sets of base parameters belong to different robots or were derived with different columns"
@@ -160,7 +160,7 @@ class BaseParameters:
         return numeric.singular_values(numeric.sample_regressor(self.robot, self.columns, c.states, c.seed))
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "format": FORMAT,
             "robot": self.robot.name,
@@ -267,7 +267,7 @@ FLOOR = 1e-18  # of the largest singular value: what is exactly 0 is drawn here
 
 
 def base_figure(title: str, singular_values: Array, certificate: Certificate, classes: Mapping[str, str]) -> Any:
-    """Singular values on the left, the class of each standard parameter on the right."""
+    """Matplotlib figure: singular values on the left, class of each standard parameter on the right."""
     links = sorted({split_name(name)[1] for name in classes})
     rows = max(2, (len(links) + 1) // 2)
     figure, axes = panels(1, 2, title=title, width_ratios=(2, 3))

@@ -24,7 +24,7 @@ MOMENTS = {"K1": "MX", "K2": "MY", "K3": "MZ"}
 
 
 def minimal_combinations(robot: Robot, columns: tuple[str, ...], axes: Axes | None = None) -> dict[str, Linear]:
-    """Return {name: linear form} of the set, for the given standard parameters; effects keep their names."""
+    """Return {name: linear form} of the minimal linear combinations; effects keep their names."""
     axes = Axes(robot) if axes is None else axes
     base, links = unit_forms(robot, columns)
     _compose(robot, base, links)
@@ -46,7 +46,7 @@ def link_of(name: str) -> int:
 
 
 def _compose(robot: Robot, base: Forms, links: list[Forms]) -> None:
-    """Add to each body the part of its children that does not depend on their joint positions."""
+    """Add to each composite body the part of its children that does not depend on their joint positions."""
     for j in reversed(range(robot.n_joints)):
         joint = robot.joints[j]
         if joint.parent is None and not robot.is_floating:

@@ -31,7 +31,7 @@ Products: TypeAlias = dict[tuple[int, ...], Scalar]  # {two such links, a slide 
 
 
 def constant(turns: Array) -> Mat | None:
-    """Rotation common to all states, with its 0, 1 and -1 structural; None if it varies."""
+    """Rotation matrix common to all states, with 0, 1 and -1 as structural ints; None if it varies."""
     if np.abs(turns - turns[0]).max() > SAME:
         return None
     return tuple(tuple(structural(float(v)) for v in row) for row in turns[0])  # type: ignore[return-value]
@@ -43,7 +43,7 @@ def structural(value: float) -> Scalar:
 
 
 def moment(m: Vec, at: Vec) -> dict[str, Scalar]:
-    """The ten inertial parameters of a first moment about a point, in the frame of the link."""
+    """Ten inertial parameters of a first moment about a point, in the frame of the link."""
     unit: dict[str, Scalar] = dict.fromkeys(LINK_SYMBOLS, 0) | dict(zip(("MX", "MY", "MZ"), m, strict=True))
     return transport(unit, (IDENTITY, at))
 
@@ -121,7 +121,7 @@ class _Carriers:
             yield from (self._of_moment(j, m) for m in (X, Y))
 
     def _of_moment(self, j: int, m: Vec) -> tuple[Relation, Products]:
-        """First moment of a link, less the part that acts as an inertia, and its other products."""
+        """Relation of a link's first moment, less the part that acts as an inertia, and its other products."""
         relation: Relation = {}
         products: Products = {}
         enter(self.robot, relation, j, moment(m, ZERO), 1)
@@ -151,7 +151,7 @@ class _Carriers:
     def _product(self, k: int, v: Vec, c: int, u: Vec) -> tuple[Scalar, ...]:
         """Effective products of the components of two vectors on two links.
 
-        All products; two combinations for parallel axes with planar motion.
+        These are all nine products, or two combinations of them if the axes are parallel and the motion is planar.
         """
         is_plane = c != GROUND and not any(self.axes.axis[i].beyond for i in (k, c)) and self.axes.are_parallel(k, c)
         if not is_plane:

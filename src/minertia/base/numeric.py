@@ -1,8 +1,9 @@
-"""The regressor at random states: its rank, which columns are independent and what the others are of them.
+"""Regressor at random states: its rank, its independent columns, and the other columns expressed in these.
 
-One rule decides (theory, "Numerical completion and certificate"): columns are scaled to length 1, and the rank is read
-at the lowest place where the singular values fall by `CLEAR_GAP` or more, measured rounding included.  Nothing depends
-on the units of the robot, nor on how near its axes are to being aligned.
+One rule decides (theory, "Numerical completion and certificate"): columns are scaled to length 1, and the
+rank is read at the last gap where the singular values fall by `CLEAR_GAP` or more, taking the measured
+rounding error into account.  The result depends neither on the units of the robot nor on how nearly aligned
+its axes are.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def random_states(robot: Robot, count: int, seed: int) -> State:
 
 
 def sample_regressor(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Array:
-    """Y stacked over random states, shape (count * n, columns)."""
+    """Regressor Y stacked over random states, shape (count * n, columns)."""
     return regressor_at(robot, columns, *random_states(robot, count, seed))
 
 
 def regressor_at(robot: Robot, columns: Sequence[str], q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Y stacked over states, shape (states * n, columns)."""
+    """Regressor Y stacked over the given states, shape (states * n, columns)."""
     Y = torque_regressor(robot, q, qd, qdd, columns=columns)
     absent = robot.massless_columns
     Y[..., [k for k, name in enumerate(columns) if name in absent]] = 0.0
@@ -69,14 +70,14 @@ def enough_states(robot: Robot, n_columns: int) -> int:
 
 
 def triangle(W: Array) -> Array:
-    """R of the QR factorisation of a tall matrix."""
+    """R factor of the QR factorisation of a tall matrix."""
     factor, _, _, info = lapack.dgeqrf(W, overwrite_a=False)
     assert info == 0
     return np.triu(factor[: W.shape[1]])
 
 
 def scaled(R: Array) -> tuple[Array, Array]:
-    """Columns scaled to length 1, and their lengths; zero columns stay zero with length 0."""
+    """Scale columns to length 1; return them and their lengths.  Zero columns stay zero with length 0."""
     lengths = np.linalg.norm(R, axis=0)
     lengths = np.where(lengths > RANK_TOLERANCE * max(lengths.max(initial=0.0), 1e-300), lengths, 0.0)
     return R / np.where(lengths > 0, lengths, np.inf), lengths
@@ -88,7 +89,7 @@ def singular_values(R: Array) -> Array:
 
 
 def rank_and_gap(R: Array) -> tuple[int, float]:
-    """Numerical rank of a triangular matrix and the ratio of the singular values on both sides of it."""
+    """Numerical rank of a triangular matrix, and the ratio of the singular values before and after the gap."""
     s = singular_values(R)
     if s.size == 0 or s[0] == 0:
         return 0, float("inf")
@@ -142,7 +143,7 @@ class Sample:
 
     @staticmethod
     def to_check(robot: Robot, columns: Sequence[str], count: int, seed: int) -> Sample:
-        """Sample as by `of`, without triangularisation and rounding estimate: sufficient for `error`."""
+        """Sample as by `of`, but without triangularisation and rounding estimate; sufficient for `error`."""
         W = regressor_at(robot, columns, *random_states(robot, count, seed))
         lengths = np.linalg.norm(W, axis=0)
         return Sample(W, lengths, np.zeros(len(columns)), _scale(columns, lengths))
@@ -166,7 +167,7 @@ class Sample:
         return self.lengths > self.no_effect * self.scale
 
     def rank_and_gap(self, among: Sequence[int]) -> tuple[int, float]:
-        """Rank of some columns, scaled to length 1, read at the smallest clear gap; and that gap."""
+        """Rank of some columns, scaled to length 1, read at the last clear gap of singular values; and that gap."""
         there = [c for c in among if self.shown[c]]
         if not there:
             return 0, float("inf")
@@ -201,9 +202,9 @@ class Sample:
         return found
 
     def express(self, kept: Sequence[int], among: Sequence[int] | None = None) -> Array:
-        """K with R = R[:, kept] K (theory, eq. 21) over some columns, by default all; rounding errors cleared.
+        """Matrix K with R = R[:, kept] K (theory, eq. 21) for some columns, by default all; rounding cleared.
 
-        It is the identity on the kept columns, which `among` must contain.
+        K is the identity on the kept columns, which `among` must contain.
         """
         kept, columns = list(kept), list(range(len(self.lengths)) if among is None else among)
         places = [columns.index(c) for c in kept]
@@ -214,7 +215,7 @@ class Sample:
         return self._cleared(K, kept, columns)
 
     def _cleared(self, K: Array, kept: list[int], columns: list[int]) -> Array:
-        """Set small coefficients to zero and round near-integers, as far as the efforts do not change."""
+        """Set small coefficients to zero and round near-integers, provided that the efforts do not change."""
         scale = np.where(self.scale > 0, self.scale, 1.0)[columns]
         weights = self.lengths[kept][:, None] / np.maximum(self.lengths[columns], NO_EFFECT * scale)
         nearest = np.rint(K)
@@ -229,7 +230,7 @@ class Sample:
     def error(self, kept: Sequence[int], K: Array) -> float:
         """Largest column of Y - Y_base K over the longest of its kind, with Y_base = Y[:, kept] K[:, kept]^-1.
 
-        (theory, eq. 22).  Infinite if the parameters of the kept columns are linearly dependent.
+        See theory, eq. 22.  The error is infinite if the parameters of the kept columns are linearly dependent.
         """
         kept = list(kept)
         try:
@@ -256,7 +257,7 @@ def _scale(columns: Sequence[str], lengths: Array) -> Array:
 
 
 def product(A: Array, B: Array) -> Array:
-    """A B, with entries that are only rounding error set to zero and near-integers rounded."""
+    """Product A B, with entries that are only rounding error set to zero and near-integers rounded."""
     C: Array = A @ B
     nearest = np.rint(C)
     return np.where(np.abs(C - nearest) <= CANCELLED * (np.abs(A) @ np.abs(B)), nearest, C)
@@ -297,7 +298,10 @@ def wide_rank(robot: Robot, columns: Sequence[str], seed: int) -> WideRank:
 
 
 class _ClosedStates:
-    """Positions, velocities and accelerations (N, tree) of the spanning tree in 60 digits, and G (N, tree, n)."""
+    """Closed states of the spanning tree in 60 digits, and the velocity map G (N, tree, n).
+
+    Positions, velocities and accelerations have shape (N, tree); tree velocities are G times those of the robot.
+    """
 
     def __init__(self, closing: Closing, q: Wide, qd: Wide, qdd: Wide) -> None:
         self.closing, self.count = closing, len(q)
@@ -327,7 +331,7 @@ class _ClosedStates:
 
 
 def _regressor(tree: Robot, states: _ClosedStates, columns: Sequence[str]) -> Wide:
-    """G' Y of some columns, stacked over states and coordinates."""
+    """Projected regressor G' Y of some columns, stacked over states and coordinates."""
     graph = Graph()
     motion = State(*(graph.variables(name, tree.n) for name in MOTION))
     entries = regressor_entries(tree, motion, frozenset(columns))

@@ -91,7 +91,7 @@ class Sets:
             yield from ({name: 1} for name in self.present if self._has_no_effect(name))
 
     def _has_no_effect(self, name: str) -> bool:
-        """Whether a column is zero, also at other values of the symbols: of links that loops keep from rotating."""
+        """Whether a column is zero at all drawn symbol values, as for links that loops prevent from rotating."""
         return not any(sample.shown[self.where[name]] for sample, _ in self.samples)
 
     def _is_met(self, relation: Relation) -> bool:
@@ -129,9 +129,10 @@ class Sets:
         return sorted(among, key=lambda c: (self.columns[c] not in self.keep, c))
 
     def _depends_on_values(self, chosen: Sequence[int], among: Sequence[int], merged: Array) -> tuple[bool, ...]:
-        """Flags of merged forms that hold for this robot's values only: coefficients differ at other symbol values.
+        """Flags of merged forms that hold for this robot's values only: coefficients vary with the symbols.
 
-        Equal coefficients there are constants of the robot file without symbols: of gravity, of drives.
+        Coefficients that do not vary come from constants of the robot file without symbols, such as gravity and
+        drives.
         """
         if self.other is None or self.other.rank_and_gap(among)[0] != len(chosen):
             return _differs(merged, None)
@@ -199,7 +200,7 @@ class Sets:
 
 
 def _in_combinations(K: Array, L: Array, sample: Sample) -> Sample:
-    """B with K = B L up to the length of its rows, solved with all columns in units of torque."""
+    """Matrix B with K = B L up to row scaling, as a sample; solved with all columns in units of torque."""
     units = np.where(sample.scale > 0, sample.scale, 1.0)
     K, L = K / units, L / units
     sizes = np.linalg.norm(L, axis=1)

@@ -27,12 +27,13 @@ def calibrate(
     *,
     tell: Tell = silent,
 ) -> Identification:
-    """Correct a robot's geometry by measurements of its tool, or run a `Campaign` that does.
+    """Calibrate a robot's geometry from measurements of its tool, or run a calibration `Campaign`.
 
-    measurements, validate: files of readings (rows are postures), to fit and to judge on.  columns: where joints stand
-    in them, and units; measures: what was measured, looked for in the header if nothing is said.  A TOML file can be
-    named for both.  options: what is corrected, and between which frames.  tell: is given a line at each step.  The
-    corrected robot is `result.model().robot`.
+    measurements, validate: measurement files (one row per posture), for the fit and for validation.  columns:
+    names of the joint columns, and units, or the path of a TOML file that specifies these and the measures.
+    measures: measured quantities; by default those of that file, else inferred from the header.  options: which
+    corrections are estimated, and between which frames.  tell: called with a message at each step.  The
+    calibrated robot is `result.model().robot`.
     """
     if isinstance(robot, Campaign):
         if measurements:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minertia.excitation.collision import CollisionModel, probes
-from minertia.identification.campaigns.options import LEVELS
-from minertia.identification.geometry.base import MEASURES, exact_readings
+from minertia.identification.campaigns.options import LEVELS, MEASURED
+from minertia.identification.geometry.base import exact_readings
 from minertia.identification.geometry.chain import Chain, chain_of, moved
 from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, inverse
@@ -41,8 +41,8 @@ SHORTER = 50  # rounds of shortening the way
 class PosturePlan:
     """Postures (N, robot.n) [rad, m] in the order in which to visit them.
 
-    deviation: typical standard deviation of a correction [m, rad] with readings of `NOISE`, by group.  condition: of
-    the scaled information matrix.  way: path length through all postures [rad, m].
+    deviations: typical standard deviation of a correction [m, rad] by group, for readings with noise `NOISE`.
+    condition: condition number of the scaled information matrix.  way: path length through all postures [rad, m].
     """
 
     chain: Chain
@@ -59,7 +59,7 @@ class PosturePlan:
         return "\n".join(rows) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {
             "format": 1,
             "robot": self.chain.robot.name,
@@ -89,14 +89,15 @@ def plan_postures(
     floor: float | None = 0.0,
     seed: int = 0,
 ) -> PosturePlan:
-    """Plan optimal postures for a calibration with some levels of corrections.
+    """Plan optimal measurement postures for a calibration with the given levels of corrections.
 
-    measure: the kind of measurement.  floor: height [m] in the base frame that links stay above, None for none.
+    measure: kind of measurement.  floor: height [m] in the base frame that links stay above; None: no floor.
     """
     if not (isinstance(count, int) and count >= FEWEST):
         raise InputError(f"a plan needs at least {FEWEST} postures, not {count}")
-    if measure not in MEASURES or measure == "same_point":
-        raise UnknownName("kind of measurement for a plan", measure, [m for m in MEASURES if m != "same_point"])
+    planned = [kind for kind, row in MEASURED.items() if not row.is_bound]
+    if measure not in planned:
+        raise UnknownName("kind of measurement for a plan", measure, planned)
     for level in levels:
         if level not in LEVELS:
             raise UnknownName("level of corrections", level, list(LEVELS))
@@ -134,7 +135,7 @@ def _candidates(chain: Chain, floor: float | None, count: int) -> Array:
 def _information(
     chain: Chain, q: Array, measure: str, groups: Sequence[str], rng: np.random.Generator
 ) -> tuple[Array, Array, NDArray[np.str_]]:
-    """Rows of each candidate over the noise (K, m, columns), prior precisions, and the groups of the columns."""
+    """Jacobian of each candidate over the noise (K, m, columns), prior precisions, and groups of the columns."""
     tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
     made, own = exact_readings(measure, tool, rng)
     wanted = [g for g in groups if g not in PRIOR]
@@ -150,7 +151,7 @@ def _information(
 
 
 def _gains(J: Array, C: Array) -> Array:
-    """log det(1 + J C J') of each candidate."""
+    """Information gain log det(1 + J C J') of each candidate."""
     inner = np.einsum("kmc,cd,knd->kmn", J, C, J, optimize=True)
     return np.asarray(np.linalg.slogdet(np.eye(J.shape[1]) + inner)[1])
 

@@ -1,4 +1,4 @@
-"""`rehearse_calibration`: errors planted in a robot's geometry, measured in simulation, and what comes back."""
+"""`rehearse_calibration`: calibrate simulated robots with known geometric errors and compare the estimates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from minertia.identification.geometry.chain import Array, Chain, chain_of, expon
 from minertia.identification.geometry.choice import groups_of
 from minertia.identification.geometry.fit import FREE, JOINT_PRIOR, PRIOR, rms
 from minertia.identification.geometry.folds import GeometryRows
-from minertia.identification.geometry.joints import SHAPES, columns_at, joint_columns
+from minertia.identification.geometry.joints import columns_at, joint_columns
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState, Postures
 from minertia.identification.geometry.spread import spread_of
 from minertia.io.errors import UnknownName
 from minertia.io.notebook import clipped
 from minertia.io.resources import one_thread
+from minertia.robot.corrections import SHAPES
 from minertia.robot.files import RobotLike, as_robot
 
 REHEARSED = ("points", "point")  # kinds of measurement
@@ -32,10 +33,11 @@ FORMAT = 1
 
 @dataclass(frozen=True, repr=False)
 class CalibrationRehearsal:
-    """What calibrations of planted errors would find.
+    """Result of simulated calibrations of a robot with known geometric errors.
 
-    coverage: part of the 95 % intervals that hold the planted value.  deviations: typical one of each group [m, rad].
-    left, nominal: errors at postures never fitted [m], corrected and with base and tool alone, over all draws.
+    coverage: fraction of the 95 % confidence intervals that contain the true value.  deviations: typical standard
+    deviation of each group [m, rad].  left, nominal: errors at validation postures [m] over all draws, with all
+    corrections, and with base and tool alone.
     """
 
     robot: str
@@ -49,7 +51,7 @@ class CalibrationRehearsal:
     nominal: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Return as a dict of plain data, for JSON."""
         names = ("robot", "measure", "postures", "draws", "coverage", "deviations", "left", "nominal")
         return {"format": FORMAT, **{name: getattr(self, name) for name in names}, "levels": list(self.levels)}
 
@@ -61,7 +63,7 @@ class CalibrationRehearsal:
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """What it says, in whole sentences."""
+        """Summary of the result, in whole sentences."""
         return (
             f"{self.postures} postures of {self.robot}, {self.measure} measured to {1000.0 * READINGS:g} mm, "
             f"joint repeatability {1000.0 * JOINTS:g} mrad, {self.draws} draws of simulated errors",
@@ -85,9 +87,10 @@ def rehearse_calibration(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> CalibrationRehearsal:
-    """Plant errors of usual size, measure planned postures in simulation, calibrate, and compare.
+    """Calibrate simulated robots with random errors of typical size, and compare estimates with true values.
 
-    count: postures to fit.  measure: one of `REHEARSED`.  levels: of corrections, planted and fitted.
+    count: number of planned postures to fit.  measure: one of `REHEARSED`.  levels: of the corrections, simulated
+    and fitted.
     """
     if measure not in REHEARSED:
         raise UnknownName("kind of measurement for a rehearsal", measure, REHEARSED)
@@ -121,7 +124,7 @@ class _Draw:
 
 
 def _draw(chain: Chain, planned: Array, measure: str, groups: Sequence[str], rng: np.random.Generator) -> _Draw:
-    """One robot with planted errors, calibrated at the planned postures and judged at others among them."""
+    """Calibrate a robot with random errors at the planned postures; evaluate it at random ones in their range."""
     low, high = planned.min(axis=0), planned.max(axis=0)
     q = np.concatenate([planned, rng.uniform(low, high, (UNSEEN, planned.shape[1]))])
     gravity = np.array(chain.robot.gravity, float)
@@ -151,7 +154,7 @@ def _draw(chain: Chain, planned: Array, measure: str, groups: Sequence[str], rng
 
 
 def _planted(layout: GeometryLayout, groups: Sequence[str], rng: np.random.Generator) -> GeometryState:
-    """Corrections of usual size in the groups that are fitted, on a robot that stands somewhere."""
+    """Random corrections of typical size in the fitted groups, on a robot with a random base placement."""
     sizes = np.array([PRIOR.get(g, JOINT_PRIOR) if g in groups else 0.0 for g in layout.groups])
     state = layout.stepped(layout.start(), sizes * rng.normal(size=len(sizes)))
     placements = state.placements.copy()

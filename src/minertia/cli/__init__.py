@@ -1,4 +1,4 @@
-"""The command line: every command parses, calls one function of the package and shows the result."""
+"""Command line: every command parses its arguments, calls one function of the package and prints the result."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def said(cls: type, name: str, metavar: str = "", flag: str = "") -> Any:
-    """Typer option of a declared field."""
+    """Typer option of a declared field, with its help text."""
     one = option_of(cls, name)
     otherwise = f"; default: {one.otherwise.replace('`', '')}" if one.otherwise else ""
     text = f"{one.sentence.removesuffix('.')}{otherwise}."
@@ -112,7 +112,7 @@ def calibrate(
 
 
 def _campaign(names: Sequence[str], file: Path | None, data: Path | None, columns: Path | None) -> Campaign:
-    """The campaign of a file, or of a robot and files of measurements."""
+    """Campaign read from a file, or built from a robot and measurement files."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
 
@@ -129,7 +129,7 @@ def _campaign(names: Sequence[str], file: Path | None, data: Path | None, column
 
 
 def _robot(names: Sequence[str], file: Path | None, data: Path | None, gravity: Any) -> Robot:
-    """The robot that postures are planned for."""
+    """Robot for which measurement postures are planned."""
     if not names and file is None:
         raise InputError("name the robot for which postures are to be planned")
     robot = read_given(names[0]) if names else _campaign((), file, data, None).robot

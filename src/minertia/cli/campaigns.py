@@ -41,16 +41,16 @@ SETTLED = ("jitter", "qdd inconsistent")  # findings that repairs settle or that
 
 
 class GreedyCommand(typer.core.TyperCommand):
-    """A command some of whose options take several values: --validate a.csv b.csv."""
+    """Command with options that take several values: --validate a.csv b.csv."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat the option name before each value, as the parser requires."""
         return super().parse_args(ctx, repeated(args))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help text, with the known values of options that are loaded only for it."""
+        """Write the help text, including the known values of options whose value lists are loaded only for it."""
         for given in self.params:
-            words = WORD_LISTS.get(given.name or "")
+            words = WORD_LISTS.get(getattr(given, "help", "") or "", WORD_LISTS.get(given.name or ""))
             text: str | None = getattr(given, "help", None)
             if words is not None and text is not None and (known := ", ".join(words())) not in text:
                 given.help = f"{text.removesuffix('.')}. Known: {known}."  # type: ignore[attr-defined]
@@ -202,7 +202,7 @@ def _declared_options() -> dict[str, CommandOption]:
 
 
 def _setter(name: str, part: str | None) -> Callable[[Campaign, Any], Campaign]:
-    """Function that sets an option of a campaign, or of a part of it."""
+    """Function that sets an option of a campaign, or of one of its nested options objects."""
 
     def change(campaign: Campaign, value: Any) -> Campaign:
         if part is None:
@@ -313,7 +313,7 @@ def read_map(path: Path) -> ColumnMap:
 
 
 def map_for(model: Model, columns: Path | None, topic: str | None) -> ColumnMap | None:
-    """Column mapping for the logs of a model: from a file, or the model's own (None); topic: replaces its topic."""
+    """Column mapping for the logs of a model from a file, or None for its own; topic: overrides its topic."""
     from minertia.identification.remembered import campaign_like
 
     found = None if columns is None else read_map(columns)

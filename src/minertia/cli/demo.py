@@ -91,7 +91,7 @@ def _rehearsal(found: BaseParameters, folder: Path, skipped: list[str]) -> list[
 
 
 def _shown(page: str, notes: Sequence[Note], skipped: list[str]) -> list[str]:
-    """Name of a page that was written; otherwise append the reason to `skipped`."""
+    """Return [page] if it was written; otherwise append the reasons to `skipped` and return an empty list."""
     skipped += [f"{note.where}: {note.text}" for note in notes]
     return [] if notes else [page]
 

@@ -103,7 +103,7 @@ def _moving_robot(
 
 
 def _check_origin(robot: Robot, posture: Sequence[float] | None) -> None:
-    """Refuse a posture of --from that is one of another robot."""
+    """Raise an error if the posture of --from does not have one value per joint of the robot."""
     if posture is not None and len(posture) != robot.n:
         raise MinertiaError(f"--from needs {robot.n} numbers, one per joint of '{robot.name}', not {len(posture)}")
 
@@ -133,7 +133,7 @@ def _recorded(
     how: tuple[Path | None, str | None],
     drop_torn: bool,
 ) -> tuple[Trajectory, ...]:
-    """Read the motions of logs, filtered as by `identify`, and those of files written by `excite`.
+    """Read the trajectories of logs, filtered as by `identify`, and those of files written by `excite`.
 
     how: column mapping and topic of the logs.
     """

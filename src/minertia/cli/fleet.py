@@ -104,7 +104,7 @@ def compact(
 def check(store: Store, exit_zero: ExitZero = False, as_json: AsJson = False) -> None:
     """Check every record: checksums, names, types, duplicates, overlaps, missing days.
 
-    Exit code 1 if something is wrong; missing days are reported but are no fault.
+    Exit code 1 if something is wrong; missing days are reported but do not count as a fault.
     """
     from minertia.fleet.fleet import Fleet
 

@@ -53,7 +53,7 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit the robots of a store: inertial parameters per type, friction per robot, and their variation.
 
-    Exit code 1 if records are damaged; they are named, and all others are fitted.
+    Exit code 1 if records are damaged; these are reported, and all others are fitted.
     """
     from minertia.fleet.fleet import Fleet
     from minertia.io.errors import InputError

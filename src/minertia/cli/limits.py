@@ -1,4 +1,4 @@
-"""Options about limits and postures that several commands share, and how they are read."""
+"""Limit and posture options shared by several commands, and their parsing."""
 
 from __future__ import annotations
 

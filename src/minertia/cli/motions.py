@@ -26,7 +26,10 @@ WAY_RATE = 100.0  # Hz of the files of approach and return, where none is told
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where the files of a motion go, and which; come_from: posture that ways lead from, and back to."""
+    """Output settings of a trajectory: folder and files.
+
+    come_from: posture where the approach trajectory starts and the return trajectory ends.
+    """
 
     out: Path
     files: MotionFiles
@@ -53,7 +56,7 @@ class Delivery:
         return () if self.come_from is None else WAY_FILES
 
     def texts(self, found: Excitation, way: Route) -> dict[str, str]:
-        """{name: text} of all files with samples."""
+        """{file name: text} of the trajectory, its approach and return trajectories, and the exports."""
         from minertia.excitation.exports.table import EXPORTS, export
 
         motion = found.trajectory if self.files.rate is None else found.motion.at_rate(self.files.rate)

@@ -18,10 +18,11 @@ from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
 
 if TYPE_CHECKING:
+    from minertia.robot.options import StageOptions
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
-WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name
+WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name or help
 EVERY = "all"  # in place of the names of an option
 
 
@@ -69,7 +70,7 @@ def option(name: str, metavar: str, text: str, **more: Any) -> Any:
 
 
 def told(one: Option, default: Any = REQUIRED) -> str:
-    """The help of an option: its first sentence with unit and default; default: another than that of its class."""
+    """Help text of an option: first sentence, unit and default; default: overrides that of its class."""
     is_own = default is REQUIRED or default == one.default
     value = (one.otherwise if is_own else "") or _usual(one.default if is_own else default)
     unit = f" [{one.unit}]" if one.unit else ""
@@ -84,14 +85,14 @@ def _usual(value: Any) -> str:
 
 
 def as_text(one: Option, metavar: str) -> Any:
-    """The type of a command's option whose text `Option.of_text` reads."""
+    """Typer annotation of an option whose text `Option.of_text` parses."""
     return Annotated[str | None, option(one.command, metavar, told(one))]
 
 
 def declared(one: Option, default: Any = REQUIRED) -> Any:
-    """The type of a command's option as it is declared, to be None (of a plain flag: False) where it is not given."""
+    """Typer annotation of a declared option; its value is None (plain flag: False) if it is not given."""
     if callable(one.choices):
-        WORD_LISTS[one.command.replace("-", "_")] = lambda: one.names
+        WORD_LISTS[told(one, default)] = lambda: one.names
     flag = f"--{one.command or one.name.replace('_', '-')}"
     kinds, name, text = one.kind.scalars, one.name.upper().replace("_", "-"), told(one, default)
     if one.switch:
@@ -114,12 +115,12 @@ def declared(one: Option, default: Any = REQUIRED) -> Any:
 
 
 def is_flag(one: Option) -> bool:
-    """Whether a command's option has no value behind it."""
+    """Whether an option is a flag, which takes no value."""
     return "flag" in one.kind.scalars and not one.kind.scalars & {"whole", "number"}
 
 
 def is_plain(one: Option, default: Any = REQUIRED) -> bool:
-    """Whether a flag can only be switched on, since it is off by itself."""
+    """Whether a flag can only be switched on, as it is off by default."""
     return (one.default if default is REQUIRED else default) is False
 
 
@@ -127,10 +128,11 @@ def is_plain(one: Option, default: Any = REQUIRED) -> bool:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with an option for each one that its values declare.
+    """Add to a command the command-line options that its option classes declare.
 
-    A parameter whose type is a class of options, or which has a value of one as its default, stands for those of them
-    that have a name on command lines, but for those that the command itself has.
+    A parameter whose type is an options class is replaced by those of its options that have a command-line name,
+    except options that the command defines itself.  Their defaults are those of the parameter's default value,
+    if it has one.
     """
     parameters = inspect.signature(command, eval_str=True).parameters
     values = {name: p for name, p in parameters.items() if isinstance(p.annotation, type) and is_options(p.annotation)}
@@ -161,7 +163,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _commanded(value: Any) -> Iterator[tuple[str, Option, Any]]:
-    """Parameter, option and default of each option of a value, and of values in it, that a command line can state."""
+    """Yield (parameter, option, default) of each command-line option of an options object, also nested ones."""
     for one in options(type(value)):
         usual = getattr(value, one.name)
         if one.kind.record is not None and not one.kind.depths:
@@ -172,12 +174,12 @@ def _commanded(value: Any) -> Iterator[tuple[str, Option, Any]]:
 
 
 def is_options(kind: type) -> bool:
-    """Whether a class is one of options."""
+    """Whether a class is an options class (derived from `Declared`)."""
     return issubclass(kind, Declared)
 
 
 def _read(one: Option, given: Any) -> Any:
-    """What was given for an option: numbers of a text, names of texts with commas between them."""
+    """Parse the value given for an option: numbers from a text, names from comma-separated texts."""
     if isinstance(given, str) and "number" in one.kind.scalars:
         return one.of_text(given)
     if isinstance(given, list):
@@ -187,7 +189,7 @@ def _read(one: Option, given: Any) -> Any:
 
 
 def _value(usual: Any, stated: Sequence[tuple[Option, Any]]) -> Any:
-    """A value of options, and of values in it, with those that a command line states."""
+    """Update an options object, and those nested in it, with the options given on the command line."""
     own = [one.name for one in options(type(usual))]
     found = {
         one.name: _value(getattr(usual, one.name), stated)
@@ -211,7 +213,7 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .par), an identified model, or a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), an identified model, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -285,24 +287,27 @@ def read_given(
     without: str | None = None,
     hold: Sequence[str] | None = None,
     target: str = "",
+    stage: StageOptions | None = None,
 ) -> Robot:
-    """The robot that a command was asked for, read as its options say; that of an identified model has its values.
+    """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
-    without: names of effects that are left out, with commas between them.  hold: joints that do not move, likewise.
-    target: the format that it is written to, for which a model may have values of its own.
+    without: names of effects to exclude, separated by commas.  hold: names of joints to lock, each entry one or
+    several separated by commas.  target: format to be written, for which a model may have separate values.
+    stage: prim of the robot in a USD stage.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
     tolerance = ANGLE_TOLERANCE if snap is None else snap
-    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target)
+    prim = "" if stage is None else stage.prim
+    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target, prim=prim)
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return with_held(robot.without_effects(names) if names else robot, hold or ())
 
 
 def with_held(robot: Robot, hold: Sequence[str]) -> Robot:
-    """Lock the joints of --hold."""
+    """Lock the joints given by --hold."""
     from minertia.robot.variants import held
 
     words = [word.strip() for given in hold for word in given.split(",") if word.strip()]

@@ -11,7 +11,10 @@ from minertia.cli.terminal import clean
 
 @contextmanager
 def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Context with a function to call with the name of each of about `steps` steps as it begins."""
+    """Context manager that shows progress; yields a function to call with the name of each step as it begins.
+
+    The work has about `steps` steps.
+    """
     if not sys.stderr.isatty():
         yield lambda step: None
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import select
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables, numbers
+from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables
 from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
-from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError
+from minertia.running.options import DRIVERS, SIMULATED, RunOptions
 
 if TYPE_CHECKING:
     from minertia.excitation.route import Route
@@ -28,20 +28,10 @@ if TYPE_CHECKING:
     from minertia.running.guard import Guard
     from minertia.running.ladder import RungLog, Stop
 
-SIMULATED = "sim"
-DRIVERS = (SIMULATED, "ur", "ros2")
-USUAL_RATE = {"sim": 125.0, "ur": 125.0, "ros2": 100.0}
-RATES = 10.0, 1000.0  # Hz
 SAME_RATE = 0.02  # part by which the rate of a run may differ from that of the levels of its watch
 
 MotionPlace = Annotated[
     Path, typer.Argument(metavar="MOTION", help="Output folder of excite, or one of its CSV files.")
-]
-DriverName = Annotated[
-    str,
-    typer.Option(
-        "--driver", metavar="sim|ur|ros2", help="Driver: simulated robot, Universal Robots, or ROS 2 (rosbridge)."
-    ),
 ]
 Host = Annotated[
     str | None, option("host", "HOST", "Host name or address of the robot; for ros2 that of rosbridge, ws://HOST:9090.")
@@ -49,33 +39,6 @@ Host = Annotated[
 Rehearsed = Annotated[
     Path | None, option("rehearsed", "FILE", "run.toml of a rehearsal of the same trajectory on the simulated robot.")
 ]
-Speeds = Annotated[
-    str,
-    typer.Option(
-        "--speeds",
-        metavar="PERCENT,...",
-        help="Speed stages [%], run one after the other; the first must be at most 10 for a real robot.",
-    ),
-]
-ErrorBound = Annotated[
-    str | None,
-    option(
-        "error",
-        "RAD|M",
-        "Tracking error at which the robot is stopped, for all joints or one per joint; default: 0.1 rad, 0.02 "
-        "m; at most 0.5 rad, 0.1 m.",
-    ),
-]
-EffortBound = Annotated[
-    str | None,
-    option(
-        "effort",
-        "NM|N|A",
-        "Effort at which the robot is stopped, in the driver's unit; default and maximum: the limits of the "
-        "robot file; an error if the robot reports no efforts.",
-    ),
-]
-Rate = Annotated[float | None, option("rate", "HZ", "Command rate [Hz]; default: that of the rehearsal.")]
 Levels = Annotated[
     Path | None,
     option(
@@ -122,17 +85,13 @@ class _RunTask:
 def run(
     robot: RobotName,
     motion: MotionPlace,
-    driver: DriverName = SIMULATED,
+    options: RunOptions,
     host: Host = None,
     rehearsed: Rehearsed = None,
-    speeds: Speeds = "10,50,100",
-    error: ErrorBound = None,
-    effort: EffortBound = None,
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
     gravity: Gravity = None,
-    rate: Rate = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
     hold: Hold = None,
@@ -145,24 +104,22 @@ def run(
     from minertia.io.files import check_folder
     from minertia.running.gate import read_route
     from minertia.running.gate_limits import gate_limits
-    from minertia.running.ladder import check_first, check_speeds
+    from minertia.running.guard import Guard
+    from minertia.running.ladder import check_first
     from minertia.running.record import FILE, log_name, require_rehearsed
 
-    if driver not in DRIVERS:
-        raise UnknownName("driver", driver, DRIVERS)
     given = read_given(robot, snap=snap, numbers=True, hold=hold)
     given = given if gravity is None else given.with_gravity(gravity)
-    parts = _parts(speeds)
-    check_speeds(parts)
-    if driver != SIMULATED:
+    parts = options.factors
+    if not options.is_simulated:
         check_first(parts)
-    guard = _guard(given, driver, error, effort)
+    guard = Guard.of(given, options.error, options.effort, in_amperes=options.driver == "ur")
     tables: list[LimitsTable] = limit_tables(limits or (), floor, self_collision)
     held = gate_limits(motion, given, tables)
     way = read_route(motion, given, held.limits)
-    often = _rate(driver, rate, rehearsed)
+    often = _rate(options, rehearsed)
     _check_rate(way, guard, often)
-    task = _RunTask(given, way, driver, parts, guard, often, held)
+    task = _RunTask(given, way, options.driver, parts, guard, often, held)
     _say_unwatched(guard)
     diagnose(held.sentence)
     if not task.is_simulated:
@@ -179,7 +136,7 @@ def run(
 
 
 def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[list[RungLog], str, str]:
-    """Logs of the speed stages, template of their effort columns, and the error on closing the driver or ""."""
+    """Run the speed stages; return their logs, the template of the effort columns, and the closing error or ""."""
     from minertia.running.identity import check_identity
     from minertia.running.ladder import climb
 
@@ -202,29 +159,14 @@ def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[lis
     return logs, column, ""
 
 
-def _parts(speeds: str) -> list[float]:
-    """Parse the speed factors."""
-    from minertia.running.record import log_name
-
-    parts = [value / 100 for value in numbers("--speeds", speeds)]
-    if not all(map(math.isfinite, parts)):
-        raise MinertiaError(f"--speeds needs finite numbers, not '{speeds}'")
-    if len({log_name(part) for part in parts}) < len(parts):
-        raise MinertiaError("--speeds contains a speed twice (speeds are rounded to 1 %)")
-    return parts
-
-
-def _rate(driver: str, rate: float | None, rehearsed: Path | None) -> float:
+def _rate(options: RunOptions, rehearsed: Path | None) -> float:
     """Command rate [Hz]: as given, as rehearsed, or the driver's default."""
     from minertia.running.record import rehearsed_rate
 
-    found = rate
-    if rate is None and rehearsed is not None and driver != SIMULATED:
-        found = rehearsed_rate(rehearsed)
-    found = USUAL_RATE[driver] if found is None else found
-    if not (math.isfinite(found) and RATES[0] <= found <= RATES[1]):
-        raise MinertiaError(f"the command rate must be {RATES[0]:g} to {RATES[1]:g} per second, not {found:g}")
-    return found
+    if options.rate is not None:
+        return options.rate
+    found = None if rehearsed is None or options.is_simulated else rehearsed_rate(rehearsed)
+    return DRIVERS[options.driver] if found is None else found
 
 
 def _check_rate(way: Route, guard: Guard, rate: float) -> None:
@@ -266,25 +208,12 @@ class _Listener:
             diagnose(alarm.sentence())
 
 
-def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> Guard:
-    """Bounds given by the options; limits of the robot file are in N m and do not apply to currents."""
-    from minertia.running.guard import Guard
-
-    errors, efforts = _per_joint("--error", error), _per_joint("--effort", effort)
-    return Guard.of(robot, errors, efforts, in_amperes=driver == "ur")
-
-
 def _say_unwatched(guard: Guard) -> None:
-    """Print the protections that are off."""
+    """Print the joints whose efforts are monitored, if some are not."""
     joints = guard.unwatched
     if joints:
         whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
         diagnose(f"efforts are monitored at {whose}; give bounds with --effort")
-
-
-def _per_joint(name: str, text: str | None) -> float | list[float] | None:
-    found = None if text is None else numbers(name, text)
-    return found[0] if found is not None and len(found) == 1 else found
 
 
 @contextmanager
@@ -323,7 +252,10 @@ def _remote(name: str, robot: Robot, host: str, rate: float) -> Driver:
 
 @contextmanager
 def _stop_key() -> Iterator[Stop]:
-    """Context with a function that tells whether Enter was pressed, if there is a keyboard; Ctrl-C always stops."""
+    """Context manager; yields a function that returns whether Enter was pressed, if there is a keyboard.
+
+    Ctrl-C always stops the run.
+    """
     if not sys.stdin.isatty() or sys.platform == "win32":
         yield lambda: False
         return

@@ -36,7 +36,7 @@ def say(text: object = "", *, wrap: bool = True) -> None:
 
 
 def width_of(file: TextIO) -> int | None:
-    """Width of the terminal of a stream, or COLUMNS if set; None for a file or a pipe."""
+    """Terminal width of a stream in characters, or COLUMNS if set; None for a file or a pipe."""
     told = os.environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and int(told) > 0:
         return int(told)

@@ -1,4 +1,4 @@
-"""`minertia wrench`: tool, bias and tilt of a force/torque sensor from wrenches at poses at rest."""
+"""`minertia wrench`: tool, bias and tilt of a force/torque sensor from its wrenches at rest or in motion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[[ROBOT] POSES...]",
-        help="Files of wrenches, one row per pose at rest. A robot (file or bundled name) before them places the "
+        help="Files of wrenches: one row per pose at rest, or logs of motion. A robot (file or bundled name) "
+        "before them places the "
         "sensor if the files contain joint positions instead of its orientation; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
@@ -36,6 +37,7 @@ Of = Annotated[str | None, said(WrenchOptions, "of")]
 Bias = Annotated[str | None, said(WrenchOptions, "bias")]
 Moment = Annotated[str | None, said(WrenchOptions, "moment")]
 Names = Annotated[str | None, said(WrenchOptions, "columns", "fx,fy,fz,tx,ty,tz", "wrench")]
+Motion = Annotated[str | None, said(WrenchOptions, "motion")]
 RotationAs = Annotated[str | None, said(WrenchOptions, "rotation_as", flag="rotation-as")]
 Out = Annotated[Path | None, option("out", "DIR", "Folder for model.toml, report.html and result.json.")]
 
@@ -50,6 +52,7 @@ def wrench(
     of: Of = None,
     bias: Bias = None,
     moment: Moment = None,
+    motion: Motion = None,
     names: Names = None,
     rotation_as: RotationAs = None,
     columns: ColumnsFile = None,
@@ -60,7 +63,7 @@ def wrench(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find mass and centre of a tool, bias and tilt of the force/torque sensor that carries it, from poses at rest."""
+    """Identify a tool's mass, centre of mass and inertia, and the force/torque sensor's bias and tilt."""
     asked = _campaign(list(robot_and_files or ()), campaign, data, columns)
     if validate:
         asked = replace(asked, validate=validate)
@@ -69,7 +72,7 @@ def wrench(
     if angle is not None:
         asked = replace(asked, columns=replace(asked.map, angle=angle))
     given: dict[str, Any] = {"frame": frame, "axes": axes, "of": of, "bias": bias, "moment": moment}
-    given |= {"rotation_as": rotation_as, "columns": None if names is None else _split(names)}
+    given |= {"motion": motion, "rotation_as": rotation_as, "columns": None if names is None else _split(names)}
     stated = {key: value for key, value in given.items() if value is not None}
     options = replace(asked.wrench or WrenchOptions(), **stated)
     run_identification(replace(asked, wrench=options), out, pdf, force=force, as_json=as_json)
@@ -80,7 +83,7 @@ def _split(names: str) -> tuple[str, ...]:
 
 
 def _campaign(names: list[str], file: Path | None, data: Path | None, columns: Path | None) -> Campaign:
-    """The campaign of a file, or of a robot and files of poses."""
+    """Campaign read from a file, or built from a robot and files of poses."""
     from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.campaigns.read import read_campaign
     from minertia.identification.geometry.readings import TEXT

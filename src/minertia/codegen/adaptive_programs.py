@@ -1,10 +1,10 @@
 """Adaptive control on the ten inertial parameters of every link, which stay physically consistent at every step.
 
-The pseudo-inertia P of a link (a positive definite 4 x 4 matrix) is stored as a factor, P = G G'.  With s = qd - qdr
-the natural adaptation law is P' = -rate P L P, where tr(L P) is the product of the link's parameters with Y's (Lee,
-Kwon and Park 2018).  One step multiplies the factor: G (1 - M/2 + M M/8), M = rate period G' L G divided by sqrt(1 +
-tr(M M)).  The eigenvalues of that M lie between -1 and 1, those of the factor between 0.62 and 1.63, so P stays
-positive definite for any step.
+The pseudo-inertia P of a link (a positive definite 4 x 4 matrix) is stored as a factor, P = G G'.  With s =
+qd - qdr the natural adaptation law is P' = -rate P L P, where tr(L P) = s'Y x for the link's parameters x and
+regressor Y (Lee, Kwon and Park 2018).  One step multiplies the factor: G (1 - M/2 + M M/8), M = rate period
+G' L G divided by sqrt(1 + tr(M M)).  The eigenvalues of that M lie between -1 and 1, those of the factor
+between 0.62 and 1.63, so P stays positive definite for any step.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _stepped(G: Square, slope: Mapping[str, Scalar], rate: Scalar) -> Square:
 
 
 def _symmetric(A: Square, B: Square) -> Square:
-    """A B for a symmetric product: only its upper half is computed."""
+    """Product A B that is known to be symmetric: only its upper half is computed."""
     columns = transposed(B)
     upper = {
         (i, j): total(*(mul(a, b) for a, b in zip(A[i], columns[j], strict=True) if not is_zero(a)))

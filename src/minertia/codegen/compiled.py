@@ -53,7 +53,7 @@ def compile(program: Program, *, device: str = "cpu", precision: str = "double")
 
 
 def _evaluated(program: Program) -> Callable[..., Any]:
-    """NumPy evaluation of a program with the interface of a kernel."""
+    """Evaluate a program with NumPy, through the interface of a kernel."""
 
     def function(*arrays: Any) -> Any:
         names = [port.name for port in program.inputs]

@@ -1,8 +1,8 @@
-"""Operation counts read from generated C, so that nothing hides between graph and text, and estimates by them.
+"""Operation counts parsed from generated C code, and estimates of code size and instructions from them.
 
-Convention: sign changes, signs and absolute values are free, 2 x counts as one, a division as a multiplication; sines
-and cosines, and other functions (exp, tanh, sqrt) are counted apart, and what a `_prepare` function computes once from
-the parameters is not counted.
+Convention: sign changes, signs and absolute values are free, 2 x counts as one operation, a division as a
+multiplication.  Sines and cosines, and other functions (exp, tanh, sqrt), are counted separately.  Values
+that a `_prepare` function computes once from the parameters are not counted.
 """
 
 from __future__ import annotations
@@ -137,6 +137,6 @@ def instructions(count: Count) -> float:
 
 
 def about(value: float) -> str:
-    """Format an estimate with two digits."""
+    """Format an estimate with two significant digits."""
     rounded = float(f"{value:.2g}")
     return f"{rounded:,.0f}"

@@ -112,7 +112,7 @@ class CudaDevice:
         return found
 
     def launch(self, kernel: SumsKernel) -> Callable[[int, Sequence[Any]], Any]:
-        """Like `sums`, with the result left on the device."""
+        """Like `sums`, but the result stays on the device."""
         cupy, (add, total) = self._cupy, self.functions(kernel)
         size, warps = len(kernel.parts) * kernel.n_results, kernel.slices
 
@@ -162,7 +162,7 @@ class CudaLeastSquares:
 
     @classmethod
     def of(cls, robot: Robot, columns: Sequence[str], **options: Any) -> CudaLeastSquares:
-        """The kernel for columns (full names) of a robot's regressor."""
+        """Least-squares kernel for the given columns (full names) of a robot's regressor."""
         return cls(regressor_program(robot, columns), columns, **options)
 
     def __repr__(self) -> str:
@@ -191,7 +191,7 @@ class CudaLeastSquares:
         return Residual(*kernel.gradient_and_squares(sums), count)
 
     def sample_triangle(self, *inputs: Any, weights: Any | None = None, samples: int = SAMPLE) -> Array:
-        """R of the QR factorisation of samples spread evenly over the data, computed on the CPU."""
+        """R factor of the QR factorisation of samples spread evenly over the data, computed on the CPU."""
         arrays, count = self._inputs(inputs)
         factors = self._weights(weights, count)
         least = self._processor().least_samples(samples)

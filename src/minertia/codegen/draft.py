@@ -59,11 +59,11 @@ class Draft:
         self.warmth_port = Port("temperature", (self.robot.n,), "joint temperatures [degC]")
 
     def chi(self) -> list[dict[str, Scalar]]:
-        """Parameters of all links; inputs that hold them are added to the program's."""
+        """Parameters of all links, as constants or as expressions of the program's parameter inputs."""
         return self.setting.enter(self.graph, self.representative)
 
     def read(self, port: Port) -> list[Expr]:
-        """The entries of an input."""
+        """Graph variables of the entries of an input."""
         return self.graph.variables(port.name, port.size)
 
     def torques(
@@ -126,7 +126,7 @@ class Draft:
 
     @property
     def frame(self) -> Frame:
-        """The chosen frame, in the joint frames of this program."""
+        """The chosen frame, expressed in the joint frames of this program."""
         frame = frame_named(self.setting.robot.numeric, self.setting.frame.name)
         if frame.joint is None or self.representative is None or not any(self.representative.shifts):
             return frame
@@ -134,7 +134,7 @@ class Draft:
         return Frame(frame.joint, (R, (x, y, cleared_length(sub(z, self.representative.shifts[frame.joint])))))
 
     def coefficients(self, chi: Any) -> Coefficients:
-        """Compound links, for D and g."""
+        """Compound links, from which the mass matrix D and the gravity efforts g are computed."""
         return Coefficients(self.robot, chi, self.read(self.q_port), self.formulation)
 
     def effects(
@@ -173,7 +173,7 @@ class Draft:
         return [self.q_port] if self.setting.takes("q") else []
 
     def at_motors(self, tau: list[Scalar]) -> list[Scalar]:
-        """Efforts at the motors if requested; a floating base's six stay in front."""
+        """Convert efforts to the motor side if requested; the six of a floating base stay first and unchanged."""
         if not self.setting.motors:
             return tau
         first = 6 * self.robot.is_floating

@@ -34,7 +34,7 @@ def sprung_joints(robot: Robot) -> tuple[int, ...]:
 def parted(chi: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Split effects into the motor side of the springs (friction and offsets) and the link side (all others).
 
-    Rotor inertias, if a program has any, are among the latter; a robot with elastic joints has none there.
+    Rotor inertias would count as link side; a robot with elastic joints has none among its effects.
     """
 
     def is_friction(symbol: str) -> bool:
@@ -48,7 +48,7 @@ def parted(chi: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 
 class _SprungDraft:
-    """Inputs and terms that both programs share."""
+    """Inputs and terms that both programs of robots with elastic joints share."""
 
     def __init__(self, d: Draft) -> None:
         if d.robot.elastic and d.setting.rotors:

@@ -1,8 +1,8 @@
 """Newton-Euler, and D and g from compound links, with the free choices of their formulation, for generated code.
 
-The frames in which a vector passes from link to link are free where consecutive axes are parallel: it may be turned
-once by the sum of the angles instead of once by each.  Which choice is cheaper depends on what is zero, so it is an
-option of each joint and counting decides.
+The frames in which a vector passes from link to link are free where consecutive axes are parallel: the vector
+may be rotated once by the sum of the angles instead of once per joint.  Which choice is cheaper depends on
+which terms are zero, so it is an option of each joint, decided by operation counts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PLAIN = Formulation()
 
 
 class Straight(NamedTuple):
-    """Transform past preceding parallel joints: the first of them, one rotation by all angles, sum of rates."""
+    """Transform that bypasses preceding parallel joints: the first, one rotation by all angles, sum of rates."""
 
     hub: int
     way: Passage
@@ -143,7 +143,8 @@ def plain_forward(
 def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
     """Gravity as base acceleration, in the frame of a joint on the ground.
 
-    If gravity has two components across the axis, the angle is measured from their direction, so that one remains.
+    If gravity has two components perpendicular to the axis, the joint angle is measured from their direction, so
+    that only one component remains.
     """
     x, y, z = apply(transpose(way.R), up)
     if not all(isinstance(v, float) for v in (x, y)) or is_zero(angle):
@@ -155,7 +156,7 @@ def _from_ground(way: Passage, up: Vec, angle: Scalar) -> Vec:
 def _turned_once(
     robot: Robot, j: int, straight: Straight, base: LinkMotion, motions: Sequence[LinkMotion]
 ) -> tuple[Vec, Vec]:
-    """w and wd without the joint's own rate and acceleration, from the link before the parallel joints."""
+    """w and wd without the joint's own rate and acceleration, from the link that precedes the parallel joints."""
     above, near = robot.joints[straight.hub].parent, robot.joints[j].parent
     assert near is not None
     start, parent, sense = base if above is None else motions[above], motions[near], robot.joints[j].R[2][2]
@@ -166,7 +167,7 @@ def _turned_once(
 
 
 def _unit_of_force(chi: Parameters, link: int | None) -> Scalar:
-    """Mass used as unit of force; 1 if that mass is no number."""
+    """Mass used as unit of force; 1 if that mass is not a numeric constant."""
     mass = 1 if link is None else chi[link]["M"]
     return mass if isinstance(mass, float) and mass != 0 else 1
 
@@ -286,7 +287,7 @@ class Coefficients:
             self._carry_row_down(D, j, row, f, m)
 
     def _carry_row_down(self, D: Matrix, j: int, row: int, f: Vec, m: Vec) -> None:
-        """The same for one coordinate that moves joint j."""
+        """Project the wrench (f, m) on joint j and all inner joints, for one coordinate that moves joint j."""
         robot, waiting = self.robot, dict[int, Vec]()  # moments that skip a joint
         i: int | None = j
         while i is not None:

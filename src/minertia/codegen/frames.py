@@ -1,4 +1,4 @@
-"""Shifts of frames along their own joint axes: efforts do not change, but constants of the geometry may vanish."""
+"""Shifts of frames along their own joint axes: efforts do not change, but geometric constants may become zero."""
 
 from __future__ import annotations
 
@@ -47,7 +47,11 @@ def parameters_back(robot: Robot, columns: Sequence[str], shifts: Sequence[float
 
 
 def useful_shifts(robot: Robot) -> list[tuple[float, ...]]:
-    """Candidate shifts: last frames to the foot of their axis; offsets along parallel axes collected in one joint."""
+    """Candidate frame shifts [m] that make constants zero: for the last frames and for groups of parallel axes.
+
+    Last frames of revolute joints are shifted to the foot of their axis.  Offsets along a group of parallel axes
+    are collected in its first or last joint; for a group on a fixed base they vanish.
+    """
     none = (0.0,) * robot.n_joints
     tips = _tips(robot)
     groups = _parallel_groups(robot)
@@ -65,7 +69,7 @@ def _tips(robot: Robot) -> tuple[float, ...]:
 
 
 def _gathered(robot: Robot, start: Sequence[float], group: Sequence[int], keep: int) -> tuple[float, ...]:
-    """Shifts that collect all offsets along the axes of a group in its member number keep."""
+    """Shifts that collect all offsets along the axes of a group in its member with index `keep`."""
     shifts = list(start)
     if robot.joints[group[0]].parent is None and not robot.is_floating:
         keep = -1  # what stands between the ground and the first axis has no effect

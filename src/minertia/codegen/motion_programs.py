@@ -1,4 +1,4 @@
-"""Programs of control and optimal control: Coriolis matrix, Slotine-Li, first derivatives; those of a chosen frame."""
+"""Programs of control and optimal control: Coriolis matrix, Slotine-Li, first derivatives, wrenches, Jacobians."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reference_rows(d: Draft) -> list[list[Scalar]]:
 
 
 def base_rows(d: Draft, entries: Entries, rows: int) -> list[list[Scalar]]:
-    """Rows of the base parameters from entries of the independent columns."""
+    """Regressor rows of the base parameters, from the entries of the independent columns."""
     base = d.setting.base
     mixing: Any = np.linalg.inv(base.K[:, base.kept_indices])
     own = [[entries.get((i, name), 0) for name in base.kept] for i in range(rows)]

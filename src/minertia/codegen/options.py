@@ -18,7 +18,7 @@ SINCOS = ("libm", "own")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CodeModel(Declared):
-    """The model that the code computes."""
+    """Options of the model that the generated code computes."""
 
     parameters: str = option(
         "baked",
@@ -67,7 +67,7 @@ class CodeModel(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Arithmetic(Declared):
-    """The numbers of the code."""
+    """Arithmetic of the generated code: precision, and source of sines and cosines."""
 
     precision: str = option("double", "Single precision.", choices=PRECISIONS, command="float", switch="float")
     sincos: str = option("libm", "Inline sines and cosines, no math library.", choices=SINCOS, command="own-sincos",
@@ -76,7 +76,7 @@ class Arithmetic(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CodeSearch(Declared):
-    """The search for fewer operations."""
+    """Options of the search for fewer operations."""
 
     effort: float = option(
         0.0, "Search time for fewer operations, per program [s].", unit="s", range=(0, 1e6), command="effort"

@@ -1,7 +1,8 @@
-"""`Program`: named inputs and outputs over one expression graph, what every target renders; and its gradient.
+"""`Program`: named inputs and outputs over one expression graph, which every target renders; and its gradient.
 
 A gradient takes one weight per output entry and returns the gradient of the weighted sum of the outputs (a
-vector-Jacobian product), so any scalar made from the outputs costs one sweep whatever the number of inputs.
+vector-Jacobian product), so the gradient of any scalar function of the outputs costs one sweep for any number
+of inputs.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Port:
 
 
 def input_place(variable: str) -> tuple[str, int]:
-    """Port and index of an entry named name[k] in the graph; a name alone is its first entry."""
+    """Port and index of a graph variable named name[k]; a name without index is the first entry."""
     name, _, number = variable.partition("[")
     return name, int(number.removesuffix("]") or 0)
 
@@ -70,7 +71,7 @@ class Program:
 
     @property
     def straight_ports(self) -> tuple[Port, ...]:
-        """Ports that the graph computes."""
+        """Output ports that the graph computes; with a tail, Y replaces the outputs of the tail."""
         if self.tail is None:
             return self.ports
         return Port("Y", (self.tail.rows * self.tail.columns,)), *self.ports[len(self.tail.outputs) :]

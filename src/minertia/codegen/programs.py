@@ -10,6 +10,7 @@ from minertia.algebra.matrix import inner, summed
 from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat
 from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
 from minertia.codegen.motion_programs import FRAME_BUILDERS, MOTION_BUILDERS, base_rows
@@ -37,7 +38,7 @@ def _gravity(d: Draft) -> Built:
 
 
 def _holding(d: Draft, chi: Any) -> list[Scalar]:
-    """g from compound links, a fifth cheaper than the recursion at rest, which robots with loops need."""
+    """Gravity efforts g from compound links, a fifth cheaper than the recursion at rest that loops need."""
     if d.robot.open_cuts:
         return d.torques(chi, d.rest, d.rest)
     return d.coefficients(chi).gravity(structural_gravity(d.robot.gravity))
@@ -106,7 +107,7 @@ def _forward_dynamics(d: Draft) -> Built:
 
 
 def regressor_rows(d: Draft) -> list[list[Scalar]]:
-    """Y of the base parameters (or the essential ones if so set), by rows; int 0 for structural zeros."""
+    """Regressor Y of the base parameters (or of the essential ones), by rows; int 0 for structural zeros."""
     closed = d.closed(d.read(d.qd_port), d.read(d.qdd_port))
     entries = regressor_entries(closed.tree, closed.state, frozenset(d.setting.base.kept))
     return base_rows(d, closed.entries(entries), d.robot.n_velocity)
@@ -164,9 +165,10 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
     **ELASTIC_BUILDERS,
+    **CALIBRATED_BUILDERS,
 }
 # programs for robots that stand on the ground and have no loops
-ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS})
+ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS, *CALIBRATED_BUILDERS})
 
 
 def build(

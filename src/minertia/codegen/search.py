@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from minertia.base.numeric import Sample
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS
 from minertia.codegen.formulation import Formulation, parallel_joints
 from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
@@ -31,6 +32,7 @@ WITHOUT_CHOICE = frozenset(
         *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
         *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
         *("differentiator", "parabola_differentiator", "low_pass", "adaptive_start", "adaptive_law", "watch_terms"),
+        *CALIBRATED_BUILDERS,
     }
 )
 # programs whose choice is that of a smaller one with the same recursion
@@ -98,7 +100,7 @@ class _OperationSearch:
         return self.seen[choice]
 
     def cheapest(self) -> Representative:
-        """Best start with its cheapest formulation."""
+        """Best initial choice with its cheapest formulation."""
         return self.flipped(min(self.starts(), key=self.cost))
 
     def starts(self) -> list[Representative]:
@@ -131,9 +133,10 @@ class _OperationSearch:
         return split_name(self.columns[c])[0] not in TIPS_FIRST
 
     def _may_carry(self, c: int) -> bool:
-        """Whether a column may be chosen: links, and effects that hold parameters of the set itself.
+        """Whether a column may be chosen: link parameters, and effects that the base parameters retain.
 
-        Others would move efforts between parts computed separately: the weight of a prismatic joint into its offset.
+        Other effects would move efforts between parts that are computed separately, such as the weight of a prismatic
+        joint into its offset.
         """
         return not self._is_effect(c) or self.columns[c] in self.setting.base.kept
 

@@ -115,7 +115,7 @@ class Setting:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The base parameters of this robot and these effects."""
+        """Base parameters of this robot with the included effects."""
         method = "mlc" if self.is_composite or self.parameters == "mlc" else "closed-form"
         return base_parameters(self.robot, method, rotors=self.rotors, friction=self.friction)
 
@@ -140,7 +140,7 @@ class Setting:
 
     @property
     def effects(self) -> dict[str, float]:
-        """The robot's effects that enter, by full name, with their nominal values."""
+        """Effects of the robot that the code includes, by full name, with their nominal values."""
         values = self.robot.effect_values.items()
         return {n: v for n, v in values if (self.rotors if split_name(n)[0] in ROTOR_SYMBOLS else self.friction)}
 
@@ -176,7 +176,7 @@ class Setting:
 
     @cached_property
     def _inputs_to_base(self) -> Array:
-        """beta = matrix @ (constant 1 or theta, then the load)."""
+        """Matrix from the inputs (constant 1 or theta, then the payload) to the base parameters beta."""
         K = self.base.K
         if self.parameters == "baked":
             matrix = self._baked_values()[:, None]
@@ -265,13 +265,13 @@ class Setting:
 
     @cached_property
     def to_motors(self) -> Array:
-        """tau_m = matrix @ tau of the joint coordinates, from tau = G' tau_m."""
+        """Matrix from the efforts tau of the joint coordinates to motor efforts tau_m, from tau = G' tau_m."""
         return cleared_product(np.asarray(np.linalg.inv(np.array(self.robot.coupling, float).T)), np.eye(self.robot.n))
 
     # ------------------------------------------------------------------ into the recursion
 
     def relations(self, shifts: Sequence[float] = ()) -> Array:
-        """K with beta = K chi, chi in frames shifted along their axes."""
+        """Matrix K with beta = K chi, chi in frames shifted along their axes."""
         K = self.base.K
         return K @ parameters_back(self.robot, self.base.columns, shifts) if any(shifts) else K
 
@@ -309,7 +309,7 @@ class Setting:
 
     @property
     def placed(self) -> list[str]:
-        """Full names of effects that depend on more than velocities: springs ..., and all of passive joints."""
+        """Full names of effects that depend on more than velocities: springs ..., and those of passive joints."""
         passive = {j + 1 for j in self.robot.passive}
         kinds = {name: split_name(name) for name in self.effects}
         moved = [n for n, (symbol, link) in kinds.items() if link in passive and symbol not in ROTOR_SYMBOLS]
@@ -356,7 +356,7 @@ class Setting:
 
 
 def cleared_product(A: Array, B: Array) -> Array:
-    """A B, with entries that are only rounding error set to zero and equal magnitudes made equal."""
+    """Product A B, with entries that are only rounding error set to zero and equal magnitudes made equal."""
     product, terms = A @ B, np.abs(A) @ np.abs(B)
     product = np.where(np.abs(product) <= NEGLIGIBLE * terms, 0.0, product)
     nearest = np.rint(product)
@@ -393,7 +393,10 @@ def _put(robot: Robot, chi: list[dict[str, Scalar]], name: str, value: Scalar) -
 
 
 def setting_of(model: CodeModel, robot: Robot, *, at_joints: bool = False) -> Setting:
-    """The model of one robot; at_joints: for a target that adds efforts at the joints and knows no temperatures."""
+    """Setting of a code model for one robot.
+
+    at_joints: for a target that applies efforts at the joints and has no temperature inputs.
+    """
     if robot.has_input("load"):
         robot.require_tree("generated code with friction that depends on the load")
     return Setting(
@@ -414,5 +417,5 @@ def setting_of(model: CodeModel, robot: Robot, *, at_joints: bool = False) -> Se
 
 
 def _has(robot: Robot, *, rotors: bool) -> bool:
-    """Whether a robot has rotor inertias, or other effects."""
+    """Whether a robot has rotor inertias (rotors is True) or other effects (rotors is False)."""
     return any((split_name(name)[0] in ROTOR_SYMBOLS) == rotors for name in robot.effect_values)

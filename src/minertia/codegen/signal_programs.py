@@ -77,7 +77,7 @@ def _closed_momenta(d: Draft, chi: Any, qd: list[Expr]) -> tuple[list[Scalar], l
 
 
 def _left(d: Draft, chi: Any, qd: list[Expr], tau: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts less those of friction and springs."""
+    """Efforts tau minus those of friction and springs."""
     if not d.robot.open_cuts:
         return moving_efforts(d.robot, chi, State(d.read(d.q_port), qd, d.rest), d.rest, tau, d.warmth)
     return [sub(t, f) for t, f in zip(tau, d.effects(chi, qd, d.rest, d.rest, rotors=False), strict=True)]

@@ -108,7 +108,7 @@ class RootUpdate:
 
 
 def root_update(Y: Any, tau: Any, forgetting: Any, beta: Any, S: Any) -> tuple[Any, Any]:
-    """One step of recursive least squares on arrays with any leading shape; S: triangle in row-major order."""
+    """One step of recursive least squares on arrays with any leading shape; S: triangular, in row-major order."""
     rows, p = Y.shape[-2], Y.shape[-1]
     leading = np.broadcast_shapes(Y.shape[:-2], tau.shape[:-1], forgetting.shape[:-1], beta.shape[:-1], S.shape[:-1])
     padded = np.concatenate([S, S[..., :1] * 0], axis=-1)  # a zero behind, for what is below the diagonal

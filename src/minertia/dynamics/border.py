@@ -145,7 +145,7 @@ class Call:
 
 
 def chosen_frame(frame: ChosenFrame | str | None) -> ChosenFrame:
-    """Frame of a user's name or specification."""
+    """Convert a frame name or specification to a `ChosenFrame`."""
     if frame is not None and not isinstance(frame, str | ChosenFrame):
         raise InputError("the frame must be the name of a frame or a ChosenFrame")
     return frame if isinstance(frame, ChosenFrame) else ChosenFrame(frame)
@@ -161,7 +161,7 @@ def _is_list(values: Values) -> bool:
 
 
 def checked_gravity(gravity: Sequence[float] | None) -> Any:
-    """Validated gravity of a user, zeros as structure; None for the robot's."""
+    """Validated gravity from the user, with structural ints for zero components; None for the robot's."""
     if gravity is None:
         return None
     try:
@@ -185,7 +185,7 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _checked(robot: Robot, parameters: Parameters) -> Parameters:
-    """Validated parameters of a user: one table of ten values per link; none for a regressor."""
+    """Validated parameters from the user: one table of ten values per link; none for a regressor."""
     if not isinstance(parameters, tuple) or parameters:
         count = robot.n_joints + robot.is_floating
         is_list = isinstance(parameters, list | tuple) and len(parameters) == count

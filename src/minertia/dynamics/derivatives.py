@@ -78,7 +78,7 @@ class _MovingCompound(NamedTuple):
     moment: Vec
 
     def with_body(self, x: Mapping[str, Scalar]) -> _MovingCompound:
-        """The same with mass, first moment and inertia of a compound link."""
+        """Copy with the mass, first moment and inertia of a compound link."""
         return self._replace(mass=x["M"], ms=first_moment(x), J=inertia_matrix(x))
 
     def spun(self, z: Vec) -> Vec:
@@ -102,7 +102,7 @@ class _MovingAxis(NamedTuple):
 
 
 class _Direction(NamedTuple):
-    """Axis of a joint or of the floating base, and its share in the velocity coordinates."""
+    """Axis of a joint or of the floating base, and its velocity coordinates with their ratios."""
 
     shares: Shares
     axis: _MovingAxis
@@ -193,7 +193,7 @@ class _Pairs:
         return own, None if whole is None else whole.with_body(ground)
 
     def _added(self, parent: _MovingCompound, child: _MovingCompound, way: Passage, leap: Vec) -> _MovingCompound:
-        """The parent's l, K, force and moment with those of a child."""
+        """Add the l, K, force and moment of a child to those of its parent."""
         momentum = vadd(way.outward(child.l), scale(leap, child.mass))
         K = madd(_turned(child.K, way), _outer(leap, way.outward(child.ms)), _outer(momentum, way.p))
         force = way.outward(child.force)
@@ -270,7 +270,7 @@ class _Pairs:
             self._put(self.Q, row, column, add(dot(a.w, c.mq), dot(a.v, c.fq)))
 
     def _put(self, matrix: Matrix, row: _Direction, column: _Direction, entry: Scalar) -> None:
-        """Add an entry of two axes to that of their velocity coordinates."""
+        """Add an entry between two axes to the entries of their velocity coordinates."""
         if is_zero(entry):
             return
         for (i, ratio), (j, other) in product(row.shares, column.shares):

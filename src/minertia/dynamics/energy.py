@@ -1,7 +1,7 @@
 """Energy and momentum of the links: the same model without accelerations.
 
-Kinetic and potential energy are an independent road to it (theory, eq. 12); momentum p = D qd with its rate, and energy
-with its power, are linear in the parameters too (theory, eqs. 34 and 35).
+Kinetic and potential energy give an independent derivation of the model (theory, eq. 12).  Momentum p = D qd
+with its rate, and energy with its power, are also linear in the parameters (theory, eqs. 34 and 35).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def kinetic_energy(robot: Robot, chi: Parameters, q: Scalars, qd: Scalars, *, ro
 
 
 def rotor_energy(robot: Robot, chi: Parameters, qd: Scalars) -> Scalar:
-    """Kinetic energy [J] of the rotors about their own axes, as the mass matrix counts them (`drive_inertia`)."""
+    """Kinetic energy [J] of the rotors about their own axes, with the inertias of `drive_inertia`."""
     total: Scalar = 0
     for rate, row in zip(qd, drive_inertia(robot, chi), strict=True):
         for other, entry in zip(qd, row, strict=True):
@@ -119,7 +119,7 @@ class _MovingLink(NamedTuple):
 
 
 def momentum_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]) -> tuple[Entries, Entries]:
-    """Yp and Yc with momentum Yp X and d/dt (Yp X) + Yc X = tau; columns include rotors, friction and offsets."""
+    """Entries of Yp and Yc: momentum Yp X, d/dt (Yp X) + Yc X = tau; also for rotors, friction and offsets."""
     rest: list[Scalar] = [0] * robot.n_velocity
     momenta, rates = Entries(), link_entries(robot, State(q, rest, rest), wanted)
     for k, link in _links(robot, q, qd):
@@ -135,7 +135,7 @@ def momentum_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[s
 
 
 def power_entries(robot: Robot, q: Scalars, qd: Scalars, wanted: Collection[str]) -> tuple[Entries, Entries]:
-    """E and P, one row each, with energy E X and d/dt (E X) + P X = qd . tau."""
+    """Entries of E and P, one row each: energy E X, d/dt (E X) + P X = qd . tau."""
     rest: list[Scalar] = [0] * robot.n_velocity
     own = qd[6 * robot.is_floating :]
     energies, powers = Entries(), Entries()
@@ -181,7 +181,7 @@ def _links(robot: Robot, q: Scalars, qd: Scalars) -> Iterator[tuple[int, _Moving
 
 
 def _base(robot: Robot, q: Scalars, qd: Scalars) -> _MovingLink:
-    """The ground, or a floating base."""
+    """Motion of the ground or of a floating base."""
     up = scale(structural_gravity(robot.gravity), -1)
     if not robot.is_floating:
         return _MovingLink(ZERO, ZERO, {}, up, 0)

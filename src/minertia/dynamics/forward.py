@@ -47,7 +47,7 @@ def projected_dynamics(
     temperature: Scalars | None = None,
     outside: AppliedWrench | None = None,
 ) -> list[Scalar]:
-    """Forward dynamics of a robot with loops at a closed motion with zero accelerations: G' D G qdd = tau - ...."""
+    """Forward dynamics with loops, G' D G qdd = tau - other efforts; closed: motion with zero accelerations."""
     tree, state = closed.tree, closed.state
     if closed.G is None:
         return forward_dynamics(tree, chi, state.q, state.qd, tau, temperature, outside)
@@ -74,21 +74,21 @@ def velocity_names(robot: Robot) -> list[str]:
 
 
 def solve_symmetric(A: Matrix, b: Scalars, names: Sequence[str]) -> list[Scalar]:
-    """x with A x = b for a mass matrix A, by L D L' without pivoting; structural zeros are skipped.
+    """Solve A x = b for a mass matrix A, by L D L' without pivoting; structural zeros are skipped.
 
-    names: of its rows, for the message if it is singular.
+    names: of the rows, for the error message if A is singular.
     """
     return solve_columns(A, [b], names)[0]
 
 
 def solve_columns(A: Matrix, columns: Sequence[Scalars], names: Sequence[str]) -> list[list[Scalar]]:
-    """The same for several right-hand sides; from the tips to the base, which preserves zeros between branches."""
+    """Solve A x = b for several columns b, from the tips to the base, which preserves zeros between branches."""
     L, d = _factors([row[::-1] for row in A[::-1]], names[::-1])
     return [_substituted(L, d, list(b)[::-1])[::-1] for b in columns]
 
 
 def _factors(A: Matrix, names: Sequence[str]) -> tuple[Matrix, list[Scalar]]:
-    """L and d with A = L diag(d) L'."""
+    """Factors L and d of A = L diag(d) L'."""
     n = len(A)
     L: Matrix = [[0] * n for _ in range(n)]
     d: list[Scalar] = [0] * n
@@ -122,7 +122,7 @@ def _vanishes(pivot: Scalar, whole: Scalar) -> bool:
 
 
 def _singular(A: Matrix, j: int, names: Sequence[str]) -> SingularMass:
-    """Error that names the joints without inertia, or the one that adds none."""
+    """Error that names the joints without inertia, or the joint of the vanishing pivot."""
     empty = list(dict.fromkeys(names[k] for k in range(len(A)) if _vanishes(A[k][k], 0.0)))
     return SingularMass(
         f"the mass matrix is singular: {', '.join(empty) or names[j]} {'move' if len(empty) > 1 else 'moves'} no "

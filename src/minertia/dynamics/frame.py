@@ -87,7 +87,7 @@ def _world_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Ve
 
 
 def _own_columns(robot: Robot, q: Scalars, frame: Frame) -> list[tuple[int, Vec, Vec]]:
-    """The same in the axes of the frame: its pose relative to each joint, from the last to the first."""
+    """(coordinate, linear, angular) of every joint before the frame, in the frame's axes, from last to first."""
     found: list[tuple[int, Vec, Vec]] = []
     pose = frame.pose
     for j, way in reversed(list(zip(_path(robot, frame), _way_to(robot, q, frame), strict=True))):

@@ -166,7 +166,7 @@ def base_pose(robot: Robot, q: Scalars) -> Pose:
 
 
 def structural_gravity(gravity: Sequence[float]) -> Vec:
-    """Gravity with its zero components as structure."""
+    """Gravity vector with structural ints for its zero components."""
     x, y, z = (0 if component == 0 else component for component in gravity)
     return x, y, z
 

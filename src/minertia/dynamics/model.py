@@ -50,9 +50,9 @@ def inverse_dynamics(
 ) -> Any:
     """Inverse dynamics: efforts [N m or N], shape (N, n), of links, rotors, friction, springs and offsets.
 
-    (theory, eqs. 6 to 9).  temperature (N, n) [degC] of the joints, for friction that depends on it; by default the
-    reference temperature.  wrench (N, 6): external force [N] and moment [N m] on the robot at the origin of the last
-    link's frame, in world axes; a `FrameWrench` specifies another frame or other axes.
+    See theory, eqs. 6 to 9.  temperature (N, n) [degC] of the joints, for friction that depends on it; by default
+    the reference temperature.  wrench (N, 6): external force [N] and moment [N m] on the robot at the origin of
+    the last link's frame, in world axes; a `FrameWrench` specifies another frame or other axes.
     """
     with np.errstate(all="ignore"):  # what is infinite or not a number stays so, without a word
         call = Call(robot, parameters, q=q, qd=qd, qdd=qdd, temperature=temperature, wrench=wrench_values(wrench))
@@ -259,7 +259,7 @@ def power_regressor(
 ) -> tuple[Any, Any]:
     """Power regressors E and P, each (N, columns), with tau . qd = d/dt (E X) + P X (theory, eq. 35).
 
-    One row, no accelerations are needed.
+    There is one row per sample, and no accelerations are needed.
     """
     with np.errstate(all="ignore"):
         call = Call(robot, (), q=q, qd=qd)

@@ -1,4 +1,4 @@
-"""A chosen frame: where wrenches, Jacobians and poses are taken."""
+"""Option `ChosenFrame`: frame at which wrenches, Jacobians and poses are expressed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AXES = ("world", "link")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChosenFrame(Declared):
-    """A frame by name, and the axes in which vectors at its origin are given."""
+    """Frame given by name, and the axes in which vectors at its origin are expressed."""
 
     name: str | None = option(
         None,

@@ -63,7 +63,7 @@ def reference_entries(
 def reference_motions(
     robot: Robot, q: Scalars, qd: Scalars, qdr: Scalars, qddr: Scalars, gravity: Vec | None = None
 ) -> list[LinkMotion]:
-    """Mixed motion of every link for its wrench, a floating base's first."""
+    """Mixed motion of velocity and reference of every link, for its wrench; that of a floating base first."""
     base, motions = _forward(robot, passages(robot, q), q, (qd, qdr, qddr), gravity)
     return [base] * robot.is_floating + motions
 

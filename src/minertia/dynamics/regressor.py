@@ -59,7 +59,7 @@ def _symbols(wanted: Collection[str]) -> set[str]:
 
 
 def link_entries(robot: Robot, state: State, wanted: Collection[str], gravity: Vec | None = None) -> Entries:
-    """The entries of the links' inertial parameters."""
+    """Entries of Y for the inertial parameters of the links."""
     g = structural_gravity(robot.gravity) if gravity is None else gravity
     ways = passages(robot, state.q)
     return entries_of_motions(robot, ways, *forward(robot, ways, state, g), wanted)
@@ -68,7 +68,7 @@ def link_entries(robot: Robot, state: State, wanted: Collection[str], gravity: V
 def entries_of_motions(
     robot: Robot, ways: Sequence[Passage], base: LinkMotion, motions: Sequence[LinkMotion], wanted: Collection[str]
 ) -> Entries:
-    """Twists of the coordinates times the wrenches of links with these motions."""
+    """Entries of Y: twists of the coordinates times the unit wrenches of links with these motions."""
     base_twists = dict(enumerate(BASE_TWISTS)) if robot.is_floating else {}
     entries: Entries = {}
     if robot.is_floating:
@@ -126,7 +126,7 @@ def _add_link(
 
 
 def times(entries: Entries, values: Mapping[str, Scalar], rows: int) -> list[Scalar]:
-    """Y X."""
+    """Efforts Y X from the entries of Y and the parameter values X."""
     taus: list[Scalar] = [0] * rows
     for (row, name), entry in entries.items():
         taus[row] = add(taus[row], mul(entry, values[name]))

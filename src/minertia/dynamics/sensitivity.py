@@ -1,6 +1,6 @@
 """Derivatives of inverse and forward dynamics with all effects, for optimal control and observers.
 
-Those of robots with loops come from those of their trees (theory, eqs. 49 and 50).
+For robots with loops they follow from the derivatives of the spanning trees (theory, eqs. 49 and 50).
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def effect_slopes(robot: Robot, chi: Parameters, state: State, temperature: Scal
 
 
 def _effects_as_inputs(k: int, x, inputs) -> dict[str, Scalar]:  # type: ignore[no-untyped-def]
-    """Effects of one link as inputs of the small graph; structural zeros are kept."""
+    """Effects of one link as inputs of the small graph; structural zeros are omitted."""
     kept = [symbol for symbol, value in x.items() if symbol not in LINK_SYMBOLS and not is_zero(value)]
     return dict(zip(kept, inputs(f"x{k}", [x[symbol] for symbol in kept]), strict=True))
 
@@ -115,7 +115,7 @@ def _over(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _by_own_load(diagonal: Matrix, B: Matrix) -> Matrix:
-    """Rows of B times the diagonal: friction by load of a coordinate depends on its own load."""
+    """Multiply the rows of B by the diagonal: load-dependent friction depends only on its own joint load."""
     return [[mul(diagonal[i][i], b) for b in row] for i, row in enumerate(B)]
 
 
@@ -125,7 +125,10 @@ def _by_own_load(diagonal: Matrix, B: Matrix) -> Matrix:
 def projected_inverse_slopes(
     closed: Projection, chi: Parameters, qd: Scalars, temperature: Scalars | None = None, D: Matrix | None = None
 ) -> InverseSlopes:
-    """d tau_a/dq, d tau_a/dqd, d tau_a/dqdd at a closed motion; qd: of the robot, D: of the tree's links if known."""
+    """d tau_a/dq, d tau_a/dqd, d tau_a/dqdd at a closed motion.
+
+    qd: velocities of the robot.  D: mass matrix of the tree's links, if known.
+    """
     own = inverse_slopes(closed.tree, chi, closed.state, temperature, D)
     if closed.G is None:
         return own
@@ -143,7 +146,10 @@ def projected_inverse_slopes(
 def projected_forward_slopes(
     closed: Projection, chi: Parameters, qd: Scalars, temperature: Scalars | None, D: Matrix
 ) -> ForwardSlopes:
-    """d qdd/dq, d qdd/dqd, d qdd/dtau at a closed motion with its accelerations; D: of the tree's links."""
+    """d qdd/dq, d qdd/dqd, d qdd/dtau at a closed motion with its accelerations.
+
+    qd: velocities of the robot.  D: mass matrix of the tree's links.
+    """
     if closed.G is None:
         return slopes_under(closed.tree, chi, closed.state, temperature, D)
     own = projected_inverse_slopes(closed, chi, qd, temperature, D)
@@ -158,7 +164,7 @@ def projected_forward_slopes(
 def _bent_again(closed: Projection, bent: Matrix) -> Matrix:
     """Derivatives of the tree's accelerations by the robot's positions, from those of A qdd + b.
 
-    bent: derivatives of its velocities by them.
+    bent: derivatives of the tree's velocities by the robot's positions.
     """
     assert closed.closed is not None and closed.G is not None
     by_q, by_qd = closed.closed.closing.acceleration_slopes(*closed.state)

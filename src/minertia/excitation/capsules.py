@@ -47,7 +47,7 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Body:
-    """Collision geometry of a robot: capsules of its links, boxes of its base, radius [m] of those along frames."""
+    """Collision geometry of a robot: capsules of links, boxes of the base, radius [m] of capsules along frames."""
 
     capsules: tuple[Capsule, ...]
     boxes: tuple[Shape, ...]
@@ -239,7 +239,7 @@ def _box(half: Array) -> list[tuple[Array, Array, float]]:
 
 
 def fitted(points: Array) -> tuple[Array, Array, float]:
-    """Ends and radius of the smallest capsule around points (N, 3), among those along the axes of their box."""
+    """Ends and radius of the smallest capsule around points (N, 3), along an axis of their bounding box."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     found = [_along(points - middle, axis) for axis in np.eye(3)]
     a, b, radius = min(found, key=lambda f: np.pi * f[2] ** 2 * (float(np.linalg.norm(f[1] - f[0])) + 4 / 3 * f[2]))

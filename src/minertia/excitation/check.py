@@ -173,7 +173,7 @@ class Checker:
         return Margins(*used, _largest(qdd / limits.acceleration), passive=room, tightest_passive=what)
 
     def room(self, q: Array) -> Array:
-        """Normalised margin of each posture (N, n) at rest to all limits except the joints'.
+        """Normalised margin of each posture (N, n) at rest to all limits except joint limits.
 
         1 if nothing is near, 0 at a limit, negative beyond it.
         """

@@ -114,7 +114,7 @@ def _self_collision(model: CollisionModel | None) -> list[str] | None:
 
 
 def listed(names: tuple[str, ...] | list[str]) -> str:
-    """First few names, quoted if they are not yet."""
+    """Text of the first few names, each in quotes, and the number of the others."""
     shown = [name if name.startswith("'") else f"'{name}'" for name in names[:MOST]]
     return ", ".join(shown) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 

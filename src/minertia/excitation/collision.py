@@ -51,7 +51,7 @@ class Close(NamedTuple):
 
 @dataclass(frozen=True)
 class Approach:
-    """Smallest distance [m] in a trajectory, and its pair."""
+    """Smallest distance [m] in a trajectory, and the name of its pair."""
 
     distance: float
     name: str
@@ -288,7 +288,7 @@ class CollisionModel:
         return any(c.a.joint != c.b.joint for c in self.capsules)
 
     def _close_boxes(self, points: Array, reach: float) -> Close:
-        """The same for capsules and boxes."""
+        """Pairs of capsules and boxes whose bounding spheres are within reach."""
         R, p, half = self._box_arrays
         a, k = self.box_pairs.T
         first, last = points[:, self.ends[a, 0]], points[:, self.ends[a, 1]]
@@ -317,7 +317,7 @@ class CollisionModel:
     def wall(self, q: Array) -> tuple[float, Array]:
         """Logarithmic barrier at the margin, summed over postures (N, n), and its gradient (N, n).
 
-        Infinite beyond it.
+        The barrier is infinite beyond the margin.
         """
         points = self._model.value(q).reshape(len(q), -1, 3)
         margin = self.margin * (1 + SPARE)
@@ -354,7 +354,7 @@ def _points(capsules: Sequence[Capsule]) -> tuple[tuple[Point, ...], Indices]:
 
 
 def _joined(robot: Robot) -> set[frozenset[int | None]]:
-    """Pairs of links of one loop, including its carrier, or of two loops that share a link: designed to pass."""
+    """Pairs of links that pass by design: of one loop with its carrier, or of two loops that share a link."""
     found: set[frozenset[int | None]] = set()
     loops = [cut_joints(robot, cut) for cut in robot.cuts]
     for loop in loops:

@@ -37,7 +37,10 @@ def log_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | No
 
 
 def log_scaled_condition(G: Array, sharpness: float = 32.0) -> tuple[float, Array] | None:
-    """The same after scaling the columns of W to length 1."""
+    """Log of the condition number of W with columns scaled to length 1, and its gradient with respect to G.
+
+    Upper bound as in `log_condition`; None if the matrix is singular.
+    """
     d = np.sqrt(np.diag(G))
     if not np.all(d > 0):
         return None
@@ -85,19 +88,22 @@ def _soft_max(x: Array, sharpness: float) -> tuple[float, Array]:
 
 
 def condition_number(W: Array) -> float:
-    """Largest over smallest singular value."""
+    """Condition number of W: largest over smallest singular value."""
     s = np.linalg.svd(_triangle(W), compute_uv=False)
     return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
 
 def scaled_condition_number(W: Array) -> float:
-    """The same with columns scaled to length 1."""
+    """Condition number of W with columns scaled to length 1."""
     lengths = np.linalg.norm(W, axis=0)
     return condition_number(W / lengths) if np.all(lengths > 0) else float("inf")
 
 
 def predicted_deviations(W: Array, previous: Array | None = None) -> Array:
-    """Standard deviations of parameters for rows in units of their noise, and a previous information matrix."""
+    """Predicted standard deviations of the parameters.
+
+    W: rows divided by their noise.  previous: information matrix of earlier recordings.
+    """
     G = W.T @ W + (0 if previous is None else previous)
     d = np.sqrt(np.diag(G))
     d = np.where(d > 0, d, 1.0)

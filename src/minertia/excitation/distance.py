@@ -76,5 +76,5 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def _over(a: Array, b: Array, where: NDArray[np.bool_]) -> Array:
-    """a / b, 0 elsewhere."""
+    """a / b where the mask is true, 0 elsewhere."""
     return np.asarray(np.divide(a, b, out=np.zeros_like(a), where=where))

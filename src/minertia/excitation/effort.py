@@ -53,7 +53,7 @@ class EffortModel:
         self.others = SlopedModel(base.robot.numeric, sloped) if any(sloped) else None
 
     def efforts(self, W: Array, q: Array, qd: Array, qdd: Array) -> Array:
-        """Efforts (N, n)."""
+        """Nominal efforts (N, n) [N m or N], without effects that are discontinuous at velocity reversal."""
         return self.with_effects((W @ self.beta).reshape(qd.shape), q, qd, qdd)
 
     def with_effects(self, smooth: Array, q: Array, qd: Array, qdd: Array) -> Array:
@@ -95,7 +95,7 @@ def _is_bounded(name: str) -> bool:
 
 
 def _left(chi: Values, known: set[str]) -> list[dict[str, float]]:
-    """Parameter values without those that have a column."""
+    """Parameter values without those that have a column in W."""
     return [
         {s: v for s, v in x.items() if full_name(s, j + 1) not in known and s in BY_SYMBOL} for j, x in enumerate(chi)
     ]
@@ -115,7 +115,7 @@ def _bounded_sizes(robot: Robot, chi: Values) -> Array:
 
 
 def _load_shares(robot: Robot, chi: Values) -> Array:
-    """Load-dependent friction over the load on each coordinate, while motors drive their loads.
+    """Ratio of load-dependent friction to the load on each coordinate, while motors drive their loads.
 
     When loads drive their motors the effort is smaller by the friction.
     """

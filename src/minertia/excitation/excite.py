@@ -87,7 +87,7 @@ def excite(
 
 
 def family_of(shape: MotionShape) -> Family:
-    """The motions of a shape."""
+    """Trajectory family of a shape: Fourier series or splines."""
     if shape.family == "spline":
         return Spline(shape.duration, shape.pieces)
     return Fourier(shape.duration, shape.harmonics)
@@ -144,7 +144,7 @@ class _MotionTask:
         }[name]
 
     def problem(self, criterion: str, noise: Array, previous: Array | None) -> MotionProblem:
-        """Optimisation problem; rows are in units of their noise if deviations or earlier recordings count."""
+        """Optimisation problem; rows are divided by noise if standard deviations or earlier recordings count."""
         base, frames = self.base, [box.frame for box in self.limits.boxes]
         weighted = criterion == "deviation" or previous is not None
         return MotionProblem(
@@ -191,12 +191,12 @@ def _report(task: _MotionTask, criterion: str, noise: Noise, previous: Array | N
 
 
 def mixing(base: BaseParameters) -> Array:
-    """Matrix with W_base = W_kept mixing."""
+    """Matrix `mixing` with W_base = W_kept mixing."""
     return np.asarray(np.linalg.inv(base.K[:, base.kept_indices]))
 
 
 def information(given: ArrayLike | None, count: int) -> Array | None:
-    """Information matrix from one, or from the triangular factor of a QR factorisation."""
+    """Information matrix, given as such or as the R factor of a QR factorisation."""
     if given is None:
         return None
     A = np.asarray(given, float)
@@ -208,7 +208,7 @@ def information(given: ArrayLike | None, count: int) -> Array | None:
 
 
 def recorded_information(base: BaseParameters, motion: Trajectory, noise: Array, rate: float) -> Array:
-    """Information matrix of a motion, rows over their noise, for `rate` independent samples per second."""
+    """Information matrix of a motion, rows divided by their noise, for `rate` independent samples per second."""
     if motion.n != base.robot.n:
         raise ShapeError(f"a recorded motion has {motion.n} joints, but '{base.robot.name}' has {base.robot.n}")
     step = max(1, int(1 / (rate * motion.period))) if motion.period > 0 else 1
@@ -219,6 +219,6 @@ def recorded_information(base: BaseParameters, motion: Trajectory, noise: Array,
 
 
 def _root(G: Array) -> Array:
-    """R with R' R = G, for a matrix that may be singular."""
+    """Square root R with R' R = G, for a matrix that may be singular."""
     values, V = np.linalg.eigh(G)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * V.T)

@@ -52,7 +52,7 @@ class FourierSeries(ContinuousMotion):
 class Fourier(Declared, Family):
     """Series of `harmonics` multiples of a base frequency.
 
-    start: posture at their beginning, which `excite` chooses.
+    start: posture at the beginning of the trajectory, set by `excite`.
     """
 
     duration: float = like(MotionShape, "duration")
@@ -65,7 +65,7 @@ class Fourier(Declared, Family):
 
     @property
     def least_samples(self) -> int:
-        """Least number of samples: four per period of the highest harmonic."""
+        """Minimum number of samples: four per period of the highest harmonic."""
         return 4 * self.harmonics
 
     @property
@@ -82,7 +82,7 @@ class Fourier(Declared, Family):
         return _third(t, self.base_frequency, self.harmonics)
 
     def motion(self, offset: Array, coefficients: Array) -> FourierSeries:
-        """The series of these coefficients."""
+        """Fourier series with these coefficients."""
         h = self.harmonics
         return FourierSeries(
             duration=self.duration,

@@ -1,4 +1,4 @@
-"""Limits as plain tables: of TOML files, of commands and requests, and `excitation-limits.toml` beside a motion."""
+"""Limits as plain tables: from TOML files, commands and requests; `excitation-limits.toml` beside a trajectory."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def limits_from_tables(robot: Robot, tables: Sequence[LimitsTable]) -> MotionLim
 
 
 def limits_of(robot: Robot, given: LimitOptions) -> MotionLimits:
-    """The limits of a robot's motion."""
+    """Motion limits of a robot from limit options."""
     boxes = [Box(frame, one.lower, one.upper) for one in given.box for frame in one.frame]
     obstacles = [box(one.name or f"obstacle {k}", one.centre, one.size) for k, one in enumerate(given.obstacle, 1)]
     floor = None if given.floor is False else given.floor

@@ -56,7 +56,10 @@ class LoopUse:
 
 
 class _Corner(NamedTuple):
-    """Three revolute joints of a loop connected by two links, on frames of the chains from its carrier; their axis."""
+    """Three revolute joints of a loop that two links connect, and their common axis.
+
+    places: frames of the joints on the chains from the loop's carrier.
+    """
 
     cut: Cut
     places: tuple[tuple[tuple[int, ...], Pose], ...]  # (joints up to the frame, pose in the last one's frame)

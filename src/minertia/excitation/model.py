@@ -56,7 +56,7 @@ class StateGraph:
         return [] if self.samples is None else [self.samples.iterated(q)]
 
     def forward(self, name: str, outputs: Sequence[Any], shape: tuple[int, ...]) -> BatchKernel:
-        """A kernel of outputs (N, *shape)."""
+        """Kernel that computes outputs of shape (N, *shape)."""
         return BatchKernel(Program(name, self.graph, self.ports, (Port("y", shape),), tuple(outputs)))
 
     def backward(self, name: str, outputs: Sequence[Any]) -> BatchKernel:
@@ -95,7 +95,7 @@ class RegressorModel:
         self._bench: _Bench | None = None
 
     def value(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """W, shape (N n, p), in the order of samples, then joints."""
+        """Regressor W, shape (N n, p), in the order of samples, then joints."""
         W = np.asarray(self.forward(q, qd, qdd, *self.graph.passive(q))).reshape(-1, self.p)
         return W if self.mixing is None else np.asarray(W @ self.mixing)
 
@@ -150,7 +150,7 @@ class SlopedModel:
         self.backward = self.graph.backward("effects", outputs)
 
     def value(self, q: Array, qd: Array) -> Array:
-        """Efforts (N, n)."""
+        """Efforts (N, n) [N m or N] of these effects."""
         return np.asarray(self.forward(q, qd, *self.graph.passive(q)))
 
     def vjp(self, q: Array, qd: Array, weights: Array) -> tuple[Array, Array]:

@@ -33,9 +33,10 @@ class Noise:
 def effort_noise(
     base: BaseParameters, limits: MotionLimits, effort: EffortModel | None, given: ArrayLike | None = None
 ) -> Noise:
-    """Effort noise as given, or a fraction of each joint's largest nominal effort, with a floor without friction.
+    """Effort noise as given, or a fraction of each joint's largest nominal effort.
 
-    effort: None if the file has no masses; then a fraction of the effort limits, or a constant.
+    Joints without friction have a minimum noise.  effort: None if the file has no masses; the noise is then a
+    fraction of the effort limits, or a constant.
     """
     robot = base.robot
     if given is not None:
@@ -81,7 +82,7 @@ def _largest(base: BaseParameters, limits: MotionLimits, effort: EffortModel) ->
 
 
 def _of_kind(robot: Robot, largest: Array) -> Array:
-    """Largest value among the revolute joints for these, and among the prismatic joints for those."""
+    """Largest value over all joints of the same kind (revolute or prismatic), for each joint."""
     kinds = [robot.joints[j].kind for j in robot.independent]
     return np.array([max(v for v, other in zip(largest, kinds, strict=True) if other == kind) for kind in kinds])
 

@@ -41,9 +41,10 @@ class MotionProblem:
 
 
 class ObjectiveValue(NamedTuple):
-    """Objective value, its gradient without and of the joint-limit barriers, and the use of those limits.
+    """Objective value, its gradient in two parts, and the use of the joint limits.
 
-    use: (3, N, n), or (4, N, n) if jerk is limited.
+    rest: gradient without the joint-limit barriers; wall: gradient of these barriers.  use: (3, N, n), or (4, N,
+    n) if jerk is limited.
     """
 
     value: float
@@ -53,7 +54,7 @@ class ObjectiveValue(NamedTuple):
 
 
 class Objective:
-    """criterion(G) + weight * barriers, for free coefficients x of all joints, scaled to equal effect."""
+    """Objective criterion(G) + weight * barriers, for free coefficients of all joints, scaled to equal effect."""
 
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
@@ -90,7 +91,7 @@ class Objective:
         self.looks = self.problem.family.matrices(t)[0]
 
     def refine(self) -> bool:
-        """Double the number of times for distances; False if it has reached that of the final check."""
+        """Double the number of times for distances; False if it already equals that of the final check."""
         count = len(self.looks) - 1
         if count >= FINER * self.problem.n_samples:
             return False

@@ -124,7 +124,7 @@ class Search:
         )
 
     def _why(self) -> str:
-        """Reason why no feasible motion about the posture exists."""
+        """Reason why no feasible motion about the posture was found."""
         problem = self.objective.problem
         margins = self.checker.posture(problem.offset)
         if not self.objective(np.zeros(self.objective.n * problem.family.free), _nothing, 1.0, 0)[0] < INFINITE:

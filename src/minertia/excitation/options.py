@@ -1,4 +1,4 @@
-"""What a search for an exciting motion is asked: which motion, by which criterion, inside which limits, how long."""
+"""Options of the search for an excitation trajectory: shape, criterion, limits and search settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = 1e12  # of lengths, rates and efforts in SI units; no robot has more
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MotionShape(Declared):
-    """The motions among which one is searched for."""
+    """Family of trajectories that is searched: parametrisation, duration and start posture."""
 
     family: str = option(
         "fourier",
@@ -76,7 +76,7 @@ class Optimality(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MotionSearch(Declared):
-    """How a motion is searched for."""
+    """Settings of the trajectory search."""
 
     starts: int = option(
         3, "Number of random initial trajectories; the best result is kept.", range=(1, MOST), command="starts"
@@ -101,7 +101,7 @@ class MotionSearch(Declared):
 
 @dataclass(frozen=True, repr=False)
 class Box(Declared):
-    """A box of the base frame that the origin of a named frame must not leave."""
+    """Box in the base frame that the origin of a named frame must not leave."""
 
     frame: str = option(help="Frame whose origin must stay in the box; in files also a list of frames.")
     lower: tuple[float, ...] = option(help="Lower corner.", unit="m", range=(-LARGEST, LARGEST), length=3)
@@ -115,14 +115,14 @@ class Box(Declared):
 
 @dataclass(frozen=True, repr=False)
 class FrameBoxes(Box):
-    """A box of a file, for one frame or several."""
+    """Box of a limits file, for one or several frames."""
 
     frame: tuple[str, ...] = like(Box, "frame")  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Obstacle(Declared):
-    """A box that stands still in the base frame."""
+    """Box-shaped obstacle, fixed in the base frame."""
 
     centre: tuple[float, ...] = option(
         help="Centre.", unit="m", range=(-LARGEST, LARGEST), length=3, example=(0.6, 0.0, 0.2)
@@ -135,14 +135,14 @@ class Obstacle(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableTop(Declared):
-    """A table that every link stays above."""
+    """Table top that every link stays above."""
 
     height: float = option(help="Height of its top in the base frame.", unit="m", range=(-LARGEST, LARGEST))
 
 
 @dataclass(frozen=True, repr=False)
 class Workspace(Declared):
-    """Where the robot may be, and what stands around it, in the base frame."""
+    """Workspace of the robot in the base frame: floor, obstacles, boxes and required distances."""
 
     floor: float | str | None = option(
         BASE,
@@ -206,7 +206,7 @@ def _rate(what: str, unit: str) -> Any:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LimitOptions(Declared):
-    """Limits of a motion as files, commands and requests state them."""
+    """Motion limits as given in files, commands and requests."""
 
     position: float | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = option(
         None,

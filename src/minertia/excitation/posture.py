@@ -17,7 +17,11 @@ RANGE = 0.8  # part of the ranges that is tried
 
 
 def feasible_posture(checker: Checker, start: ArrayLike | None, seed: int) -> Array:
-    """Start posture (checked), middle of the ranges, the closest posture with sufficient margin, or the best one."""
+    """Start posture: the given one, the middle of the ranges, or the closest one with sufficient margin.
+
+    If no posture has it, 90 % of the largest margin found suffices; raises Infeasible if the largest is too
+    small.
+    """
     if start is not None:
         return _given(checker, start)
     middle = checker.limits.middle
@@ -75,7 +79,10 @@ def _climbed(checker: Checker, rng: np.random.Generator, q: Array) -> Array:
 
 
 def _off(checker: Checker, q: Array) -> Array:
-    """Distance of postures (N, n) from the middle, modulo full turns: one joint by its range or half a turn is 1."""
+    """Normalised distance of postures (N, n) from the middle, modulo full turns.
+
+    It is 1 for one joint displaced by its range or by half a turn.
+    """
     limits = checker.limits
     return np.asarray(np.linalg.norm((q - limits.middle) / np.minimum(limits.half, np.pi), axis=1))
 

@@ -54,7 +54,7 @@ class Excitation:
 
     @property
     def claims(self) -> Claims:
-        """Verified and unverified limits of the motion."""
+        """Verified and unverified limits of the trajectory."""
         return claims(self.limits)
 
     @property
@@ -77,7 +77,7 @@ class Excitation:
         return self.found.interrupted
 
     def information(self, noise: Array | None = None) -> Array:
-        """Information matrix of this motion alone (rows over their noise), for `previous` of the next one."""
+        """Information matrix of this motion alone (rows divided by their noise), for `previous` of the next one."""
         W = stacked_regressor(self.base, self.motion, self.n_samples)
         W = W / np.tile(self.noise if noise is None else noise, self.n_samples)[:, None]
         return np.asarray(W.T @ W)
@@ -180,7 +180,7 @@ class Excitation:
         return "\n".join([self.headline, *said, *rows, *self.space_lines(), *self._deviation_lines(), *self.notes])
 
     def claim_lines(self, *, checked_only: bool = False) -> list[str]:
-        """What was checked, what was not unless it is said elsewhere, and from where to where it goes, in sentences."""
+        """Sentences on the checked limits, the unchecked ones unless `checked_only`, and start and end posture."""
         checked, unchecked = self.claims.sentences
         return [checked, *([] if checked_only else [unchecked]), self._start_sentence]
 
@@ -217,7 +217,7 @@ def percent(part: float) -> str:
 
 
 def stacked_regressor(base: BaseParameters, motion: ContinuousMotion, n_samples: int) -> Array:
-    """W (n N, p) of a motion at equally spaced times, in the order of samples, then joints."""
+    """Stacked base regressor W (n N, p) of a motion at equally spaced times, by samples, then joints."""
     t = np.arange(n_samples) * motion.duration / n_samples
     return base.regressor(*motion.at(t)).reshape(-1, base.count)
 

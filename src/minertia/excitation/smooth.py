@@ -13,7 +13,7 @@ class SmoothGraph(Graph):
         self.width = width
 
     def function(self, name: str, x: Expr) -> Expr:
-        """Sine, cosine, square root, and the smooth sign."""
+        """Apply a function to an expression; sign is replaced by its smooth approximation."""
         if name != "sign":
             return super().function(name, x)
         return x / (x * x + self.width**2).sqrt()

@@ -17,7 +17,7 @@ STANDS = 0.05  # part of random postures above the base plane below which that i
 
 @dataclass(frozen=True)
 class Room:
-    """Collision model, None for nothing to check.
+    """Collision model of a workspace; None if there is nothing to check.
 
     missing: {"floor" or "self collision": reason why it is not checked}.
     """

@@ -48,7 +48,7 @@ class SplineMotion(ContinuousMotion):
 class Spline(Declared, Family):
     """Clamped B-splines of a degree with `pieces` polynomial pieces of equal length.
 
-    start: posture at their beginning, which `excite` chooses.
+    start: posture at the beginning of the trajectory, set by `excite`.
     """
 
     duration: float = like(MotionShape, "duration")
@@ -64,7 +64,7 @@ class Spline(Declared, Family):
 
     @property
     def least_samples(self) -> int:
-        """Least number of samples: one per piece, and a few more."""
+        """Minimum number of samples: one per piece, and a few more."""
         return max(4, self.pieces)
 
     @cached_property
@@ -83,5 +83,5 @@ class Spline(Declared, Family):
         return SplineMotion(self.duration, self.knots, self.degree, np.eye(self.pieces + self.degree)).jerk(t)
 
     def motion(self, offset: Array, coefficients: Array) -> SplineMotion:
-        """The spline of these control points (the B-splines sum to 1)."""
+        """Spline with these control points (the B-splines sum to 1)."""
         return SplineMotion(self.duration, self.knots, self.degree, coefficients + np.asarray(offset)[:, None])

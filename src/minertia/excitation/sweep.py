@@ -1,7 +1,7 @@
-"""Single-joint excitation: one joint moves at a time, from the last to the first, the others stand still.
+"""Single-joint excitation: one joint moves at a time, from the last to the first; the others are at rest.
 
-With one joint moving its effort depends only on the inertia and first moments about its axis and its friction, so the
-parameters are identified link by link.
+With only one joint moving, its effort depends only on the inertia and first moments about its axis and on its
+friction, so the parameters are identified link by link.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ EQUAL_TIME = 1e-9  # relative: a last sample this little before the end of a mot
 
 
 def frozen(values: ArrayLike) -> Array:
-    """A read-only copy."""
+    """Read-only copy of an array."""
     array = np.array(values, dtype=float)
     array.flags.writeable = False
     return array
@@ -62,9 +62,9 @@ class Trajectory:
         return float(self.t[1] - self.t[0]) if len(self.t) > 1 else 0.0
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """q, qd, qdd at a time or at times (N,), linear between samples; at rest before the first and after the last.
+        """q, qd, qdd at a time or at times (N,), each of shape (n,) or (N, n); linear between samples.
 
-        Of shape (n,) or (N, n) each.
+        The robot is at rest before the first sample and after the last.
         """
         times = np.asarray(t, float)
         k = np.clip(np.searchsorted(self.t, times) - 1, 0, len(self.t) - 2)
@@ -149,8 +149,9 @@ def _from_table(names: Sequence[str], lines: Iterable[str], path: str | Path) ->
 def null_basis(rows: Array) -> Array:
     """Orthonormal null-space basis (size, free) of rows (m, size), the same on every machine.
 
-    The basis of a singular value decomposition depends on the processor's rounding, and with it the motion of given
-    free coefficients.  Here unit vectors are projected, always the longest remaining one; the first of equal ones.
+    The basis of a singular value decomposition depends on the processor's rounding, and so does the motion of
+    given free coefficients.  Here unit vectors are projected one by one: always the longest remaining one, the
+    first of equal ones.
     """
     size = rows.shape[1]
     if not len(rows):
@@ -169,8 +170,8 @@ def null_basis(rows: Array) -> Array:
 class RecordedMotions:
     """Earlier recordings, whose information the new trajectory complements.
 
-    motions: each second of one counts as one of the new motion.  information (p, p): matrix of the base parameters, or
-    its triangular factor, of rows over their noise.
+    motions: recorded motions; each second counts as much as a second of the new trajectory.  information (p, p):
+    information matrix of the base parameters, or its R factor, from rows divided by their noise.
     """
 
     motions: Sequence[Trajectory] = ()
@@ -229,7 +230,7 @@ class Family(abc.ABC):
     @property
     @abc.abstractmethod
     def least_samples(self) -> int:
-        """Least number of samples that resolves the fastest basis function."""
+        """Minimum number of samples that resolves the fastest basis function."""
 
     @abc.abstractmethod
     def raw(self, t: Array) -> tuple[Array, Array, Array]:
@@ -271,5 +272,5 @@ class Family(abc.ABC):
         return self.third(t) @ self.null
 
     def from_free(self, offset: Array, x: Array) -> ContinuousMotion:
-        """The motion of free coefficients x (n, free)."""
+        """Motion with the free coefficients x (n, free)."""
         return self.motion(offset, x @ self.null.T)

@@ -117,7 +117,7 @@ def _posture(checker: Checker, q: ArrayLike, what: str) -> Array:
 
 
 def _timed(checker: Checker, way: list[Array], share: float) -> Transfer:
-    """Time-scale the legs as fast as the share of the limits allows, slower if efforts require it."""
+    """Time-scale the legs as fast as the fraction `share` of the limits allows, slower if efforts require it."""
     limits, postures = checker.limits, np.array(way)
     far = np.abs(np.diff(postures, axis=0))
     needs = [FASTEST * far / (share * limits.velocity), np.sqrt(BENT * far / (share * limits.acceleration))]

@@ -195,7 +195,7 @@ def _refuse_other_year(day: str, told: str | None) -> None:
 
 
 def _with_marks(path: Path, type: RobotType) -> ColumnMap:
-    """Column map completed by the log's columns of program and load, if it names none."""
+    """Column map completed with the log's columns of program and load, if the map names none."""
     columns = type.columns
     names = set(column_names(path, columns, type.robot))
     told = {mark: mark for mark in MARKS if getattr(columns, mark) is None and mark in names}
@@ -286,7 +286,7 @@ class _Ledger:
             self.replaced.add(old)
 
     def written(self, *, now: bool = False) -> None:
-        """Write the index periodically, merged with additions of others."""
+        """Write the index periodically, merged with the additions of other processes."""
         if not now and time.monotonic() - self.saved < SAVED:
             return
         self.saved, self.unsaved = time.monotonic(), ""

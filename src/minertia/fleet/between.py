@@ -45,7 +45,7 @@ class Between:
 
 
 def between_robots(names: tuple[str, ...], values: Array, covariances: Array) -> Between:
-    """EM for restricted maximum likelihood; values (N, p), covariances (N, p, p)."""
+    """Fit random effects by EM for restricted maximum likelihood; values (N, p), covariances (N, p, p)."""
     count = len(values)
     if count < FEWEST_ROBOTS:
         raise MinertiaError(f"the spread between robots needs at least {FEWEST_ROBOTS} robots, not {count}")

@@ -100,7 +100,7 @@ def cover(first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _both(one: FleetEvidence | None, other: FleetEvidence | None) -> FleetEvidence | None:
-    """Merge two; if one is missing, return the other."""
+    """Merge the evidence of two nodes; if one is missing, return the other."""
     if one is None or other is None:
         return one if other is None else other
     return one.merged(other)

@@ -44,7 +44,7 @@ ROBOT = tuple(symbol for symbol, effect in FLEET.items() if effect.fleet == "rob
 
 @dataclass(frozen=True)
 class OwnColumn:
-    """Column of every coordinate: an effect with its constants; tag: distinguishes those of one effect."""
+    """Column of every coordinate: an effect with its constants; tag: distinguishes columns of one effect."""
 
     symbol: str
     tag: str
@@ -177,7 +177,7 @@ def column_set(
 
 
 def _seen(model: LinearModel) -> tuple[tuple[int, ...], ...]:
-    """The unknowns that act on each effort in some state."""
+    """Indices of the inertial unknowns that act on each effort in some state."""
     with one_thread():
         state = numeric.random_states(model.robot, numeric.enough_states(model.robot, 2 * model.count), 0)
         q, qd, qdd = (np.asarray(a) for a in state)

@@ -45,9 +45,9 @@ class DayEffects:
 
 
 def learn_day_effects(streams: Sequence[LevelStream], windows: Sequence[tuple[int, int]]) -> DayEffects:
-    """Maximum likelihood over the training days of robots of one type, for one joint or the load.
+    """Estimate day effects over the training days of robots of one type, by maximum likelihood.
 
-    windows: first and last training day of each robot.
+    streams: of one joint, or of the load.  windows: first and last training day of each robot.
     """
     if len(streams) < FEWEST_ROBOTS:
         raise MinertiaError(
@@ -95,9 +95,9 @@ def _upper_end(months: _Months, least: float, omega: Array, phi: float) -> tuple
 
 @dataclass(frozen=True)
 class _Months:
-    """Training days, stacked: y (N, L p), fixed (N, L p, L p): the covariance without day effects.
+    """Stacked training days of all robots: y (N, L p), fixed (N, L p, L p): covariance without day effects.
 
-    apart (N, L, L): days between them; of one robot alone if those of all are the same.
+    apart (N, L, L): number of days between training days; (1, L, L) if it is the same for all robots.
     """
 
     length: int

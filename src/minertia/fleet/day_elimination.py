@@ -103,7 +103,7 @@ Effort = tuple[Array, Array, Array, Array]  # triangle, scores, and R and H of t
 
 
 def _folded(packed: Array, own: _EffortPlan) -> Effort | None:
-    """Eliminated evidence of an effort from packed values; None if that needs the general projection."""
+    """Evidence of an effort after elimination, from packed values; None if that needs the general projection."""
     native, count = build.native(), len(own.gone)
     if not own.is_first or not hasattr(native, "fold_packed"):
         return None
@@ -132,7 +132,7 @@ def _alive(T: Array, H: Array) -> NDArray[np.bool_]:
 
 
 def _one(stack: PackedStack, own: _EffortPlan, names: Sequence[str], kept: Sequence[str]) -> Effort:
-    """Eliminated evidence of any effort, by general projection."""
+    """Evidence of any effort after elimination, by general projection."""
     layout, i = stack.layout, own.number
     alone = EvidenceLayout(layout.names, (layout.efforts[i],), (layout.seen[i],))
     numbers = stack.packed[:, own.start : own.start + own.size * (own.size + 1) // 2]
@@ -142,7 +142,7 @@ def _one(stack: PackedStack, own: _EffortPlan, names: Sequence[str], kept: Seque
 
 
 def _back_substituted(R: Array) -> Array:
-    """Solution of a triangular factor of [W tau]; 0 for linearly dependent columns."""
+    """Least-squares solution of a triangular factor of [W tau]; 0 for linearly dependent columns."""
     T, b = R[:-1, :-1].copy(), R[:-1, -1].copy()
     diagonal = np.diagonal(T)
     dead = np.abs(diagonal) <= RANK * np.maximum(np.sqrt(np.einsum("ij,ij->j", T, T)), 1e-300)

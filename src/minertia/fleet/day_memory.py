@@ -18,13 +18,16 @@ MOST_MEMORY = 0.95
 
 @dataclass(frozen=True)
 class DayMemory:
-    """Autocorrelation of day values: a fraction of their variance is AR(1) with this memory, the rest is white."""
+    """Autocorrelation of day values: a fraction of their variance is AR(1), the rest is white noise.
+
+    part: that fraction.  memory: autocorrelation of the AR(1) process from one day to the next.
+    """
 
     part: float = 1.0
     memory: float = USUAL_MEMORY
 
     def of_mean(self, count: int) -> float:
-        """Variance of the mean of `count` days, over that of one."""
+        """Variance of the mean of `count` days relative to that of one day."""
         if count < 1:
             return 1.0
         lag = np.arange(1, count)
@@ -33,7 +36,10 @@ class DayMemory:
 
 
 def day_memory(days: Sequence[Array]) -> DayMemory:
-    """Estimate from the first two autocorrelations of friction over all robots, corrected for mean removal."""
+    """Estimate the autocorrelation of day values from the first two lags of friction over all robots.
+
+    The bias from removing each robot's mean is corrected.
+    """
     sums, lengths = np.zeros(3), []
     for values in days:
         x = values[np.isfinite(values).all(axis=1)] if values.size else values

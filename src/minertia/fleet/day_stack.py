@@ -46,7 +46,7 @@ class DayStack:
 
     @classmethod
     def of_packed(cls, layout: EvidenceLayout, days: Sequence[int], packed: Array, samples: Array) -> DayStack:
-        """The same from packed triangular factors (D, values) and samples (D, efforts), as in stores."""
+        """Stack from packed triangular factors (D, values) and samples (D, efforts), as in stores."""
         order = np.argsort(days, kind="stable")
         packed, rows, done = np.asarray(packed, float)[order], [], 0
         for k in layout.sizes:
@@ -57,23 +57,23 @@ class DayStack:
         return cls(layout, tuple(int(days[k]) for k in order), tuple(rows), np.asarray(samples, float)[order])
 
     def noise(self) -> Array:
-        """Noise level of each effort with all columns: the last diagonal entries of the factors over the samples."""
+        """Noise level of each effort in the fit with all columns, from the last diagonal entries of the factors."""
         return noise_of(np.stack([R[:, -1, -1] for R in self.rows], axis=1), self.samples)
 
     def only(self, first: int, last: int) -> DayStack:
-        """The days from first to last."""
+        """Select the days from first to last, both included."""
         kept = [k for k, d in enumerate(self.days) if first <= d <= last]
         rows = tuple(R[kept] for R in self.rows)
         return DayStack(self.layout, tuple(self.days[k] for k in kept), rows, self.samples[kept])
 
     def forgotten(self, half_life: float) -> DayStack:
-        """Exponential forgetting of days with a half-life [days] before the last."""
+        """Apply exponential forgetting to the days, with a half-life [days] before the last one."""
         weight = day_weights(self.days, half_life)
         rows = tuple(R * np.sqrt(weight)[:, None, None] for R in self.rows)
         return replace(self, rows=rows, samples=self.samples * weight[:, None])
 
     def weighted(self, sigma: Array) -> DayStack:
-        """Rows divided by the noise of their effort."""
+        """Divide the rows by the noise of their effort."""
         return replace(self, rows=tuple(R / s for R, s in zip(self.rows, sigma, strict=True)))
 
     def joined(self) -> DayStack:
@@ -94,8 +94,8 @@ def merged_stack(stack: DayStack) -> FleetEvidence:
 def _merged(rows: Array) -> Array:
     """Triangular factor of the rows (D, n, k) of all days.
 
-    Days of one robot are similar, so those of some of them precondition the normal equations of all as accurately as
-    QR (`gram_triangle`, which detects where they are not similar).
+    Days of one robot are similar, so the factor of some days preconditions the normal equations of all days, as
+    accurately as QR (`gram_triangle`, which detects days that are not similar).
     """
     flat = rows.reshape(-1, rows.shape[2])
     if len(rows) < ALIKE:
@@ -111,7 +111,7 @@ def upper_places(k: int) -> NDArray[np.intp]:
 
 
 def noise_of(last: Array, samples: Array) -> Array:
-    """Noise level of each effort from the last diagonal entries of the factors, (D, efforts), over the samples."""
+    """Noise level of each effort from the last diagonal entries of the factors (D, efforts) and the samples."""
     return np.asarray(np.sqrt(np.sum(last**2, axis=0) / np.maximum(samples.sum(axis=0), 1.0)))
 
 

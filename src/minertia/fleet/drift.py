@@ -82,7 +82,7 @@ class JudgedStream:
 
     @property
     def cause(self) -> int:
-        """The level whose change alone explains the evidence best."""
+        """Index of the level whose change alone explains the evidence best."""
         return int(np.argmax(self.process.causes))
 
 
@@ -110,7 +110,7 @@ class FleetAlarm:
     cost: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "robot": self.robot,
             "joint": self.joint,
@@ -152,7 +152,7 @@ class NoLongerJudged:
         return f"{self.robot}{which}: assessed until {day_name(self.until)} and no longer: {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "robot": self.robot,
             "joints": list(self.joints),
@@ -192,7 +192,7 @@ class FleetDrift:
 
     @property
     def statement(self) -> str:
-        """Sentence on the reliability of the alarms, and on what is missing since earlier reports."""
+        """Sentence on the reliability of the alarms, and on the robots that are no longer assessed."""
         lost = len({own.robot for own in self.no_longer})
         more = (
             f"; {plural(lost, 'robot')} assessed before {'is' if lost == 1 else 'are'} no longer assessed"
@@ -217,7 +217,7 @@ class FleetDrift:
         return f"{guilty} of {plural(judged, 'robot')} {verb} an inspection; on average at most {often} false"
 
     def to_json(self, store: str = "", faults: Sequence[Any] = (), arithmetic: Sequence[str] = ()) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "format": FORMAT,
             "version": __version__,
@@ -287,9 +287,10 @@ def _by_robot(own: NotJudged) -> tuple[str, str]:
 
 
 def _page_day(newest: Mapping[str, int], options: DriftOptions) -> tuple[int, list[str]]:
-    """Day of the report: that of the newest log not dated after today, if there are any.
+    """Day of the report: the newest day with logs that is not in the future; and notes on robots ahead of it.
 
-    One robot with a fast clock would otherwise exclude all others.
+    Otherwise one robot with a fast clock would exclude all others.  If all logs are in the future, it is the
+    newest day.
     """
     if options.today is not None:
         return options.today, []
@@ -327,7 +328,10 @@ def e_bh(values: Sequence[float], q: float) -> list[int]:
 
 @dataclass(frozen=True)
 class _JudgedType:
-    """Assessed type; first: of all days; newest: day of each robot; both without excluded days."""
+    """Assessment of one robot type.
+
+    first: first of all days.  newest: newest day of each robot.  Both are without excluded days.
+    """
 
     kind: StreamType
     streams: tuple[JudgedStream, ...]
@@ -340,7 +344,7 @@ class _JudgedType:
 
 
 class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots without outlying days, which are reported."""
+    """Days of each robot without outlying days, which are reported in notes."""
 
     def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]]) -> None:
         self._robots, self.stray = robots, dict[str, tuple[int, ...]]()
@@ -367,7 +371,7 @@ class _SteadyDays(Mapping[str, Mapping[int, RobotDay]]):
 
 
 def _judge_type(fleet: TypeFleet, options: DriftOptions, events: Sequence[RobotEvent]) -> _JudgedType:
-    """All streams of the robots of one type."""
+    """Assess all streams of the robots of one type."""
     every = _SteadyDays(fleet.robots)
     learnt = learn(every, fleet.kind, options.learning, fleet.learnt)
     robots, seen = [], []
@@ -468,7 +472,7 @@ def _alarm(judged: JudgedStream, robots: Mapping[str, RobotStreams], kinds: Mapp
 
 
 def _temperature(own: RobotStreams, stream: LevelStream) -> dict[str, Any]:
-    """Mean and range of the joint's daily means [degC]."""
+    """Mean and range of the daily mean temperatures of the joint [degC]."""
     if not own.temperature.size or np.isnan(own.temperature).all():
         return {"mean": None, "range": None}
     T = own.temperature if stream.joint is None else own.temperature[:, own.joints.index(stream.joint)]
@@ -476,7 +480,7 @@ def _temperature(own: RobotStreams, stream: LevelStream) -> dict[str, Any]:
 
 
 def _cost(stream: LevelStream, what: str, change: float, own: RobotStreams, kind: StreamType) -> float | None:
-    """Fraction of the joint's effort limit that the change takes; at full speed if it grows with speed."""
+    """Fraction of the joint's effort limit that the change uses; at full speed if it grows with speed."""
     if stream.joint is None or stream.joint not in kind.efforts:
         return None
     symbol, speed = ("FC", 1.0) if what == "dry friction" else ("FV", kind.speeds.get(stream.joint))

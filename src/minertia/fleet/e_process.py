@@ -1,8 +1,9 @@
 """Sequential evidence for a step in a stream: e-values that are valid at any time.
 
-A mixture of likelihood ratios for steps of unknown size over their possible start days.  Without drift
-it is a martingale of mean 1, so it exceeds 1/alpha at any time with probability at most alpha (Ville).  Innovations
-are clipped, which can only lower its mean, and keeps the bound for heavier tails than Gaussian.
+The e-value is a mixture of likelihood ratios for steps of unknown size over their possible start days.
+Without drift it is a martingale of mean 1, so it exceeds 1/alpha at any time with probability at most alpha
+(Ville).  Innovations are clipped, which can only lower its mean, and keeps the bound for tails heavier than
+Gaussian.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def innovations(stream: LevelStream, effects: DayEffects, events: Sequence[int])
 def e_process(
     stream: LevelStream, effects: DayEffects, watched_from: int, events: Sequence[int] = (), horizon: int = HORIZON
 ) -> EProcess:
-    """E-process day by day; it restarts after the horizon and at events."""
+    """Compute the e-process of a stream day by day; it restarts after the horizon and at events."""
     with one_thread():
         w, L = innovations(stream, effects, events)
         first = int(np.searchsorted(stream.days, watched_from))

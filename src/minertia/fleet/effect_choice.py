@@ -21,7 +21,7 @@ CORRELATION = 20.0  # samples that count as one in the choice of effects, where 
 def chosen_symbols(
     stacks: Sequence[DayStack | PackedStack], sigma: Array, correlation: float = CORRELATION
 ) -> tuple[str, ...]:
-    """FV, FC, OFF, and the further effects that clearly improve the fit (BIC)."""
+    """Select the effects of the fit: FV, FC, OFF, and further effects that clearly improve it (BIC)."""
     levels = Levels.of(stacks[0].layout)
     present = [s for s in ROBOT if any(symbol_of(n) == s for n in levels.robot)]
     gain = dict.fromkeys(present, 0.0)
@@ -36,7 +36,7 @@ def chosen_symbols(
 
 
 def _gain(R: Array, gone: Sequence[int], count: float) -> float:
-    """Improvement of the Bayesian information criterion by columns, for `count` rows."""
+    """Improvement of the Bayesian information criterion by the columns `gone`, for `count` rows."""
     shown = [k for k in gone if np.linalg.norm(R[:, k]) > 0]
     if not shown:
         return 0.0

@@ -1,6 +1,7 @@
-"""Engines that process batches of logs: `submit(fn, *args)` returns a future; results are bitwise the same.
+"""Engines that process batches of logs: `submit(fn, *args)` returns a future; all give bitwise equal results.
 
-Processes of this machine by default, workers of a Dask scheduler for a cluster, or any executor of the same interface.
+Processes of this machine by default, workers of a Dask scheduler for a cluster, or any executor of the same
+interface.
 """
 
 from __future__ import annotations

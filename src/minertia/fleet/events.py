@@ -23,7 +23,7 @@ HEADER = ("robot", "day", "joint", "kind", "note")
 
 @dataclass(frozen=True)
 class RobotEvent:
-    """Event after which levels restart: of one joint, or (*) of the whole robot; seen: detected, not reported."""
+    """Event after which levels restart, of one joint or (*) of the whole robot; seen: detected in the data."""
 
     robot: str
     day: int

@@ -344,10 +344,10 @@ class FleetEvidence:
         return replace(self, stretches=replace(self.stretches, triangles=kept))
 
     def unexplained(self, beta: Array) -> float:
-        """Contribution of excluded columns, over the squared residual of the superset fit, at values of these columns.
+        """Relative increase of the squared residual at beta over that of the superset fit.
 
-        Above `LEFT_OUT` standard deviations from scores, which belong to the superset fit, are unreliable; those from
-        factors of time blocks are not affected.
+        It measures the contribution of excluded columns.  Above `LEFT_OUT` standard deviations from scores, which
+        belong to the superset fit, are unreliable; those from factors of time blocks are not affected.
         """
         if self.stretches is None:
             raise MinertiaError("this record has no time blocks; standard deviations need records that contain them")
@@ -372,7 +372,7 @@ class FleetEvidence:
 
 
 def truncated(R: Array) -> Array:
-    """Least squares of a triangular factor of [W tau] without its unidentifiable directions."""
+    """Truncated least-squares solution of a triangular factor of [W tau], without unidentifiable directions."""
     A, b = R[:-1, :-1], R[:-1, -1]
     lengths = np.linalg.norm(A, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)

@@ -41,7 +41,7 @@ Days = DayStack | PackedStack
 
 
 class LostEvidence(MinertiaError):
-    """A robot has no readable records: it is named, and the others are fitted."""
+    """A robot has no readable records; it is reported, and the others are fitted."""
 
 
 def fit_fleet(
@@ -138,7 +138,7 @@ def _all_sums(
 
 
 def _found(look: Callable[[str], Days], names: Sequence[str], lost: dict[str, str]) -> dict[str, Days]:
-    """Stacks by robot; lost: receives the robots without one."""
+    """Stacks by robot; robots without a stack are added to `lost`, with the reason."""
     stacks = {}
     for robot in names:
         try:
@@ -149,7 +149,7 @@ def _found(look: Callable[[str], Days], names: Sequence[str], lost: dict[str, st
 
 
 def _by_threads(work: Callable[[Sequence[str]], list[Result]], robots: Sequence[str], workers: int) -> list[Result]:
-    """Process robots in threads; each takes neighbours, which are in the same monthly file."""
+    """Process robots in threads; each thread takes neighbouring robots, which are in the same monthly file."""
     size = max(1, min(NEIGHBOURS, -(-len(robots) // workers)))
     parts = [robots[k : k + size] for k in range(0, len(robots), size)]
     if workers < 2:

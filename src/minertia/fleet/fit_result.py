@@ -43,7 +43,7 @@ class RobotFit:
         return f"<RobotFit of '{self.robot}': {plural(len(self.names), 'value')} from {plural(self.count, 'day')}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         rows = zip(self.names, self.values.tolist(), self.deviation.tolist(), strict=True)
         return {
             "robot": self.robot,
@@ -71,7 +71,7 @@ class PooledType:
         return f"<PooledType '{self.name}': {plural(len(self.names), 'value')} from {plural(self.robots, 'robot')}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         rows = zip(self.names, self.values.tolist(), self.deviation.tolist(), strict=True)
         found: dict[str, Any] = {
             "type": self.name,
@@ -148,7 +148,7 @@ class FleetFit:
         return np.array(values).reshape(-1, p), np.array(covariances).reshape(-1, p, p), tuple(robots)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         return {
             "format": FORMAT,
             "type": self.type.to_json(),

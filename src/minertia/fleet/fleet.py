@@ -137,7 +137,7 @@ class Fleet:
 
     @property
     def known_robots(self) -> tuple[FleetRobot, ...]:
-        """Described robots, and patterns of them."""
+        """Robots known to the store, including patterns for several robots."""
         return self.store.fleet.robots
 
     def records(self, robot: str | None = None, days: Days = None, type: str | None = None) -> Iterator[EvidenceRecord]:

@@ -80,7 +80,7 @@ class _FleetReader:
             raise self.top.fail(f"the file must contain format = {FORMAT}", "format")
 
     def fleet(self) -> FleetFile:
-        """Validated fleet."""
+        """Validated contents of the fleet file."""
         every = self.top.table("types")
         types = {name: self._type(name, every.table(name)) for name in every}
         if not types:

@@ -129,8 +129,8 @@ class LogRemarks:
 class Gathered:
     """Result of one pass over a log.
 
-    span: first and last stamp [s].  samples: logged.  reach (3, n): lowest and highest position and highest speed.
-    largest: largest entry of every column, effort by effort.
+    span: first and last time stamp [s].  samples: number of logged samples.  reach (3, n): lowest and highest
+    position and highest speed.  largest: largest entry of every column, effort by effort.
     """
 
     evidence: FleetEvidence
@@ -161,7 +161,7 @@ def gathered(blocks: Callable[[], Iterable[Recording]], columns: ColumnSet, plan
 
 
 class _LogPass:
-    """Processing of one log."""
+    """State of one pass over a log."""
 
     def __init__(self, columns: ColumnSet, plan: Filter, *, resample: bool) -> None:
         self.columns, self.plan = columns, plan

@@ -69,7 +69,7 @@ class LogFault:
         return f"{self.source}: {self.reason}"
 
     def to_json(self) -> dict[str, str]:
-        """Plain data."""
+        """Return as a dict of plain data, for JSON."""
         return asdict(self)
 
 
@@ -95,9 +95,9 @@ def index_rows(data: bytes) -> list[IndexRow]:
 
 
 def conflicts(rows: Sequence[IndexRow]) -> tuple[set[tuple[str, str, str]], list[LogFault]]:
-    """Records to exclude, by identity, and reasons: a log of two robots, or logs that overlap in time.
+    """Records to exclude, by identity, and the reasons: a log of two robots, or logs that overlap in time.
 
-    It depends on the rows alone, not on their order.
+    The result depends on the rows alone, not on their order.
     """
     faults = [*_of_two_robots(rows), *_overlapping(rows)]
     return {row.identity for row, _ in faults}, [LogFault(_named(row), row.robot, why) for row, why in faults]

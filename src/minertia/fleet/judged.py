@@ -33,8 +33,8 @@ GONE = "the store contains no valid log of it"
 class JudgedRobot:
     """Robot that was assessed.
 
-    key: of its records.  learnt: its first and last training day.  newest: of its days.  joints: the last report that
-    assessed each of them, or the load.
+    key: of its records.  learnt: first and last training day.  newest: its newest day.  joints: for each joint,
+    or the load, the last report that assessed it.
     """
 
     key: str
@@ -57,7 +57,7 @@ class JudgedBefore:
 
 @dataclass(frozen=True)
 class CountedRows:
-    """Rows to assess; left_out: those that arrived after their days were learnt; notes: late arrivals."""
+    """Rows to assess; left_out: rows that arrived after their days were used for training; notes: late arrivals."""
 
     rows: list[IndexRow]
     left_out: list[LogFault]
@@ -65,7 +65,7 @@ class CountedRows:
 
 
 def record_of(row: IndexRow) -> Record:
-    """Identity of a row in this file."""
+    """Identity of a row (robot, content, key), shortened as in the file of assessments."""
     return row.robot, row.content[:SHORT], row.key[:SHORT]
 
 
@@ -160,7 +160,7 @@ def judged_after(
 
 
 def judged_name(learning: int) -> str:
-    """Name of the file for reports with this number of learning days."""
+    """File name of the assessments for reports with this number of training days."""
     return f"{JUDGED}/learning-{learning}.parquet"
 
 

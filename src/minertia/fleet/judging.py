@@ -1,4 +1,4 @@
-"""Fit and drift detection on a store: reads types and robots, events and earlier calibrations."""
+"""Fit and drift detection on the records of a store, with its robot types, events and earlier calibrations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EVENTS, CALIBRATION = "events.csv", "calibration"
 def fit_stored(
     store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow], options: FitOptions | None = None
 ) -> FleetFit:
-    """Fit the rows of one type."""
+    """Fit one robot type to its records, given as index rows."""
     own = [row for row in rows if row.key == stored.key]
     days = StoredDays(store, stored, own)
 
@@ -68,11 +68,11 @@ def judge_stored(
     *,
     is_kept: bool = True,
 ) -> FleetDrift:
-    """Drift of all types; learnt day effects are stored for days on which fewer robots are available.
+    """Detect drift in all types; learnt day effects are stored, for days on which few robots have logs.
 
-    Planned events, later than today and than all logs, are ignored.
-    doubted: rows in conflict with others, used as far as they were assessed before.  is_kept: store the assessments,
-    and keep earlier ones unchanged.
+    Planned events, dated after both today and the last log, are ignored.
+    doubted: rows that conflict with others, used only as far as they were assessed before.  is_kept: store the
+    assessments, and keep earlier ones unchanged.
     """
     before, broken = read_judged(store, options.learning) if is_kept else (JudgedBefore(), [])
     counted = counted_rows(rows, doubted, before)
@@ -119,7 +119,7 @@ def _refuse_damaged(store: EvidenceStore, faults: Sequence[LogFault]) -> None:
 def _uncounted(
     found: FleetDrift, rows: Sequence[IndexRow], doubted: Sequence[IndexRow], counted: CountedRows
 ) -> list[NotJudged]:
-    """Robots all of whose logs are excluded, to be listed as not assessed."""
+    """List, as not assessed, the robots all of whose logs are excluded."""
     there = {row.robot for row in counted.rows} | {own.robot for own in found.not_judged}
     missing = Counter(row.robot for row in {row.identity: row for row in (*rows, *doubted)}.values())
     return [
@@ -133,7 +133,7 @@ def _uncounted(
 
 
 def stored_events(store: EvidenceStore, path: Path | None) -> tuple[RobotEvent, ...]:
-    """Events of a file, by default of the store's own."""
+    """Read robot events from a file; default: the events of the store itself."""
     if path is not None:
         return read_events(read_text(path), str(path))
     data = store.read(EVENTS)
@@ -145,7 +145,7 @@ def _calibration_name(stored: StoredType) -> str:
 
 
 def read_calibration(store: EvidenceStore, stored: StoredType) -> dict[str, DayEffects]:
-    """Day effects of a type by joint, as last learnt; empty if there are none."""
+    """Read the last learnt day effects of a type, by joint; empty if none are stored."""
     name = _calibration_name(stored)
     data = store.read(name)
     if data is None:
@@ -160,7 +160,7 @@ def read_calibration(store: EvidenceStore, stored: StoredType) -> dict[str, DayE
 
 
 def usable_calibration(store: EvidenceStore, stored: StoredType) -> tuple[dict[str, DayEffects], list[str]]:
-    """Day effects as last learnt, and a note if they cannot be read, as they are optional."""
+    """Read the last learnt day effects; if they cannot be read, return none and a note, as they are optional."""
     try:
         return read_calibration(store, stored), []
     except StoreError:
@@ -170,7 +170,7 @@ def usable_calibration(store: EvidenceStore, stored: StoredType) -> tuple[dict[s
 
 
 def write_calibration(store: EvidenceStore, stored: StoredType, learnt: Mapping[str, DayEffects]) -> None:
-    """Store day effects beside the records."""
+    """Store the day effects of a type beside its records."""
     text = json.dumps(
         {"version": 1, "type": stored.type.name, "joints": {joint: asdict(own) for joint, own in learnt.items()}},
         indent=1,

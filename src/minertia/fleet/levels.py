@@ -50,7 +50,7 @@ class Levels:
 
     @classmethod
     def of(cls, layout: EvidenceLayout, symbols: Sequence[str] | None = None, load: Array | None = None) -> Levels:
-        """Levels by the symbols of columns, of all own columns or only of these."""
+        """Assign columns to levels by their symbols; symbols: those of the own columns to use, default: all."""
         own = [n for n in layout.names if symbol_of(n) in (*DAY, *ROBOT)]
         wanted = own if symbols is None else [n for n in own if symbol_of(n) in symbols]
         inertial = tuple(n for n in layout.names if n not in own)
@@ -65,7 +65,7 @@ class Levels:
 
     @property
     def loads(self) -> tuple[str, ...]:
-        """Names of the columns of the load."""
+        """Names of the load columns."""
         return () if self.load is None else LOADS[: self.load.shape[1]]
 
 
@@ -87,15 +87,15 @@ class RobotSums:
 
 
 def robot_sums(stack: DayStack | PackedStack, levels: Levels, sigma: Array) -> RobotSums:
-    """Eliminate the two lower levels from the days of one robot."""
+    """Eliminate the day and robot levels from the days of one robot."""
     return many_sums([stack], levels, sigma)[0]
 
 
 def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: Array) -> list[RobotSums]:
-    """Eliminate the two lower levels from the days of robots with the same columns.
+    """Eliminate the day and robot levels from the days of several robots with the same columns.
 
-    Noise levels weight the evidence after elimination of the days, and a load is a direction of the type's columns:
-    both are applied after the days are merged, where they cost next to nothing.
+    Noise levels weight the evidence after elimination of the days, and a load is a direction of the type's
+    columns: both are applied after the days are merged, where they cost next to nothing.
     """
     if stacks[0].layout.shares(set(levels.day)):  # their efforts become one, which has no noise level of its own
         stacks, sigma = [stack.weighted(sigma) for stack in stacks], np.ones(1)
@@ -124,10 +124,10 @@ def many_sums(stacks: Sequence[DayStack | PackedStack], levels: Levels, sigma: A
 
 @dataclass(frozen=True)
 class _LoadColumns:
-    """Columns of the load after those of each effort.
+    """Load columns appended to the columns of each effort.
 
-    layout: with them.  parts: for each effort (columns, loads), its columns of the load in terms of its own; None
-    if the load does not act on it.
+    layout: with these columns.  parts: for each effort, its load columns as a matrix (columns, loads) over its
+    own columns; None if the load does not act on it.
     """
 
     layout: EvidenceLayout
@@ -145,7 +145,7 @@ class _LoadColumns:
         return cls(EvidenceLayout((*layout.names, *levels.loads), layout.efforts, seen), parts)
 
     def wide(self, rows: Sequence[Array]) -> tuple[Array, ...]:
-        """Rows (..., k) of each effort with the columns of the load inserted before the effort."""
+        """Rows (..., k) of each effort with the load columns inserted before the effort column."""
         return tuple(
             R if part is None else np.concatenate([R[..., :-1], R[..., :-1] @ part, R[..., -1:]], axis=-1)
             for R, part in zip(rows, self.parts, strict=True)
@@ -154,7 +154,10 @@ class _LoadColumns:
 
 @dataclass(frozen=True)
 class TypeValues:
-    """Values of the type's columns with their covariance, robots as clusters; triangle: factor of [type | effort]."""
+    """Estimates of the type's columns with their covariance, robots as clusters.
+
+    triangle: triangular factor of [type | effort].
+    """
 
     names: tuple[str, ...]
     values: Array
@@ -164,12 +167,12 @@ class TypeValues:
     robots: int
 
     def by_name(self) -> dict[str, float]:
-        """Values by name."""
+        """Estimates by column name."""
         return dict(zip(self.names, self.values.tolist(), strict=True))
 
 
 def type_values(sums: Sequence[RobotSums]) -> TypeValues:
-    """Estimate the level of the type from the robots' evidence, in the order given."""
+    """Estimate the type's values from the evidence of its robots, in the given order."""
     if not sums:
         raise MinertiaError("there is no robot from which to fit the type; add logs first")
     with one_thread():
@@ -187,7 +190,10 @@ def type_values(sums: Sequence[RobotSums]) -> TypeValues:
 
 
 def shown_solution(R: Array) -> tuple[Array, Array]:
-    """Values and a root of the covariance for white noise of a triangular factor, identifiable directions only."""
+    """Least-squares solution of a triangular factor, and a square root of its covariance for white noise.
+
+    Both are restricted to the identifiable directions.
+    """
     A, b = R[:-1, :-1], R[:-1, -1]
     lengths = np.linalg.norm(A, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
@@ -199,10 +205,10 @@ def shown_solution(R: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class RobotValues:
-    """Values of one robot given its type's.
+    """Values of one robot, given those of its type.
 
-    own: of the robot's columns (and the load), with their covariance, days as clusters.  days (D, columns): of the
-    day's columns; NaN where unidentifiable.
+    own: values of the robot's columns (and the load); covariance: theirs, days as clusters.  days (D, columns):
+    values of the day columns; NaN where unidentifiable.
     """
 
     own: dict[str, float]
@@ -212,7 +218,7 @@ class RobotValues:
 
 
 def robot_values(sums: RobotSums, of_type: Mapping[str, float]) -> RobotValues:
-    """Back-substitute the values of a robot."""
+    """Back-substitute the values of a robot, given those of its type."""
     with one_thread():
         values = dict(of_type)
         for head in (sums.load_head, sums.own_head):
@@ -255,7 +261,7 @@ def _day_clusters(layout: EvidenceLayout, inverse: Array, scores: Sequence[Array
 
 @lru_cache(maxsize=16)  # robots of a type ask the same
 def _found_in(layout: EvidenceLayout, names: tuple[str, ...]) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
-    """For each effort, the indices of its columns with these names, and their indices among the names."""
+    """For each effort, the indices of its columns that are among `names`, and their indices in `names`."""
     place = {n: k for k, n in enumerate(names)}
     pairs = ([(k, place[n]) for k, n in enumerate(titles) if n in place] for titles in layout.titles)
     found = (np.array(own, np.intp).reshape(-1, 2) for own in pairs)

@@ -19,10 +19,10 @@ MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 
 
 def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda step: None) -> list[str]:
-    """Merge daily records into monthly files, for months before `before` (YYYY-MM; None: this one).
+    """Merge daily records into monthly files, for months before `before` (YYYY-MM; None: the current month).
 
-    Day files are deleted only after the monthly file was read back and verified; damaged ones are left as
-    they are.  Returns its files.
+    Day files are deleted only after the monthly file was read back and verified; damaged day files are left
+    unchanged.  Returns the names of the monthly files.
     """
     store.require()
     if before is not None and not MONTH.fullmatch(before):
@@ -51,10 +51,10 @@ def compact(store: EvidenceStore, before: str | None = None, tell: Tell = lambda
 
 
 def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
-    """Rows after clean-up of an interrupted compaction.
+    """Index rows after clean-up of an interrupted compaction.
 
-    Days contained in an indexed month are deleted; so is a month that is not in the index, if all its records exist
-    elsewhere.  The readable part of a damaged month is rewritten.
+    Day files contained in an indexed monthly file are deleted; so is a monthly file that is not in the index, if
+    all its records exist elsewhere.  The readable part of a damaged monthly file is rewritten.
     """
     for name in sorted(name for name in store.damaged if name.startswith(MONTHS)):
         rows = _rescued(store, name, rows)
@@ -74,7 +74,7 @@ def _tidied(store: EvidenceStore, rows: list[IndexRow]) -> list[IndexRow]:
 
 
 def _rescued(store: EvidenceStore, name: str, rows: list[IndexRow]) -> list[IndexRow]:
-    """Rows after the readable part of a damaged month was rewritten and the damaged file removed."""
+    """Rewrite the readable part of a damaged monthly file, remove that file, and return the updated rows."""
     table, why = store.readable(name)
     if why and store.place.exists(name):
         there = {row.identity for row in store.rows_of(name, table)}
@@ -88,7 +88,7 @@ def _rescued(store: EvidenceStore, name: str, rows: list[IndexRow]) -> list[Inde
 
 
 def _month_part(store: EvidenceStore, kind: str, month: str, part: Sequence[IndexRow]) -> tuple[str, list[IndexRow]]:
-    """The file of some records of a month, and those of them that could be read."""
+    """Write some records of a month to one file; return its name and the rows that could be read."""
     arrow = load("pyarrow", "logs")
     read = [(row, *store.readable(row.record)) for row in part]
     store.note_damaged(row.record for row, _, why in read if why)
@@ -100,7 +100,7 @@ def _month_part(store: EvidenceStore, kind: str, month: str, part: Sequence[Inde
 
 
 def _written(store: EvidenceStore, folder: str, table: Any) -> str:
-    """Write the next file of a month and read it back; return its name."""
+    """Write the next file of a month and read it back for verification; return its name."""
     taken = store.place.names(folder)
     number = 1 + max((int(name.rpartition("part-")[2].partition(".")[0]) for name in taken), default=-1)
     name = f"{folder}/part-{number:03d}.parquet"

@@ -1,4 +1,4 @@
-"""What may be said of a fleet: its file, how logs are added, how robots are fitted and how drift is judged."""
+"""Options of a fleet: the fleet file, adding of logs, fits of robots and drift detection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _effects() -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TypeEntries(Declared):
-    """A table [types.NAME]: how logs of a kind of robot become records."""
+    """Table [types.NAME] of a fleet file: how logs of a robot type become records."""
 
     robot: str = option(help="Robot of this type: a description file beside the fleet file, or a bundled robot.")
     reference: str | None = option(
@@ -54,7 +54,7 @@ class TypeEntries(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RobotEntry(Declared):
-    """A table [[robots]]: one robot, or a pattern of them."""
+    """Table [[robots]] of a fleet file: one robot, or a pattern that matches several."""
 
     id: str = option(help="Identity of the robot; `*` and `?` make a pattern, such as `line3-*`.")
     type: str | None = option(None, "Type of the robot.", otherwise="the only one")
@@ -63,7 +63,7 @@ class RobotEntry(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FleetEntries(Declared):
-    """The top level of a fleet file."""
+    """Top-level entries of a fleet file."""
 
     format: int = option(FORMAT, f"Format of the file, always {FORMAT}.", range=(FORMAT, FORMAT), otherwise="required")
     store: str | None = option(
@@ -80,7 +80,7 @@ class FleetEntries(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddOptions(Declared):
-    """How logs become records."""
+    """Options of adding logs to a store."""
 
     workers: int | None = option(
         None,
@@ -100,7 +100,7 @@ class AddOptions(Declared):
 
 @dataclass(frozen=True, repr=False)
 class FitOptions(Declared):
-    """How a fleet is fitted."""
+    """Options of a fleet fit."""
 
     symbols: tuple[str, ...] | None = option(
         None,
@@ -129,7 +129,7 @@ class FitOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DriftOptions(Declared):
-    """How a page is made."""
+    """Options of drift detection and its report."""
 
     q: float = option(
         0.1, "False discovery rate: expected fraction of false alarms among the alarms.", range=(1e-4, 0.9), command="q"

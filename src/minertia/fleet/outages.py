@@ -1,7 +1,7 @@
 """Messages for unavailable remote storage: one sentence for each kind of outage, and what to do.
 
-Libraries behind fsspec raise various exceptions; kinds are recognised by names of classes and codes, so that none of
-them has to be imported here.
+Libraries behind fsspec raise various exceptions; the kind is recognised by the names of exception classes and
+by error codes, so that none of these libraries has to be imported here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class StoreError(MinertiaError):
-    """A store cannot be used as it is."""
+    """Error: a store cannot be used in its present state."""
 
 
 class Outage(StoreError):
@@ -68,7 +68,7 @@ PASSING = (BUSY, LATE, AWAY)  # that another try may find gone
 
 
 def kind_of(err: BaseException) -> tuple[str, ...] | None:
-    """Kind of outage of an exception or its cause; None if it is not an outage."""
+    """Kind of outage that an exception or its cause indicates; None if it is not an outage."""
     seen: BaseException | None = err
     while seen is not None:
         said = " ".join([*(kind.__name__ for kind in type(seen).__mro__), _code(seen), str(seen)[:300]])
@@ -82,14 +82,14 @@ def kind_of(err: BaseException) -> tuple[str, ...] | None:
 
 
 def _code(err: BaseException) -> str:
-    """Error code of a server's answer, as stored by botocore."""
+    """Error code of a server's response, as stored by botocore."""
     answer = getattr(err, "response", None)
     return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
 
 
 @contextmanager
 def told(url: str) -> Iterator[None]:
-    """Context that converts errors of a server or its library to one sentence; FileNotFoundError passes through."""
+    """Context that converts errors of a server or its library to one-sentence errors, except FileNotFoundError."""
     try:
         yield
     except MinertiaError:
@@ -125,7 +125,7 @@ def _short(err: BaseException) -> str:
 
 
 def asked(url: str, ask: Callable[[], Result]) -> Result:
-    """Result of a repeatable request, retried for transient outages."""
+    """Return the result of a repeatable request, retried on transient outages."""
     for left in range(TRIES - 1, -1, -1):
         try:
             with told(url):
@@ -150,7 +150,7 @@ class ToldFile:
         self.close()
 
     def read(self, count: int = -1) -> bytes:
-        """Read some bytes."""
+        """Read `count` bytes; -1: all remaining ones."""
         with told(self._url):
             return bytes(self._file.read(count))
 
@@ -160,7 +160,7 @@ class ToldFile:
             return int(self._file.seek(place, whence))
 
     def tell(self) -> int:
-        """File position."""
+        """Return the file position."""
         return int(self._file.tell())
 
     def readable(self) -> bool:
@@ -177,9 +177,9 @@ class ToldFile:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the file is closed."""
         return bool(self._file.closed)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         self._file.close()

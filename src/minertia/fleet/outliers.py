@@ -1,4 +1,4 @@
-"""Outlier robots, at a specified false discovery rate."""
+"""Detection of outlier robots at a specified false discovery rate."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ROUNDS = 200
 
 @dataclass(frozen=True)
 class OutlierRobot:
-    """Outlier robot.
+    """Robot whose values are outliers among those of its type.
 
-    distance: squared, in units of scatter; p: p-value of this distance.  name, deviations:
-    the most outlying value, and by how many standard deviations.
+    distance: squared, in units of scatter; p: p-value of this distance.  name, deviations: the most outlying
+    value, and its distance from the location in standard deviations.
     """
 
     robot: str
@@ -33,9 +33,10 @@ class OutlierRobot:
 
 
 def distances(values: Array, covariances: Array) -> tuple[Array, Array, Array]:
-    """Robust distances d_i = r_i'(T + V_i)^-1 r_i, r_i in standard deviations (N, p), and the location.
+    """Squared robust distances d_i = r_i'(T + V_i)^-1 r_i, standardised residuals (N, p), and location.
 
-    Location and scatter T with Student weights, T rescaled so that the median distance is that of chi-square.
+    Location and scatter T are estimated with Student weights; T is rescaled so that the median distance is that
+    of chi-square.
     """
     count, p = values.shape
     if count < max(FEWEST, p + 2):

@@ -44,16 +44,16 @@ class PackedStack:
         return DayStack.of_packed(self.layout, self.days, self.packed, self.samples)
 
     def noise(self) -> Array:
-        """Noise level of each effort with all columns."""
+        """Noise level of each effort, from the fit with all columns."""
         return noise_of(self.packed[:, list(_last(self.layout))], self.samples)
 
     def forgotten(self, half_life: float) -> PackedStack:
-        """Exponential forgetting of days with a half-life [days] before the last."""
+        """Apply exponential forgetting to the days, with a half-life [days] before the last one."""
         weight = day_weights(self.days, half_life)[:, None]
         return replace(self, packed=self.packed * np.sqrt(weight), samples=self.samples * weight)
 
     def weighted(self, sigma: Array) -> PackedStack:
-        """Rows divided by the noise of their effort."""
+        """Divide the rows by the noise of their effort."""
         counts = [k * (k + 1) // 2 for k in self.layout.sizes]
         return replace(self, packed=self.packed / np.repeat(sigma, counts))
 

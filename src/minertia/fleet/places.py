@@ -1,7 +1,7 @@
 """Storage of a store or logs: a local folder, or any fsspec file system (s3://, memory://).
 
-Writes are atomic: in a folder by a temporary file that is synchronised and renamed, elsewhere because object
-stores are.
+Writes are atomic: in a folder by a temporary file that is synchronised and renamed; object stores write
+atomically by themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class StorePlace(abc.ABC):
-    """Files below one root, by names with slashes."""
+    """Abstract storage: files below one root, with names separated by slashes."""
 
     url: str
 
@@ -53,7 +53,7 @@ class StorePlace(abc.ABC):
 
     @abc.abstractmethod
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
 
     @abc.abstractmethod
     def remove(self, name: str) -> None:
@@ -95,7 +95,7 @@ class LocalPlace(StorePlace):
                     raise
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         return (self.root / name).is_file()
 
     def remove(self, name: str) -> None:
@@ -134,7 +134,7 @@ class RemotePlace(StorePlace):
         return asked(self.url, lambda: bytes(self.fs.cat_file(f"{self.root}/{name}")))
 
     def opened(self, name: str) -> AbstractContextManager[Any]:
-        """Context with the object, read by ranges."""
+        """Context with the object as a file that is read by byte ranges."""
         return ToldFile(self.url, asked(self.url, lambda: self.fs.open(f"{self.root}/{name}", "rb")))
 
     def write(self, name: str, data: bytes) -> None:
@@ -142,7 +142,7 @@ class RemotePlace(StorePlace):
         asked(self.url, lambda: self.fs.pipe_file(f"{self.root}/{name}", data))
 
     def exists(self, name: str) -> bool:
-        """Whether there is such an object, without the listing cache."""
+        """Whether the object exists, bypassing the listing cache."""
         self.fs.invalidate_cache()
         return asked(self.url, lambda: bool(self.fs.exists(f"{self.root}/{name}")))
 
@@ -165,7 +165,7 @@ class RemotePlace(StorePlace):
         return found
 
     def _listed(self, below: str) -> dict[str, Any]:
-        """Listing of all objects below a prefix, or of the one of that name."""
+        """List all objects below a prefix, or the object of exactly that name."""
         self.fs.invalidate_cache()
         start = f"{self.root}/{below}".rstrip("/")
         try:
@@ -177,7 +177,7 @@ class RemotePlace(StorePlace):
 
 
 def _written(info: Mapping[str, Any]) -> float:
-    """Modification time of an object from its listing; infinite (just now) if missing."""
+    """Modification time of an object from its listing [s since 1970]; infinite if missing."""
     when = next((info[key] for key in ("LastModified", "last_modified", "mtime", "created") if info.get(key)), None)
     if isinstance(when, datetime):
         return when.timestamp()
@@ -201,7 +201,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 def place(url: str) -> StorePlace:
-    """Storage of a URL or of a folder."""
+    """Storage at a URL or in a local folder."""
     return RemotePlace(url) if is_remote(url) else LocalPlace(url)
 
 

@@ -32,7 +32,7 @@ MAIN = 0.1  # part of a day that a program must run to name it
 
 
 class _RecordFile:
-    """Table of records with row indices; read by the first thread that needs it, while others wait.
+    """Table of the records of one file; read by the first thread that needs it, while others wait.
 
     widths: columns of lists of constant length, which are converted to arrays.
     """
@@ -70,22 +70,22 @@ class _RecordFile:
         return table
 
     def rows(self, places: Sequence[int]) -> Any:
-        """Some rows of the table; contiguous rows, as of a robot's days, are not copied."""
+        """Table rows at these indices; contiguous rows, such as the days of one robot, are not copied."""
         return self._table.slice(places[0], len(places)) if _follow(places) else self._table.take(places)
 
     def numbers(self, name: str, places: Sequence[int]) -> Array:
-        """Some rows of an array; contiguous rows are not copied."""
+        """Values of an array column at these row indices; contiguous rows are not copied."""
         found = self._numbers[name]
         return found[places[0] : places[-1] + 1] if _follow(places) else found[list(places)]
 
 
 def _follow(places: Sequence[int]) -> bool:
-    """Whether indices are contiguous."""
+    """Whether row indices are contiguous."""
     return list(places) == list(range(places[0], places[0] + len(places)))
 
 
 class _RecordFiles:
-    """Cache of the last tables of records: successive robots are in the same files."""
+    """Cache of the most recently read record files, as successive robots are in the same files."""
 
     def __init__(self, store: EvidenceStore, columns: Sequence[str] | None, widths: Mapping[str, int]) -> None:
         self.store, self.columns, self.widths = store, columns, widths
@@ -96,7 +96,7 @@ class _RecordFiles:
     def rows(
         self, name: str, wanted: Sequence[IndexRow], alone: str | None = None
     ) -> tuple[_RecordFile, list[IndexRow], list[int]]:
-        """File, the readable ones of some rows and their indices in it; alone: read only this robot."""
+        """Record file, the wanted rows that it contains, and their indices; alone: read only this robot."""
         file = self._file(name) if alone is None else self._new(name, alone)
         places = file.places()
         found = [row for row in wanted if row.identity in places]
@@ -106,11 +106,11 @@ class _RecordFiles:
         return file, found, [places[row.identity] for row in found]
 
     def lose(self, row: IndexRow, why: str) -> None:
-        """Note a record that cannot be used."""
+        """Note a record that cannot be used, with the reason."""
         self._lost[row.identity] = row, why
 
     def faults(self) -> tuple[LogFault, ...]:
-        """Unreadable records, which are noted in the store; one sentence per file."""
+        """Faults of unreadable records, one per file; the files are also noted as damaged in the store."""
         files: dict[str, list[tuple[IndexRow, str]]] = {}
         for row, why in self._lost.values():
             files.setdefault(row.record, []).append((row, why))
@@ -133,7 +133,7 @@ class _RecordFiles:
 
 
 def _damage(name: str, own: Sequence[tuple[IndexRow, str]]) -> LogFault:
-    """Sentence on the unreadable records of a file."""
+    """Fault that describes the unreadable records of a file."""
     robots, days = sorted({row.robot for row, _ in own}), sorted({row.day for row, _ in own})
     who = f"robot '{robots[0]}'" if len(robots) == 1 else f"{len(robots)} robots ({', '.join(robots[:4])} ...)"
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
@@ -164,7 +164,7 @@ def _by_file(rows: Sequence[IndexRow]) -> dict[str, list[IndexRow]]:
 
 
 def _is_finite(evidence: FleetEvidence) -> bool:
-    """Whether all values are finite."""
+    """Whether all values of the evidence are finite."""
     parts: list[NDArray[Any]] = [*evidence.triangles]
     if evidence.stretches is not None:
         parts += evidence.stretches.scores
@@ -172,7 +172,7 @@ def _is_finite(evidence: FleetEvidence) -> bool:
 
 
 class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots with their complete days, for drift detection."""
+    """Lazy mapping from robots to their days with all stored statistics, for drift detection."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
         self._rows, self._layout, self._files = _by_robot(rows), stored.layout, _RecordFiles(store, None, {})
@@ -188,7 +188,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
     def _records(
         self, file: _RecordFile, rows: Sequence[IndexRow], places: Sequence[int]
     ) -> Iterator[tuple[IndexRow, EvidenceRecord]]:
-        """Records with their rows; malformed or non-finite ones are reported and excluded."""
+        """Records with their index rows; malformed or non-finite records are reported and excluded."""
         for row, place in zip(rows, places, strict=True):
             try:
                 (record,) = records_of(file.rows([place]), self._layout)
@@ -201,7 +201,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
                 self._files.lose(row, "it contains numbers that are not finite")
 
     def faults(self) -> tuple[LogFault, ...]:
-        """Unreadable records of the requested robots."""
+        """Faults of unreadable records of the requested robots."""
         return self._files.faults()
 
     def __iter__(self) -> Iterator[str]:
@@ -212,7 +212,7 @@ class StoredDays(Mapping[str, Mapping[int, RobotDay]]):
 
 
 def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
-    """All records of one robot on one day."""
+    """Merge all records of one robot on one day."""
     evidence = day_evidence([DayLog(r.first, r.content, r.evidence) for r in records])
     joints = len(evidence.layout.efforts)
     warm = [(r.temperature, r.samples) for r in records if len(r.temperature) == joints]
@@ -230,7 +230,7 @@ def robot_day(records: Sequence[EvidenceRecord]) -> RobotDay:
 
 
 class StoredStacks(Mapping[str, PackedStack]):
-    """Robots with the triangular factors of their days, for fits."""
+    """Lazy mapping from robots to the triangular factors of their days, for fits."""
 
     def __init__(self, store: EvidenceStore, stored: StoredType, rows: Sequence[IndexRow]) -> None:
         self._rows, self._layout = _by_robot(rows), stored.layout
@@ -241,11 +241,11 @@ class StoredStacks(Mapping[str, PackedStack]):
         return self._found(robot, None)
 
     def faults(self) -> tuple[LogFault, ...]:
-        """Unreadable records of the requested robots."""
+        """Faults of unreadable records of the requested robots."""
         return self._files.faults()
 
     def alone(self, robot: str) -> PackedStack:
-        """Stack of one robot, reading no more than it needs."""
+        """Stack of one robot, reading only the row groups that may contain its records."""
         return self._found(robot, robot)
 
     def _found(self, robot: str, alone: str | None) -> PackedStack:

@@ -133,7 +133,7 @@ class EvidenceRecord:
 def record_of(
     found: Gathered, type: RobotType, robot: str, *, content: str, length: int, key: str, day: str | None
 ) -> EvidenceRecord:
-    """Record of a log that was read; day: date in its path, for clocks without date."""
+    """Make the record of a log that was read; day: date in its path, for clocks without a date."""
     told, n = found.told, type.robot.n
     clock = clock_of(found.span[0])
     warm = told.warm_sum / told.warm_samples if told.warm_samples else np.zeros(0)
@@ -205,7 +205,7 @@ def clock_of(stamp: float) -> str:
 
 
 def day_of(stamp: float, zone: str, told: str | None) -> str:
-    """Calendar day at the plant of a log's first stamp, or the date in its path for clocks without date."""
+    """Calendar day at the plant of a log's first stamp, or the date in its path for clocks without a date."""
     if clock_of(stamp) == "absolute":
         return datetime.fromtimestamp(stamp, UTC).astimezone(ZoneInfo(zone)).date().isoformat()
     if told is None:

@@ -18,7 +18,10 @@ from minertia.io.notebook import plural
 
 
 def robot_fit(robot: str, values: RobotValues, sums: RobotSums, memory: DayMemory, half_life: float | None) -> RobotFit:
-    """Means over days with standard deviations under autocorrelated day effects; own values with days as clusters."""
+    """Mean values of a robot over its days, with standard deviations under autocorrelated day effects.
+
+    Its own values have standard deviations with days as clusters.
+    """
     count = len(sums.days)
     age = sums.days[-1] - np.array(sums.days)
     weight = (np.ones(count) if half_life is None else 0.5 ** (age / half_life))[:, None] * np.isfinite(values.days)

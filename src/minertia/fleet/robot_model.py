@@ -70,7 +70,7 @@ def robot_model(stored: StoredType, fit: FleetFit, robot: str) -> IdentifiedMode
 
 
 def _effects(stored: StoredType, fit: FleetFit) -> list[Wanted]:
-    """Effects of a fit in the form that models use."""
+    """Effects of a fit in the format of an identified model."""
     robot = stored.type.robot
     found: list[Wanted] = ["IA", *(symbol for symbol in DAY if symbol in fit.symbols)]
     for column in own_columns(stored.type.temperature):
@@ -101,7 +101,7 @@ def _values(linear: LinearModel, inertial: LinearModel, fit: FleetFit, own: Robo
 
 
 def _entries(linear: LinearModel, beta: Array, covariance: Array) -> tuple[dict[str, Any], ...]:
-    """Each estimate with its standard deviation and 95 % confidence interval."""
+    """Entries of an identified model: each estimate with its standard deviation and 95 % confidence interval."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return tuple(
         {

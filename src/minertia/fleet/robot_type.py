@@ -22,12 +22,12 @@ RECORD_VERSION = 3  # raised whenever the same log gives other numbers; older re
 
 @dataclass(frozen=True)
 class RobotType:
-    """Kind of robot in a fleet.
+    """Type of robot in a fleet.
 
-    columns: signal columns of its logs, units and drive gains.  filter: with a cut-off, on signals.  reference: robot
-    with the inertial values for load-dependent friction, None for the robot itself.  temperature [degC]: reference
-    temperature of friction.  rest [rad/s or m/s]: speed below which a joint counts as at rest.  zone: time zone of the
-    calendar days.
+    columns: signal columns of its logs, units and drive gains.  filter: of the signals, with a specified cut-off.
+    reference: robot whose inertial parameters give the load of load-dependent friction; None for the robot
+    itself. temperature [degC]: reference temperature of friction.  rest [rad/s or m/s]: speed below which a joint
+    counts as at rest.  zone: time zone of the calendar days.
     """
 
     name: str
@@ -57,7 +57,7 @@ class RobotType:
 
     @cached_property
     def column_set(self) -> ColumnSet:
-        """The superset of columns of its records."""
+        """Superset of the regressor columns of its records."""
         return column_set(self.robot, self.reference, temperature=self.temperature, rest=self.rest)
 
     @cached_property
@@ -79,7 +79,7 @@ class RobotType:
 
 
 def stated_filter(filter: Filter, name: str) -> Filter:
-    """Filter with every value specified, so that all logs of a type pass the same one."""
+    """Filter with every value specified, so that the same filter is applied to all logs of a type."""
     if filter.cutoff_hz is None:
         raise MinertiaError(
             f"the filter of the type '{name}' needs a cutoff_hz: records of logs with different cut-offs cannot "

@@ -25,7 +25,7 @@ DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class LogSource:
-    """Log as found: url, size in bytes, and a stamp that changes with it."""
+    """Log as found: its URL, size in bytes, and a stamp that changes when the log changes."""
 
     url: str
     size: int
@@ -46,7 +46,7 @@ class LogSource:
 
     @property
     def day(self) -> str | None:
-        """Day in the path; None if there is no valid one."""
+        """Day in the log's path; None if there is no valid date."""
         told = dict(PARTITION.findall(self.url)).get("day")
         found = DAY.search(self.url.rpartition("/")[2]) if told is None else DAY.fullmatch(told)
         try:
@@ -56,7 +56,7 @@ class LogSource:
 
 
 def find_logs(named: Iterable[str | Path | LogSource]) -> list[LogSource]:
-    """All logs of files, folders and URLs, once each, in the order of their names."""
+    """Find all logs in files, folders and URLs, without duplicates, sorted by name."""
     found: dict[str, LogSource] = {}
     for name in named:
         if isinstance(name, LogSource):
@@ -90,7 +90,7 @@ def _refuse_folder(err: OSError) -> None:
 
 
 def _listed(path: Path) -> LogSource:
-    """Log of a folder; a vanished file or broken link is reported on opening."""
+    """Log at a path; a vanished file or broken link is reported only when it is opened."""
     try:
         return _looked_at(path)
     except OSError:
@@ -108,7 +108,7 @@ def _looked_at(path: Path) -> LogSource:
 
 
 def _files(path: Path) -> list[Path]:
-    """File of a log, or files of a bag."""
+    """Files of a log: the file itself, or all files of a bag folder."""
     return sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
 
 
@@ -130,9 +130,9 @@ def _remote(url: str) -> Iterator[LogSource]:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """Bytes of a log in a readable file: path, SHA-256 and length.
+    """Content of a log in a local file: path, SHA-256 and length in bytes.
 
-    starts: those of the given earlier contents, by length and hash, that it begins with.
+    starts: hashes of those given earlier contents that this content begins with.
     """
 
     path: Path
@@ -198,7 +198,7 @@ def _spooled(log: LogSource, earlier: Sequence[tuple[int, str]]) -> Iterator[Log
 
 
 def _hashed(parts: Iterable[bytes], earlier: Sequence[tuple[int, str]]) -> tuple[str, int, tuple[str, ...]]:
-    """SHA-256 and number of all bytes, and the earlier contents that they begin with."""
+    """SHA-256 and number of all bytes, and the hashes of the earlier contents that they begin with."""
     whole, length, starts = hashlib.sha256(), 0, []
     waiting = sorted((size, digest) for size, digest in earlier if size > 0)
     for data in parts:

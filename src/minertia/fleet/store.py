@@ -72,7 +72,7 @@ class EvidenceStore:
 
     @classmethod
     def made(cls, url: str) -> EvidenceStore:
-        """Open the store at a path or URL, created if there is none."""
+        """Open the store at a path or URL; create it if there is none."""
         store = cls(place(str(url)))
         with _sentences(store.place.url):
             if not store.place.exists(MARK):
@@ -176,10 +176,10 @@ class EvidenceStore:
                 self.write(DAMAGED, "\n".join(sorted(now)).encode())
 
     def lost(self, rows: Sequence[IndexRow]) -> set[tuple[str, str, str]]:
-        """Identities of those records that are missing or damaged.
+        """Identities of the records among `rows` that are missing or damaged.
 
-        Only files found damaged before, and those written after the index, are read: minertia never writes one without
-        updating the index.
+        Only files found damaged before, and files written after the index, are read: minertia never writes a record
+        file without updating the index.
         """
         names = {row.record for row in rows}
         with _sentences(self.place.url):
@@ -244,7 +244,7 @@ class EvidenceStore:
         self.place.write(row.record, table_bytes(table.take(kept), GROUP))
 
     def row(self, name: str) -> IndexRow | None:
-        """Index row of the record of one log; None unless every byte can be read."""
+        """Index row of the record file of one log; None if it is missing or any part of it is unreadable."""
         if not self.place.exists(name):
             return None
         table, why = self.readable(name)
@@ -255,7 +255,8 @@ class EvidenceStore:
     def readable(self, name: str, columns: Sequence[str] | None = None, robot: str | None = None) -> tuple[Any, str]:
         """Readable part of a record file, and the reason if it is incomplete, else "".
 
-        robot: only row groups that may contain its records.  An unavailable store is no damage: that error is raised.
+        robot: only row groups that may contain its records.  An unavailable store does not count as damage: that
+        error is raised.
         """
         own = list(TYPES) if columns is None else list(columns)
         try:
@@ -291,7 +292,7 @@ class EvidenceStore:
             return found.read_row_groups(groups, None if columns is None else list(columns))
 
     def records(self, rows: Iterable[IndexRow]) -> Iterator[EvidenceRecord]:
-        """Records of rows, each file read once; raises an error for a damaged file."""
+        """Records of index rows, each file read once; raises an error for a damaged file."""
         files: dict[str, list[IndexRow]] = {}
         for row in rows:
             files.setdefault(row.record, []).append(row)
@@ -310,14 +311,14 @@ class EvidenceStore:
 
 
 def _may_hold(metadata: Any, group: int, robot: str | None) -> bool:
-    """Whether records of a robot may be in a row group, by the file's statistics."""
+    """Whether a row group may contain records of a robot, by the file's statistics."""
     names = metadata.schema.names
     said = metadata.row_group(group).column(names.index("robot")).statistics if "robot" in names and robot else None
     return said is None or not said.has_min_max or robot is None or bool(said.min <= robot <= said.max)
 
 
 class _sentences:
-    """Context that converts errors of a file system or server to one sentence about the store."""
+    """Context that converts errors of a file system or server to one-sentence errors about the store."""
 
     def __init__(self, url: str) -> None:
         self.url = url

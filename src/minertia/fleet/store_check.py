@@ -17,8 +17,8 @@ from minertia.io.errors import MinertiaError
 class StoreCheck:
     """Result of a store check.
 
-    missing: days without a record between the first and the last of each robot.  arithmetics, keys: number of records
-    of each; records of different keys are never mixed.
+    missing: days without a record between the first and the last day of each robot.  arithmetics, keys: number of
+    records with each value; records with different keys are never mixed.
     """
 
     records: int
@@ -37,7 +37,7 @@ class StoreCheck:
 
 
 def missing_days(rows: Iterable[IndexRow]) -> dict[str, list[str]]:
-    """Days without a record between the first and the last of each robot."""
+    """Days without a record between the first and the last day of each robot."""
     days: dict[str, set[int]] = {}
     for row in rows:
         days.setdefault(row.robot, set()).add(date.fromisoformat(row.day).toordinal())
@@ -101,7 +101,7 @@ def check_store(store: EvidenceStore, tell: Tell = lambda step: None) -> StoreCh
 
 
 def _looked_at(store: EvidenceStore, name: str) -> tuple[list[IndexRow], list[LogFault], bool]:
-    """Rows of a record file with every byte verified, its faults, and whether it is damaged."""
+    """Index rows of a record file with every byte verified, its faults, and whether it is damaged."""
     table, why = store.readable(name)
     rows, said = store.rows_of(name, table), []
     if why:

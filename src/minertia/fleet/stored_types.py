@@ -22,7 +22,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class StoredType:
-    """Type as stored for the records of one key; kind: stored statistics of time blocks."""
+    """Robot type as stored for the records of one key; kind: which statistics of time blocks are stored."""
 
     type: RobotType
     key: str

@@ -78,13 +78,13 @@ class LevelStream:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the levels."""
+        """Names of the levels: those of viscous and dry friction, or of the load."""
         return (LOAD,) if self.joint is None else ("viscous friction", "dry friction")
 
 
 @dataclass(frozen=True)
 class RobotStreams:
-    """All streams of one robot, and reasons for missing ones: by joint, or for the whole robot (None)."""
+    """All streams of one robot, and the reasons for missing streams, by joint or for the whole robot (None)."""
 
     robot: str
     learnt: tuple[int, int]
@@ -98,7 +98,7 @@ class RobotStreams:
 
 @dataclass(frozen=True)
 class Learnt:
-    """Levels of type and robots from their training days.
+    """Values of a type and its robots, learnt from their training days.
 
     windows: first and last training day; newest: last day with logs; reasons: why robots are not monitored.
     """
@@ -119,9 +119,9 @@ def learning_window(days: Iterable[int], learning: int = LEARNING) -> tuple[int,
 
 
 def stray_days(days: Iterable[int]) -> tuple[int, ...]:
-    """Excluded outlying days: fewer than 3, more than 30 days before or after all others.
+    """Outlying days to exclude: fewer than 3 days, more than 30 days before or after all others.
 
-    A wrong clock dates them; neither the training period nor the day of the report may depend on them.
+    Such dates come from a wrong clock; neither the training period nor the day of the report may depend on them.
     """
     runs: list[list[int]] = []
     for day in sorted(days):
@@ -178,7 +178,7 @@ def learn(
 
 
 class _Without(Mapping[str, Mapping[int, RobotDay]]):
-    """Robots except some, whose days are not read."""
+    """View of a mapping of robots without the excluded ones, whose days are not read."""
 
     def __init__(self, robots: Mapping[str, Mapping[int, RobotDay]], left_out: Iterable[str]) -> None:
         self._robots, self._left_out = robots, set(left_out)
@@ -194,13 +194,13 @@ class _Without(Mapping[str, Mapping[int, RobotDay]]):
 
 
 def _efforts(stack: DayStack) -> Array:
-    """Root mean square of each effort while its joint moves."""
+    """Root mean square of each effort [N m or N] over the samples at which its joint moves."""
     squares = np.array([float(np.sum(R[:, :, -1] ** 2)) for R in stack.rows])
     return np.asarray(np.sqrt(squares / np.maximum(stack.samples.sum(axis=0), 1.0)))
 
 
 def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
-    """Robots whose efforts are all far larger or smaller than those of their type: wrong unit."""
+    """Messages on robots whose efforts are all far larger or smaller than those of their type: wrong unit."""
     if len(efforts) < FEWEST_ALIKE:
         return {}
     usual = np.median(list(efforts.values()), axis=0)
@@ -215,14 +215,17 @@ def _odd_efforts(efforts: Mapping[str, Array]) -> dict[str, str]:
 
 
 def _not_learnt(days: int, learning: int, before: bool) -> str:
-    """Reason why a robot is not monitored; before: it was, and part of its training data is gone."""
+    """Reason why a robot is not monitored; before: it was monitored, and training data is now missing."""
     if before:
         return f"too few of its training days remain usable to assess it ({days} have records)"
     return f"still in training: {days} days with logs, monitored after {learning} days"
 
 
 def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack: DayStack) -> Iterator[DayStack]:
-    """First robot's days, and others' until every effort is excited: weights apply to all robots of a type."""
+    """Days of the first robot, then of others until every effort is excited.
+
+    The weights apply to all robots of a type.
+    """
     yield stack
     missing = stack.noise() <= 0
     for robot in sorted(fleet):
@@ -236,7 +239,7 @@ def _some_stacks(fleet: Mapping[str, Mapping[int, RobotDay]], first: str, stack:
 
 
 def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, learnt: Learnt) -> RobotStreams:
-    """Daily levels of one robot at the learnt values."""
+    """Daily levels of one robot, given the learnt values."""
     first, last = learnt.windows[robot]
     order = sorted(days)
     with one_thread():
@@ -263,8 +266,9 @@ def robot_streams(robot: str, days: Mapping[int, RobotDay], kind: StreamType, le
 
 @dataclass(frozen=True)
 class _Design:
-    """Columns of a robot's days: viscous, dry, offset of each joint, loads; y: remaining efforts.
+    """Grouped regressor columns of a robot's days: viscous, dry and offset of each joint, and loads.
 
+    y: efforts less the known contributions.
     X (D, rows, columns of the joint), y (D, rows), C (D, rows, the robot's own columns) for each joint.
     """
 
@@ -281,7 +285,7 @@ class _Design:
 
     @classmethod
     def of(cls, stack: DayStack, learnt: Learnt, values: RobotValues) -> _Design:
-        """Grouped columns scaled by the learnt values; all known contributions are subtracted from the efforts."""
+        """Build the columns scaled by the learnt values, with known contributions subtracted from the efforts."""
         finite = np.isfinite(values.days)
         total = np.sum(np.where(finite, values.days, 0.0), axis=0) / np.maximum(finite.sum(axis=0), 1)
         mean = dict(zip(values.day_names, total.tolist(), strict=True))
@@ -310,7 +314,7 @@ class _Design:
 
 
 def _families(titles: Sequence[str], known: Mapping[str, float], levels: Levels, effort: int) -> tuple[Array, Array]:
-    """Columns viscous, dry, offset, load over an effort's own columns; and the known values to subtract."""
+    """Map (columns, families) of an effort's columns to viscous, dry, offset and load; known values to subtract."""
     M = np.zeros((len(titles), 3 + len(levels.loads)))
     taken = np.zeros(len(titles))
     inertial = {n: k for k, n in enumerate(levels.type)}
@@ -344,7 +348,7 @@ def _places(design: _Design, j: int) -> list[int]:
 
 
 def _day_fits(design: _Design) -> _DayFits:
-    """Joint least-squares fit of every day, with all joints and the load."""
+    """Least-squares fit of each day, with all joints and the load together."""
     D, count = len(design.days), 3 * len(design.joints) + design.loads
     A, b = np.zeros((D, count, count)), np.zeros((D, count))
     for j, (X, y) in enumerate(zip(design.X, design.y, strict=True)):
@@ -362,7 +366,7 @@ def _day_fits(design: _Design) -> _DayFits:
 def _inflation(
     design: _Design, fit: _DayFits, evidence: Sequence[FleetEvidence], inside: Sequence[int], sigma: Array
 ) -> Array | None:
-    """Variance of levels by block scores over that for white residuals, pooled over the training days."""
+    """Ratio of the level variance by block scores to that for white residuals, mean over the training days."""
     ratios = []
     for own, k in zip(evidence, inside, strict=True):
         if own.stretches is None:

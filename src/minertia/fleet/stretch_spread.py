@@ -1,4 +1,4 @@
-"""Standard deviations under correlated residuals from a day's time-block statistics: scores, or factors."""
+"""Standard deviations under correlated residuals, from the scores or triangular factors of a day's time blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ ALONE = 1e-10  # what others add to a direction that one stretch knows by itself
 
 
 def score_spread(R: Array, z: Array, g: Array, length: int) -> Spread:
-    """cov = A^-1 [sum_b z_b z_b'] A^-1 m/(m-1), m the effective number of blocks that inform an unknown.
+    """Covariance of a day's fit from the scores of its time blocks (sandwich estimator).
+
+    cov = A^-1 [sum_b z_b z_b'] A^-1 m/(m-1), m the effective number of blocks that inform an unknown.
 
     R (k+1, k+1): triangular factor of the day.  z, g (B, k): scores and information of the blocks.  length:
     autocorrelation time [samples].
@@ -33,10 +35,11 @@ def score_spread(R: Array, z: Array, g: Array, length: int) -> Spread:
 
 
 def triangle_spread(R: Array, stretches: Array, length: int) -> Spread:
-    """Cluster-robust covariance (CR2): block residuals at the day's fit, corrected for the blocks' leverage.
+    """Cluster-robust covariance (CR2): block residuals of the day's fit, corrected for the block leverage.
 
-    R: as above; stretches (B, any, k+1): rows of the blocks, or their triangular factors.  Degrees of freedom by Bell
-    and McCaffrey (2002): those that the variance would have if residuals were white.
+    R (k+1, k+1): triangular factor of the day; stretches (B, any, k+1): rows of the blocks, or their triangular
+    factors. Degrees of freedom by Bell and McCaffrey (2002): those that the variance would have if residuals were
+    white.
     """
     with one_thread():
         inv = inverse(R[:-1, :-1])
@@ -64,7 +67,7 @@ def triangle_spread(R: Array, stretches: Array, length: int) -> Spread:
 def _stated(S: Array, white: Array, freedom: Array, length: int, stretches: int) -> Spread:
     """Spread of a covariance, with standard deviations of at least 0.1 of those for white noise.
 
-    It is wider with few blocks.
+    Few degrees of freedom (few blocks) widen it by the quantile of Student's t relative to the normal one.
     """
     alone = np.maximum(np.diag(white), 1e-300)
     variance = np.maximum(np.diag(S), LEAST_INFLATION**2 * alone)

@@ -20,7 +20,10 @@ APART = 3.0  # time constants between two peaks that count as two
 
 @dataclass(frozen=True)
 class AlarmThresholds:
-    """Thresholds of |r| [N m or N] of each joint; per_hour: false alarms of all joints together; hours: of data."""
+    """Alarm thresholds of |r| [N m or N] of each joint.
+
+    per_hour: false alarms of all joints together in an hour; hours: duration of the data.
+    """
 
     values: tuple[float, ...]
     per_hour: float
@@ -96,7 +99,7 @@ def _threshold(r: Array, counted: NDArray[np.bool_], joint: int, apart: int, hou
 
 
 def _peaks(r: Array, start: float, apart: int) -> Any:
-    """Peak of every run above the start; runs closer than `apart` samples count as one."""
+    """Maximum of each run of samples above `start`; runs at most `apart` samples apart count as one."""
     above = np.flatnonzero(r > start)
     if not len(above):
         return np.zeros(0)

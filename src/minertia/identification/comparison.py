@@ -28,10 +28,10 @@ LEFT_OUT = ("name", "joints")  # of a campaign's record: no settings
 
 @dataclass(frozen=True)
 class ComparedValue:
-    """One parameter in two models, None where a model lacks it; apart: difference over its standard deviation.
+    """One parameter in two models, None if a model lacks it; apart: difference over its standard deviation.
 
-    p: p-value of the difference, corrected for multiple tests (Holm); None where one model lacks the parameter, or has
-    other effects at that joint, which changes its meaning.  The standard deviation of the difference assumes
+    p: p-value of the difference, corrected for multiple tests (Holm); None if one model lacks the parameter, or
+    has other effects at that joint, which changes its meaning.  The standard deviation of the difference assumes
     independent fits: differences between fits of the same logs are understated.
     """
 
@@ -59,7 +59,7 @@ class ComparedValue:
 
 @dataclass(frozen=True)
 class JointDifference:
-    """Joint test of all parameters: squared Mahalanobis distance, chi2 with df degrees of freedom if equal."""
+    """Joint test of all parameters: squared Mahalanobis distance chi2, degrees of freedom and p-value."""
 
     chi2: float
     df: int
@@ -68,7 +68,7 @@ class JointDifference:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """Two models: their parameters by name, and settings that differ (as text, empty for none)."""
+    """Comparison of two models: their parameters by name, and the settings that differ, as text."""
 
     first: Model
     second: Model
@@ -129,7 +129,7 @@ class ModelComparison:
         return tuple(told)
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {
             "format": FORMAT,
             "robot": self.first.nominal.name,
@@ -215,7 +215,7 @@ def _difference(first: Model, second: Model, names: Sequence[str]) -> tuple[Arra
 def _stated(model: Model, names: Sequence[str]) -> tuple[Array, Array]:
     """Values of the named parameters and their covariance, consistent with the stated 95 % intervals.
 
-    Standard deviations are at least those that the intervals imply.
+    Standard deviations are not smaller than those that the intervals imply.
     """
     known = [str(p["name"]) for p in model.parameters]
     values, C = model.beta, model.covariance
@@ -264,7 +264,7 @@ def _holm(apart: Array) -> list[float]:
 
 
 def _joint(difference: Array, covariance: Array) -> JointDifference | None:
-    """Joint test of all parameters that have a standard deviation; None where none has."""
+    """Joint test of all parameters that have a standard deviation; None if there are none."""
     from scipy.stats import chi2  # here: it takes half a second to load
 
     size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
@@ -288,7 +288,7 @@ def _log_name(log: Any) -> str:
 
 
 def _evidence(model: Model) -> dict[str, Any]:
-    """Quality figures stored in a model's file."""
+    """Estimator, conditioning, residuals and verdict stored in a model's file, with its effects."""
     keys = ("estimator", "count", "condition", "training", "validation", "verdict")
     return {key: model.evidence.get(key) for key in keys} | {
         "effects": list(model.effect_names),

@@ -16,10 +16,10 @@ Array = NDArray[np.float64]
 
 
 def log_figure(every: Sequence[PredictedLog], unseen: int, word: str, name: str | None = None) -> Any:
-    """Measured and predicted output and residual of each joint over time: efforts, or tracking errors.
+    """Figure of measured and predicted output and residual of each joint over time: efforts, or tracking errors.
 
-    unseen: number of validation logs, which come first.  word: name of the drawn quantity.  name: of the log; by
-    default the first.  Of a log that is read in blocks the first block is shown.
+    unseen: number of validation logs, which come first.  word: name of the drawn quantity.  name: of the log;
+    default: the first.  For a log that is read in blocks, the first block is shown.
     """
     logs = {log.name: log for log in every}
     if name is not None and name not in logs:

@@ -67,12 +67,13 @@ def identify(
     joints: Sequence[str | int] | None = None,
     tell: Tell = silent,
 ) -> Identification:
-    """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign`, which has every choice.
+    """Identify a robot from its logs: paths, recordings or motions; or run a `Campaign` with all options.
 
-    validate: validation logs.  effects: besides the links' inertia (None: the campaign's, else chosen).
-    Logs of commands (`q_cmd1`) without efforts are fitted through a model of the position servos (`Campaign.command`).
+    validate: validation logs.  effects: besides the links' inertia (None: the campaign's, else selected). Logs of
+    commands (`q_cmd1`) without efforts are fitted through a model of the position servos (`Campaign.command`).
     estimator: by name, or an object.  fix: parameters whose values are known, by full name.  joints: those whose
-    efforts are used, by name or number from 1.  tell: progress callback.  `minertia identify` runs this.
+    efforts are used, by name or number from 1.  tell: progress callback.  `minertia identify` calls this
+    function.
     """
     given: dict[str, Any] = {"effects": effects, "estimator": estimator, "fix": fix, "joints": joints}
     stated = {key: value for key, value in given.items() if value is not None}

@@ -1,13 +1,13 @@
 """`Problem`: equations, unknowns, predictions and residual measure of a kind of identification problem.
 
-A kind of problem is a folder with a class derived from `Problem`, and one row in `kinds.KINDS`.  Every verb
-(`build_problem`, `solve`, `judge`, `validate`, ...) and every page uses only that class.
+A kind of problem is a folder with a class derived from `Problem`, and one row in `kinds.KINDS`.  Every
+function (`build_problem`, `solve`, `judge`, `validate`, ...) and every report uses only that class.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -41,13 +41,13 @@ EFFORTS_INSTEAD = "identify the robot of its model (result.model().robot) from l
 
 @dataclass(frozen=True)
 class Curves:
-    """Measured and predicted outputs of a log (N, outputs) at times t [s], or over what else there is, with units.
+    """Measured and predicted outputs of a log (N, outputs) at times t [s] or another abscissa, with units.
 
-    NaN where nothing was measured.
+    Values are NaN where nothing was measured.
 
-    nominal: as the robot's own file predicts them, None where it has no masses.  patterns: positions and velocities
-    (N, outputs) at these times, NaN where an output is no joint's; friction: what of the effort is friction, as
-    measured and as modelled, None where the model has none.
+    nominal: prediction by the robot file, None if it has no masses.  patterns: positions and velocities (N,
+    outputs) at these times, NaN if an output is not that of a joint.  friction: measured and modelled friction
+    part of the effort, None if the model has no friction.  over: label of the abscissa.
     """
 
     t: Array
@@ -58,6 +58,21 @@ class Curves:
     patterns: tuple[Array, Array] | None = None
     friction: tuple[Array, Array] | None = None
     over: str = "time [s]"
+
+
+@dataclass(frozen=True)
+class ErrorArrows:
+    """Position errors of M readings at N postures, in the axes of the robot's base.
+
+    q (N, robot.n): coordinates [rad, m].  posture (M,): index of each reading's posture.  at (M, 3): predicted position
+    [m].  before, after (M, 3): measured less predicted position [m] without and with the estimated corrections.
+    """
+
+    q: Array
+    posture: NDArray[np.intp]
+    at: Array
+    before: Array
+    after: Array
 
 
 class PredictedLog(ABC):
@@ -89,11 +104,30 @@ class PredictedLog(ABC):
 
     @abstractmethod
     def curves(self) -> Curves | None:
-        """Measured and predicted outputs; None where there are none to draw."""
+        """Measured and predicted outputs; None if there is nothing to draw."""
+
+    def arrows(self) -> ErrorArrows | None:
+        """Errors to draw as arrows on the robot; None where readings are no positions."""
+        return None
 
     def nominal(self) -> Residuals | None:
-        """Residuals of the robot file's nominal parameters; None where it has no masses."""
+        """Residuals of the robot file's nominal parameters; None if it has no masses."""
         return None
+
+
+@dataclass(frozen=True)
+class DrawnOutputs:
+    """Outputs of one log, measured (N, outputs) at times t [s], and predicted by several robots (draws, N, outputs).
+
+    best: as the most probable robot predicts them.  NaN where a simulation diverged.
+    """
+
+    log: str
+    outputs: tuple[str, ...]
+    t: Array
+    measured: Array
+    best: Array
+    predicted: Array
 
 
 @dataclass(frozen=True)
@@ -108,7 +142,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What models of every kind remember: each value, the evidence for them, and how logs were read."""
+    """Contents of models of every kind: the parameters, their evidence, and the settings for reading logs."""
 
     parameters: tuple[Mapping[str, Any], ...]
     evidence: Mapping[str, Any]
@@ -117,10 +151,11 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class ModelParts:
-    """What a model of efforts is made of.
+    """Components of a model of efforts.
 
-    The linear model with values and covariance of its unknowns, all standard parameters and whether a robot can have
-    them; further: what else is remembered.
+    linear, beta, covariance: the linear model, with the values of its unknowns and their covariance.  standard:
+    all standard parameters; is_physical: whether these are physically consistent.  further: additional evidence
+    to be stored.
     """
 
     linear: LinearModel
@@ -131,7 +166,7 @@ class ModelParts:
     further: Mapping[str, Any]
 
     def model(self, estimate: Estimate, facts: ModelFacts) -> IdentifiedModel:
-        """The model."""
+        """Identified model with these components."""
         return IdentifiedModel(
             self.linear,
             self.beta,
@@ -149,14 +184,17 @@ class Problem(ABC):
     """Identification problem of a campaign: its logs, read, and its unknowns, without a fit.
 
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
-    has_efforts: whether its logs must have efforts.
-    campaign: with every choice made that its logs decide.  logs, unseen: fitted logs, and validation logs.
-    ladder: forward selection of effects, None where they were given.
+    has_efforts: whether its logs must have efforts.  title: what its pages are called.
+    band_draws: number of robots whose predictions make a band.
+    campaign: with all log-dependent options determined.  logs, unseen: fitted logs, and validation logs.
+    ladder: forward selection of effects, None if they were specified.
     """
 
     kind: ClassVar[str]
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
+    title: ClassVar[str] = "Identification"
+    band_draws: ClassVar[int] = 400
     campaign: Campaign
     logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
@@ -176,7 +214,7 @@ class Problem(ABC):
 
     @property
     def linear(self) -> LinearModel:
-        """The robot's unknowns as columns of efforts; refused where a kind has none."""
+        """Linear model of the robot's unknowns; raises an error for kinds without effort equations."""
         raise self.refused("columns of efforts", EFFORTS_INSTEAD)
 
     @property
@@ -190,7 +228,7 @@ class Problem(ABC):
         """Names of the measured and predicted outputs, one per row of a sample."""
 
     def linear_rows(self) -> tuple[Observation, Observation | None]:
-        """Linear regression equations of fitted and of validation logs; an error where there are none."""
+        """Linear regression equations of fitted and of validation logs; raises an error if the kind has none."""
         raise self.refused(
             "rows of efforts, in which contributions of values are counted",
             "check the standard deviations in result.parameters, or fix a value and compare the residuals of "
@@ -198,16 +236,16 @@ class Problem(ABC):
         )
 
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:
-        """A value as a model's file states it: with interval, class and relation, and its unit where it says one."""
+        """Entry of a parameter in a model file: value, interval, class, relation, and unit if it has one."""
         return parameter_entry(self.linear, value)
 
     def file_values(self) -> dict[str, float]:
-        """What the robot's own file says of the unknowns; none where it says nothing."""
+        """Values of the unknowns in the robot file; empty if it has none."""
         return self.linear.file_values()
 
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
-        """A log as it was recorded, not repaired, to be audited and drawn over time."""
+        """Recording of a log without repairs, for audits and plots over time."""
         return campaign.as_logged(log, effort=cls.has_efforts)
 
     # ------------------------------------------------------------------ what the verbs ask
@@ -217,7 +255,7 @@ class Problem(ABC):
         """Estimate the unknowns."""
 
     def settled(self, estimate: Estimate) -> Problem:
-        """Problem with the choices that its fit has made."""
+        """Problem with the choices that its fit made."""
         return self
 
     @abstractmethod
@@ -229,7 +267,7 @@ class Problem(ABC):
         raise self.refused("rows of efforts", EFFORTS_INSTEAD)
 
     def excited(self, estimate: Estimate) -> ExcitationDiagnosis:
-        """Excitation diagnosis: which unknowns the data distinguish; by default all that the estimate has."""
+        """Excitation diagnosis: which unknowns the data distinguish; default: all that the estimate contains."""
         count = len(estimate.names)
         shown = tuple(range(count))
         return ExcitationDiagnosis(count, estimate.rank, estimate.condition, estimate.scaled_condition, shown, {})
@@ -243,15 +281,15 @@ class Problem(ABC):
         raise self.refused("columns of efforts", EFFORTS_INSTEAD)
 
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """Covariance of the unknowns under correlated residuals; by default the estimate's own."""
+        """Covariance of the unknowns under correlated residuals; default: that of the estimate."""
         return estimate.covariance
 
     @abstractmethod
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> Model:
-        """The model to save, simulate and generate code from; physical: with bodies that can exist."""
+        """Model to save, simulate and generate code from; physical: with physically consistent links."""
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """Further entries of the result as plain data, in place of those of the same name."""
+        """Further entries of the result as plain data, which replace those of the same name."""
         return {}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
@@ -259,11 +297,18 @@ class Problem(ABC):
         return ()
 
     def losses(self, model: Model) -> tuple[str, ...]:
-        """Sentences on what robot files cannot hold."""
+        """Messages on results that robot files cannot represent."""
         return ()
 
     def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
-        """Robots for files of other programs by the name of the target, where they differ from the model's own."""
+        """Robots for files of other programs, by name of the export target, if they differ from the model's own."""
+        return {}
+
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What its models keep to draw robots from: `Shown` and `ResidualNoise` as plain data, {} where there is none.
+
+        Without `shown`, values and covariance of the model are all that the logs show.
+        """
         return {}
 
     def made(self, estimate: Estimate) -> dict[str, object]:
@@ -285,6 +330,13 @@ class Problem(ABC):
         """Predict logs with a model, read with the settings of its own logs."""
 
     @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Predict logs with rows of the fit's unknowns, the most probable ones first; refused where it has none."""
+        raise cls.refused("posterior of robots", EFFORTS_INSTEAD)
+
+    @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:
         """Additional sections of a model's validation report."""
         return ()
@@ -292,11 +344,11 @@ class Problem(ABC):
     @classmethod
     @abstractmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Names of the files beside model, result and report."""
+        """Names of the files written in addition to model, result and report."""
 
     @abstractmethod
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """Write them into a folder `draft` that becomes `out`; the notes list what they cannot represent."""
+        """Write the additional files to a folder `draft` that becomes `out`; notes: what they cannot represent."""
 
     @classmethod
     def refused(cls, what: str, instead: str) -> InputError:

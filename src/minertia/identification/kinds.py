@@ -1,4 +1,4 @@
-"""The kinds of problems, each imported on demand; the logs of a campaign decide on its kind."""
+"""Registry of the kinds of problems, each imported on demand; the logs of a campaign determine its kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {  # the first that takes a campaign has it
 
 
 def kinds() -> Iterator[type[Problem]]:
-    """All kinds, each imported on demand."""
+    """Iterate over all kinds of problems, each imported on demand."""
     for place in KINDS.values():
         module, name = place.split(":")
         yield getattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""`Model`: what a fit leaves to save, whatever its kind; `IdentifiedModel`: a linear model of efforts with values."""
+"""`Model`: saved result of a fit of any kind; `IdentifiedModel`: a linear model of efforts with values."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ROUNDING = 1e-6  # of eigenvalues of correlations
 
 
 class Model(ABC):
-    """Values that were fitted, and the evidence for them: what every kind of problem leaves to save.
+    """Fitted values and the evidence for them: the result that every kind of problem saves.
 
-    beta, covariance: of the values `names`.  parameters: evidence of each value, as plain data.  evidence: residuals,
-    verdict and how it was made.  campaign: how its logs were read, filtered and judged.  made_of: names and digests of
-    the files that the command which wrote it has read.  is_physical: whether bodies can have its masses and inertias.
-    without_efforts: what it has instead, and what to do, where it predicts no efforts.
-    exports: for targets of `robot.targets` by name, effects and standard parameters of the best robot that a file of
-    theirs can hold, and what it leaves of the logs.
+    beta, covariance: of the values `names`.  parameters: evidence for each value, as plain data.  evidence:
+    residuals, verdict and how the model was computed.  campaign: how its logs were read, filtered and evaluated.
+    made_of: names and digests of the files that the command which wrote it has read.  is_physical: whether masses
+    and inertias are physically consistent.  without_efforts: for a model that does not predict efforts, what it
+    contains instead and what to do.  exports: for targets of `robot.targets` by name, effects and standard
+    parameters of the best robot that such a file can represent, and its residuals.
     """
 
     without_efforts: ClassVar[str] = ""
@@ -59,25 +59,25 @@ class Model(ABC):
     @property
     @abstractmethod
     def nominal(self) -> Robot:
-        """The robot as it was described before."""
+        """Robot as described before identification."""
 
     @property
     @abstractmethod
     def robot(self) -> Robot:
-        """The robot with all that was found, for simulation, description files and code."""
+        """Robot with all identified parameters, for simulation, description files and code."""
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Names of the values."""
+        """Names of the fitted values."""
 
     @abstractmethod
     def tables(self) -> dict[str, Any]:
-        """The entries of its file that its kind alone has."""
+        """Entries of the model file that are specific to the kind of model."""
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """Names of the efforts that it predicts."""
+        """Names of the efforts that the model predicts."""
         return ()
 
     @property
@@ -86,19 +86,19 @@ class Model(ABC):
         return ()
 
     def file_values(self) -> dict[str, float]:
-        """What the robot's own file says of the values; none where it says nothing."""
+        """Values of the unknowns in the robot file; empty if it has none."""
         return {}
 
     def made_from(self, files: tuple[MadeOf, ...]) -> Self:
-        """The same model with the files that it was made of."""
+        """Copy of the model that lists the files it was made from."""
         return replace(self, made_of=files)  # type: ignore[type-var]
 
     def with_exports(self, exports: Mapping[str, Mapping[str, Any]]) -> Self:
-        """The same model with robots for files of other programs, where its kind has any."""
+        """Copy of the model with robots for files of other programs, if there are any."""
         return replace(self, exports=exports) if exports else self  # type: ignore[type-var]
 
     def to_robot(self, target: str = "") -> Robot:
-        """`robot`, asked as a question; target: the format that it is for."""
+        """Robot with all identified parameters, as `robot`; target: the file format it is for."""
         return self.robot
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -109,7 +109,7 @@ class Model(ABC):
         write_file(path, model_text(self), force=force)
 
     def to_frame(self) -> Any:
-        """Estimates as a pandas DataFrame: standard deviation, relative, 95 % interval, class and relation of each."""
+        """Return estimates as a pandas DataFrame: value, standard deviations, 95 % interval, class and relation."""
         return parameter_frame(self.parameters, robot=self.nominal.name)
 
     def _repr_html_(self) -> str:
@@ -119,10 +119,10 @@ class Model(ABC):
 
 @dataclass(frozen=True)
 class IdentifiedModel(Model):
-    """A linear model with values.
+    """Linear model with parameter values.
 
-    standard: all standard parameters; where is_physical those of a robot that can exist, whose sum of squares is
-    higher by the part evidence["standard_excess"].  The rest is that of `Model`.
+    standard: all standard parameters; if is_physical, those of a physically consistent robot, which increases the
+    sum of squares by the fraction evidence["standard_excess"].  All else is as in `Model`.
     """
 
     linear: LinearModel
@@ -161,7 +161,7 @@ class IdentifiedModel(Model):
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """Names of the efforts that it predicts."""
+        """Names of the efforts that the model predicts."""
         return self.linear.row_names
 
     @property
@@ -171,7 +171,7 @@ class IdentifiedModel(Model):
         return (*choice.own, *(t.name for t in choice.terms))
 
     def file_values(self) -> dict[str, float]:
-        """Values of the unknowns as the robot's own file has them."""
+        """Values of the unknowns in the robot file; empty if it has no masses."""
         return self.linear.file_values()
 
     def predict(self, motion: MotionLike) -> Array:
@@ -179,11 +179,11 @@ class IdentifiedModel(Model):
         return predict(self.linear, self.beta, motion)
 
     def to_robot(self, target: str = "") -> Robot:
-        """`robot`; for a target ("urdf", "mjcf") the best robot that such a file can hold, where it is known."""
+        """Identified `robot`; for a target ("urdf", "mjcf"), the best robot that such a file can hold, if known."""
         return exported_robot(self.nominal, self.exports[target]) if target in self.exports else self.robot
 
     def tables(self) -> dict[str, Any]:
-        """Efforts, effects, unknowns and standard parameters."""
+        """Entries of the model file: efforts, effects, unknowns and standard parameters."""
         linear = self.linear
         return {
             "physical": self.is_physical,
@@ -206,7 +206,7 @@ class IdentifiedModel(Model):
 
 
 def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
-    """The model where it predicts efforts; else the error that says what to do instead."""
+    """Return the model if it predicts efforts; else raise an error that states what to do instead."""
     if isinstance(model, IdentifiedModel):
         return model
     raise InputError(f"{verb} needs a model of efforts, and {model.without_efforts}")
@@ -214,10 +214,10 @@ def with_efforts(model: Model, verb: str = "this") -> IdentifiedModel:
 
 @dataclass(frozen=True)
 class ModelWithoutEfforts(Model):
-    """Values beside a described robot that are no columns of its efforts.
+    """Model whose values are not parameters of the robot's efforts, beside a described robot.
 
-    described: the robot as its file has it.  values: names of `beta` and `covariance`.  found: what the kind of problem
-    predicts with, as plain data, in the table `table` of its file.
+    described: the robot of the file.  values: names of `beta` and `covariance`.  found: data for predictions by
+    this kind of problem, as plain data, in the table `table` of its file.
     """
 
     table: ClassVar[str]
@@ -235,21 +235,21 @@ class ModelWithoutEfforts(Model):
 
     @property
     def nominal(self) -> Robot:
-        """The robot as it was described before."""
+        """Robot as described before identification."""
         return self.described
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the values."""
+        """Names of the fitted values."""
         return self.values
 
     def tables(self) -> dict[str, Any]:
-        """Values, and the table of its kind."""
+        """Entries of the model file: the values, and the table of this kind."""
         return {"unknowns": unknowns_table(self), self.table: dict(self.found)}
 
     @classmethod
     def read(cls, document: Mapping[str, Any], robot: Robot) -> Self:
-        """A model from its file."""
+        """Create a model from the document of its file."""
         values, covariance = read_unknowns(document["unknowns"])
         return cls(
             robot,
@@ -265,7 +265,7 @@ class ModelWithoutEfforts(Model):
 
 
 def unknowns_table(model: Model) -> dict[str, Any]:
-    """Values with their covariance, a row of its lower triangle each."""
+    """Table of the values with their covariance, as rows of its lower triangle."""
     return {
         "names": list(model.names),
         "values": model.beta.tolist(),
@@ -274,7 +274,7 @@ def unknowns_table(model: Model) -> dict[str, Any]:
 
 
 def read_unknowns(table: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Values and covariance of a table of unknowns; refused (ValueError) where they can be none."""
+    """Values and covariance from a table of unknowns; raises ValueError if they are not valid."""
     p = len(table["names"])
     lower = np.zeros((p, p))
     for k, row in enumerate(table["covariance"]):
@@ -304,7 +304,7 @@ def _is_covariance(C: Array) -> bool:
 
 
 def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> Any:
-    """A pandas DataFrame of identified parameters."""
+    """Return a pandas DataFrame of identified parameters."""
     columns = {
         "name": [p["name"] for p in parameters],
         "value": [p["value"] for p in parameters],
@@ -319,7 +319,7 @@ def parameter_frame(parameters: Sequence[Mapping[str, Any]], **facts: Any) -> An
 
 
 def parameter_table(title: str, parameters: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> str:
-    """An HTML table of identified parameters."""
+    """Return an HTML table of identified parameters."""
     rows = []
     for p in parameters:
         part = 100 * _relative(p)
@@ -335,7 +335,7 @@ def _relative(p: Mapping[str, Any]) -> float:
 
 
 def term_table(term: Term) -> dict[str, Any]:
-    """Effect with its constants as a table of a file."""
+    """Effect with its constants as a table of a model file."""
     table: dict[str, Any] = {"kind": term.symbol, "joints": [term.joint + 1], **term.settings}
     if term.tag:
         table["tag"] = term.tag
@@ -343,7 +343,7 @@ def term_table(term: Term) -> dict[str, Any]:
 
 
 def model_text(model: Model) -> str:
-    """The TOML text of a model."""
+    """TOML text of a model."""
     document = {
         "format": FORMAT,
         "kind": MODEL,
@@ -359,7 +359,7 @@ def model_text(model: Model) -> str:
 
 
 def _frames(robot: Robot) -> dict[str, Any]:
-    """Frames of the robot's own file, in which payloads are given: TOML robots hold joint frames only."""
+    """Frames of the robot file in which payloads are given, as TOML robots contain joint frames only."""
 
     def flat(pose: Pose) -> list[float]:
         R, p = numeric_pose(pose, robot.symbol_values)
@@ -375,7 +375,7 @@ def _frames(robot: Robot) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert data to what TOML can represent; missing values are omitted."""
+    """Convert data to types that TOML can represent; missing values are omitted."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The identified model as one TOML file: the robot, its parameters, and the evidence for them."""
+"""File of an identified model in TOML: the robot, its parameters, and the evidence for them."""
 
 from __future__ import annotations
 
@@ -49,8 +49,13 @@ def read_model(path: str | Path) -> Model:
     expect_path(path, "a model")
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
+    return parse_model(read_text(Path(path)), path)
+
+
+def parse_model(text: str, path: str | Path) -> Model:
+    """Read a model from the text of its file; path: what errors call it."""
     try:
-        document = toml_document(read_text(Path(path)))
+        document = toml_document(text)
     except DocumentError as err:
         if Path(path).suffix.lower() != ".toml":
             message = f"this is not an {KIND}; `minertia identify ... --out DIR` writes one"
@@ -99,7 +104,7 @@ def _read(document: Mapping[str, Any], path: str | Path) -> Model:
 
 
 def _effect(robot: Robot, term: Mapping[str, Any]) -> EffectSpec:
-    """Effect from the table of `term_table`: its joints are numbers of the robot's joints."""
+    """Effect from a table of `term_table`, whose joints are numbered from 1 as in the robot."""
     constants = {key: value for key, value in term.items() if key not in ("kind", "joints", "known", "tag")}
     found = at_joints(robot, term["kind"], [int(j) - 1 for j in term["joints"]], constants, term.get("tag", ""))
     return replace(found, known=bool(term.get("known", False)))

@@ -40,13 +40,13 @@ def identify_payload(
     flange: str | Sequence[float] | None = None,
     tell: Tell = silent,
 ) -> Payload:
-    """Identify the payload of some logs, relative to the robot as it is in the unloaded logs or model.
+    """Identify the payload of some logs, relative to the robot in the unloaded logs or model.
 
-    unloaded: a campaign of logs without the payload, or an identified model or its file.  at: link or frame in which
-    the payload is given, by default the last link's own (the flange, where that is on another link, as with a
-    multi-fingered hand).  columns: of the loaded logs, where they are not those of the model.  physical: make the
-    result physically consistent.  flange: the frame of the fields for controllers, where the file does not name it as
-    one (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
+    unloaded: a campaign of logs without the payload, or an identified model or its file.  at: link or frame in
+    which the payload is given; default: the last link's own (or the flange, if that is on another link, as with a
+    multi-fingered hand).  columns: of the loaded logs, if they differ from those of the model.  physical: make
+    the result physically consistent.  flange: the frame of the fields for controllers, if the file does not name
+    it as one (tool0, flange ...): its name, or x, y, z [m] and roll, pitch, yaw [rad] in the frame `at`.
     """
     known = unloaded if isinstance(unloaded, Campaign) else _whole_model(unloaded)
     at = load_frame(known.robot, flange if at is None and isinstance(flange, str) else at)
@@ -85,7 +85,7 @@ def _identified_load(
 
 
 def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
-    """Relative standard deviations of the gains of the fitted efforts; a floating base's efforts have no gain."""
+    """Relative standard deviations of the gains of the fitted efforts; zero for those of a floating base."""
     found = gain_uncertainty(drive)
     if found is None:
         return None
@@ -93,7 +93,7 @@ def _uncertain(drive: Drive, linear: LinearModel) -> Array | None:
 
 
 def _told(found: Payload, drive: Drive, logs: tuple[EffortLog, ...], doubts: tuple[str, ...] = ()) -> Payload:
-    """Payload with its logs, and a warning where its standard deviations depend on assumed gain uncertainty.
+    """Payload with its logs, and a warning if its standard deviations depend on assumed gain uncertainty.
 
     doubts: warnings on the model of the robot without payload.
     """
@@ -123,7 +123,7 @@ def identify_gains(
 
 
 def _prepared(campaign: Campaign, unloaded: Any, loaded: Any, tell: Tell) -> tuple[Campaign, tuple[EffortLog, ...]]:
-    """Read and filter all logs alike, those without the payload first, with torque equations."""
+    """Read and filter all logs with the same settings, unloaded logs first, for torque equations."""
     campaign = replace(campaign, filter=replace(campaign.filter, equations="torque"))
     with_load = replace(campaign, train=loaded, validate=()).train
     ready = prepare_campaign(replace(campaign, train=(*unloaded, *with_load), validate=()), tell)

@@ -42,7 +42,7 @@ def is_possible(robot: Robot, values: Mapping[str, float]) -> bool:
 def relation_of(model: LinearModel, name: str) -> str:
     """Unknown as a linear combination of standard parameters; symbolic where no effect or joint was excluded.
 
-    A parameter that is no unknown of the linear model, such as a servo gain, is given by its own name.
+    A parameter that is not an unknown of the linear model, such as a servo gain, is given by its own name.
     """
     if name not in model.names:
         return name
@@ -78,7 +78,7 @@ def campaign_like(
 
 
 def fitted_before(model: Model, log: str) -> tuple[str, ...]:
-    """Warning where the model was fitted to a log of this name, or to a part of it."""
+    """Warning if the model was fitted to a log of this name, or to part of it; else empty."""
     fitted = {Path(str(r["log"]).partition(" [")[0]).name for r in model.evidence.get("recordings", ())}
     if Path(log.partition(" [")[0]).name not in fitted:
         return ()

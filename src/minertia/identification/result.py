@@ -19,11 +19,15 @@ from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import log_figure
 from minertia.identification.kind import ModelFacts, PredictedLog, Problem
 from minertia.identification.model import Model, parameter_frame, parameter_table
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.shown import POSTERIOR
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
+from minertia.identification.samples import Samples
+from minertia.identification.sampling import sample_model
 from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
@@ -42,7 +46,7 @@ class Identification:
 
     @property
     def robot(self) -> Robot:
-        """Identified robot, with its description before identification."""
+        """Robot as described before identification."""
         return self.problem.campaign.robot
 
     @property
@@ -52,7 +56,7 @@ class Identification:
 
     @property
     def observation(self) -> Observation:
-        """R factors of all unknowns; linearised at the estimate, where the problem is nonlinear."""
+        """Linear problem of all unknowns as R factors; a nonlinear one is linearised at the estimate."""
         return self.problem.rows(self.estimate)
 
     @property
@@ -98,10 +102,10 @@ class Identification:
         return predict(self.linear, self.problem.linear_values(self.estimate), motion)
 
     def model(self, *, physical: bool = True, exports: bool = False) -> Model:
-        """The model to save, simulate and generate code from; physical: with parameters that a robot can have.
+        """Model to save, simulate and generate code from; physical: with physically consistent parameters.
 
-        exports: with the best robot that files of other programs (URDF, MJCF) can hold, fitted to the same logs, which
-        `write_robot` and `minertia convert` then write.
+        exports: also fit, to the same logs, the best robot that each export format (URDF, MJCF) can represent;
+        `write_robot` and `minertia convert` then write it.
         """
         record, estimate = self.to_dict(), self.estimate
         kept = ("estimator", "count", "condition", "training", "validation", "verdict", "physical")
@@ -110,9 +114,15 @@ class Identification:
             "recordings": [r.to_dict() for r in self.evidence.logs],
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
         }
+        if posterior := self.problem.posterior(estimate, self.evidence):
+            evidence[POSTERIOR] = posterior
         facts = ModelFacts(tuple(self.entries()), evidence, campaign_record(self.problem.campaign))
         model = self.problem.model(estimate, self.evidence, facts, physical=physical)
         return model.with_exports(self.problem.exports(estimate)) if exports else model
+
+    def sample(self, n: int = 4096, **options: Any) -> Samples:
+        """Draw n physically consistent robots from the posterior; options: those of `SampleOptions`."""
+        return sample_model(self.model(), SampleOptions(n=n, **options))
 
     def entries(self) -> list[dict[str, Any]]:
         """Estimates as in a model's file: with interval and relation."""
@@ -125,13 +135,13 @@ class Identification:
         return tuple(self.problem.predicted(self.estimate, *pair) for pair in zip(logs, judged, strict=True))
 
     def to_frame(self) -> Any:
-        """Estimates as a pandas DataFrame: standard deviation, relative, 95 % interval, class and relation of each."""
+        """Return estimates as a pandas DataFrame: value, standard deviations, 95 % interval, class and relation."""
         return parameter_frame(self.entries(), robot=self.robot.name)
 
     def plot(self, log: str | None = None) -> Any:
         """A matplotlib Figure of measured and predicted efforts (or positions) and their difference.
 
-        log: by name; by default the first validation log, else the first one.
+        log: name of a log; by default the first validation log, else the first fitted one.
         """
         return log_figure(self.predictions(), len(self.validation), self.problem.measure.word, log)
 
@@ -168,7 +178,7 @@ class Identification:
         )
 
     def _unseen(self) -> str:
-        """Summary of the residuals of the first validation logs."""
+        """Relative residuals of the first three validation logs, as text [%]."""
         parts = [f"{100 * r.relative:.3g}" for r in self.validation[:3]]
         return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) + " %"
 
@@ -196,7 +206,7 @@ class Identification:
 
 
 class _OfCommands(type):
-    """Metaclass for `isinstance` checks of the former class of fits of commands."""
+    """Metaclass for `isinstance` checks against the deprecated `LoopIdentification`."""
 
     def __instancecheck__(cls, value: object) -> bool:
         text = (
@@ -208,4 +218,4 @@ class _OfCommands(type):
 
 
 class LoopIdentification(Identification, metaclass=_OfCommands):
-    """Former name of an `Identification` from commands."""
+    """Deprecated name of an `Identification` fitted to commands."""

@@ -24,7 +24,7 @@ class SignificantParameters:
     elimination: Significance
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {
             "format": FORMAT,
             "robot": self.robot,
@@ -39,7 +39,7 @@ class SignificantParameters:
         return frame(columns, "name", robot=self.robot)
 
     def _rows(self) -> list[tuple[str, float, bool, bool]]:
-        """(name, largest contribution to any effort, retained by the first rule, by the second)."""
+        """(name, largest contribution to any effort, retained by the contribution rule, retained by the F test)."""
         rule, path = self.one_percent, self.elimination
         largest = rule.contributions.max(axis=1, initial=0.0)
         return [
@@ -64,7 +64,7 @@ class SignificantParameters:
 
 
 def significance(problem: Problem | Campaign, *, share: float = SHARE, tell: Tell = silent) -> SignificantParameters:
-    """Assess the parameters of a problem, or of a campaign; share: minimum contribution to an effort."""
+    """Assess the parameters of a problem or campaign; share: minimum contribution to an effort, as a fraction."""
     built = problem if isinstance(problem, Problem) else build_problem(problem, tell=tell)
     fitted, unseen = built.linear_rows()
     tell("rule of contributions")

@@ -23,7 +23,7 @@ def validate(
     drop_torn: bool = False,
     tell: Tell = silent,
 ) -> tuple[Residuals, ...]:
-    """Residuals of a model, or of its file, on logs read, filtered and evaluated with its campaign's settings."""
+    """Residuals of a model, or model file, on logs that are processed with the settings of its campaign."""
     known = model if isinstance(model, Model) else read_model(model)
     found = predict_logs(known, logs, columns=columns, drop_torn=drop_torn, tell=tell)
     return tuple(log.residuals for log in found)

@@ -42,8 +42,9 @@ HIDDEN = 0.9  # of the deviation before anything is known: what stays above it t
 class WatchAlarm:
     """Detected change: its type, "load" or "residual", and its time.
 
-    raised [s]: when the evidence reached its threshold; since [s]: when it began.  joint: with the largest evidence.
-    before, mass, deviation [kg]: of a payload that changed.  is_named: False while a payload may still explain it.
+    raised [s]: when the evidence reached its threshold; since [s]: when the change began.  joint: the one with
+    the largest evidence.  before, mass, deviation [kg]: payload mass before and after the change, and its
+    standard deviation.  is_named: False while a payload may still explain the change.
     """
 
     what: str
@@ -56,7 +57,7 @@ class WatchAlarm:
     is_named: bool = True
 
     def sentence(self) -> str:
-        """Message on the change."""
+        """Description of the change, as one sentence."""
         since = f"since {self.since:.1f} s (alarm at {self.raised:.1f} s)"
         if self.what == "load":
             return f"payload changed: {self.before:.3g} -> {self.mass:.3g} +- {self.deviation:.2g} kg {since}"
@@ -72,8 +73,8 @@ class WatchAlarm:
 class OnlineWatch:
     """Processes samples one by one, at the rate of its levels, and detects changes of payload or residuals.
 
-    A joint counts only while it moves, because friction at standstill is indeterminate.  alarms: all so far; the last
-    one is classified some seconds after it was raised.
+    A joint is evaluated only while it moves, because friction at standstill is indeterminate.  alarms: all alarms
+    so far; the last one is classified some seconds after it was raised.
     """
 
     def __init__(self, model: IdentifiedModel | Robot, levels: WatchLevels) -> None:
@@ -102,9 +103,9 @@ class OnlineWatch:
         return self.count / self.levels.rate
 
     def step(self, q: ArrayLike, tau: ArrayLike, qd: ArrayLike | None = None) -> WatchAlarm | None:
-        """Process one sample: positions, joint-side efforts, and velocities where the options require them, (n,) each.
+        """Process one sample (n,): positions, joint-side efforts, and velocities if the options require them.
 
-        Returns the alarm when one is raised, and again, classified, some seconds later.
+        Returns an alarm when it is raised, and again, classified, some seconds later.
         """
         given = [None if x is None else np.asarray(x, float) for x in (q, tau, qd)]
         for name, x in zip(("q", "tau", "qd"), given, strict=True):
@@ -147,7 +148,7 @@ class OnlineWatch:
 
     @property
     def load(self) -> Payload | None:
-        """Payload in the frame of the last link, with warnings; None without a payload beyond the model's own."""
+        """Payload in the frame of the last link, with warnings; None if there is none beyond that of the model."""
         ten, covariance = self.blocks.load, self.covariance
         if ten[9] <= 0:
             return None
@@ -164,7 +165,7 @@ class OnlineWatch:
 
 
 def _gain_deviation(model: IdentifiedModel | Robot) -> float:
-    """Relative standard deviation of the drive gains, where efforts come from gains."""
+    """Relative standard deviation of the drive gains, if efforts are computed with them."""
     if not isinstance(model, IdentifiedModel):
         return 0.0
     found = gain_uncertainty(campaign_like(model, ()).map.drive)
@@ -176,9 +177,9 @@ def _gain_deviation(model: IdentifiedModel | Robot) -> float:
 
 @dataclass(frozen=True)
 class WatchResult:
-    """Monitoring result of a log: alarms, the payload at its end, the largest evidence over its threshold.
+    """Monitoring result of a log: alarms, the payload at its end, and the largest evidence over its threshold.
 
-    judged: fraction of the time in which joints were monitored, over all of them: they are while they move.
+    judged: fraction of the time in which joints moved and were therefore monitored, averaged over the joints.
     """
 
     log: str
@@ -193,7 +194,7 @@ class WatchResult:
         return f"<WatchResult '{clipped(self.log, 50)}': {self.seconds:.1f} s, {plural(len(self.alarms), 'alarm')}>"
 
     def sentences(self) -> list[str]:
-        """Results in words."""
+        """Results as sentences: the alarms, or that no change was detected."""
         if self.alarms:
             return [alarm.sentence() for alarm in self.alarms]
         return [
@@ -224,7 +225,7 @@ def learn_levels(
 ) -> WatchLevels:
     """Learn normal levels from fault-free logs without additional payload, preferably logs that were not fitted.
 
-    Cut-off and gain of the options are lowered to the limits at the rate of the logs.
+    The cut-off and gain in `options` are lowered to the limits that the sampling rate of the logs allows.
     """
     known = _whole(model)
     recordings = _recordings(known, logs, columns, tell)

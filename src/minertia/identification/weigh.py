@@ -1,4 +1,4 @@
-"""`wrench`: from wrenches of a force/torque sensor at poses at rest to tool, bias and mount, with a verdict."""
+"""`wrench`: from wrenches of a force/torque sensor to tool, bias and mount, with a verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Files = Sequence[str | Path] | str | Path
 
 
 def sensor_alone() -> Robot:
-    """What carries a sensor whose orientation is in its files: nothing of it but gravity counts."""
+    """Robot that stands in for the arm where files give the sensor's orientation; only its gravity is used."""
     straight = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0)
     return Robot("sensor", (Joint("sensor", "revolute", None, *straight, link="sensor"),))
 
@@ -34,9 +34,10 @@ def wrench(
     *,
     tell: Tell = silent,
 ) -> Identification:
-    """Tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` that finds them.
+    """Identify tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` for them.
 
-    poses, validate: files of wrenches (rows are poses at rest), to fit and to judge on.  The orientation of the sensor
+    poses, validate: files of wrenches (rows are poses at rest, or samples of a motion), to fit and to
+    judge on.  The orientation of the sensor
     is in the file (qx qy qz qw; robot may then be None), or comes of joint positions with the frame that `options`
     names.  options: axes, sign and unit of the wrench, and its bias.  columns: where joints stand in the files, and
     their unit.  tell: is given a line at each step.  `minertia wrench` runs this.

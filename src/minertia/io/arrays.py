@@ -1,4 +1,4 @@
-"""Arrays: their type, as annotations say it, and curves thinned out for those who look at them."""
+"""Array type for annotations, and thinning of curves for display."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ POINTS = 4000  # of one curve on a page
 
 
 def thinned(t: Array, rows: Array, points: int = POINTS) -> NDArray[np.intp]:
-    """Indices of at most so many samples, both ends among them; each part keeps the extremes of a column, in turn."""
+    """Indices of at most `points` samples for display, both ends included.
+
+    The samples are split into equal parts; of each part, the extremes of one column are kept, the columns in
+    turn.
+    """
     n = len(t)
     if n <= points:
         return np.arange(n)

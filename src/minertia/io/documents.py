@@ -1,8 +1,8 @@
 """Safe parsing of untrusted TOML and JSON: checked first, so that no small file takes minutes or gigabytes.
 
-The parser of the standard library needs time and memory with the square of the parts of a dotted key, recurses into
-nested values, and uses about a kilobyte for each table.  One pass over the text, which distinguishes only strings,
-comments and keys, rejects what no supported file needs.
+The parser of the standard library takes time and memory quadratic in the number of parts of a dotted key,
+recurses into nested values, and uses about a kilobyte for each table.  One pass over the text, which
+distinguishes only strings, comments and keys, rejects what no supported file needs.
 """
 
 from __future__ import annotations

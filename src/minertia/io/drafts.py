@@ -174,9 +174,10 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def claimed(folder: Path) -> Callable[[], None]:
-    """Lock a folder exclusively; returns the function that releases it, as the end of the process does.
+    """Lock a folder exclusively; returns a function that releases it (the end of the process does so, too).
 
-    Raises BlockingIOError where it is locked.  Never raises where the system or the file system has no locks.
+    Raises BlockingIOError if it is locked already.  Never raises where the system or the file system has no
+    locks.
     """
     if fcntl is None:
         return lambda: None
@@ -192,7 +193,7 @@ def claimed(folder: Path) -> Callable[[], None]:
 
 
 def _is_claimed(folder: Path) -> bool:
-    """Whether the folder is locked by an owner, who would be left with a deleted folder."""
+    """Whether the folder is locked by a process, which must keep it."""
     try:
         claimed(folder)()
     except BlockingIOError:
@@ -280,7 +281,7 @@ def _made(place: Path) -> list[Path]:
 
 
 def _kept(target: Path, copy: Path) -> Path | None:
-    """Hard link, or else a copy, of the existing target; None if there is none."""
+    """Hard link to the existing target, or else a copy of it; None if there is no target."""
     if not target.exists():
         return None
     try:
@@ -370,7 +371,7 @@ def _rescue(old: Path, folder: Path, known: dict[str, os.stat_result], leave_out
 
 
 def _entries(folder: Path, leave_out: Path) -> dict[str, os.stat_result]:
-    """Everything below a folder by its relative name, folders first; _MOST entries at most."""
+    """Everything below a folder by relative path, each folder before its contents; stops beyond _MOST entries."""
     found: dict[str, os.stat_result] = {}
     left = [folder]
     while left and len(found) < _MOST:
@@ -385,7 +386,7 @@ def _entries(folder: Path, leave_out: Path) -> dict[str, os.stat_result]:
 
 
 def _somebody_is_in(folder: Path) -> bool:
-    """Whether the folder is the working directory of a process, or contains it."""
+    """Whether a process has its working directory in this folder or below."""
     here = f"{folder}/"
     for process in os.scandir("/proc"):
         if process.name.isdigit():

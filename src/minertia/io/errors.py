@@ -76,7 +76,7 @@ def expect_one_of(value: object, kinds: tuple[type, ...], what: str) -> None:
 
 
 def expect_list(values: object, kinds: tuple[type, ...], what: str) -> None:
-    """Raise an error for a value that is no list of the given classes; a string is not a list of characters."""
+    """Raise an error for a value that is not a list of the given classes; a string is not a list of characters."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{what} must be a list, not {values.__class__.__name__}")
     for value in values:
@@ -90,7 +90,7 @@ def expect_path(path: object, what: str) -> None:
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a number that fits a float; infinity and NaN are rejected where they are meaningless."""
+    """Whether a value is a real number, not a boolean, that can be converted to a float."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

@@ -117,9 +117,10 @@ def write_file(
 ) -> None:
     """Write a file with an ownership marker; the old file stays until the new one is complete.
 
-    A file that minertia did not write, or that was edited since, is an error unless `force`; one of the `inputs` always
-    is.  seal: False for a file without an ownership marker, as the user's own robot file with other values.  A file
-    that is replaced keeps its permissions, a link keeps pointing to it, and pipes and devices are written into.
+    A file that minertia did not write, or that was edited since, raises an error unless `force`; one of the
+    `inputs` always does.  seal: False for a file without an ownership marker, such as the user's own robot file
+    with other values.  A replaced file keeps its permissions, a link keeps pointing to it, and pipes and devices
+    are written into.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
     data = sealed(Path(path).name, data) if seal else resealed(data)
@@ -154,7 +155,7 @@ def check_file(
 
 
 def edit_file(path: AnyPath, text: str) -> None:
-    """Write over a file at its owner's request, whatever is there: whole or not at all, and without a mark of ours."""
+    """Overwrite a file at its owner's request, atomically and without an ownership marker."""
     with _as_sentence(path, "the file cannot be written"):
         write_whole(Path(os.path.realpath(path)), text.encode("utf-8"))
 

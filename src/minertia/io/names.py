@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def lazy_names(
     package: str, renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package; renamed: old names with their new ones, relative to the package."""
+    """`__getattr__` and `__dir__` of a package; renamed: new name of each deprecated name, within the package."""
     homes: dict[str, tuple[str, str]] = {}
     before = renamed or {}
 

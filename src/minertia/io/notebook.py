@@ -45,7 +45,7 @@ def plural(count: int, word: str) -> str:
 
 
 def stated(value: Any) -> str:
-    """Short `repr` of a frozen value: only fields that differ from their defaults."""
+    """Short `repr` of a dataclass instance: only fields that differ from their defaults."""
     parts = []
     for own in fields(value):
         default = own.default if own.default_factory is MISSING else own.default_factory()
@@ -166,6 +166,6 @@ def joint_figure(title: str, t: Array, joints: Sequence[str], quantities: Sequen
 
 
 def thinned_curve(t: Array, y: Array) -> tuple[Array, Array]:
-    """At most `POINTS` samples of a curve; nothing that sticks out is lost."""
+    """At most `POINTS` samples of a curve, with its extremes retained."""
     keep = thinned(t, y[:, None], POINTS)
     return t[keep], y[keep]

@@ -55,7 +55,7 @@ def bundled_digest(name: str) -> str:
 
 
 def made_of(folder: Path) -> tuple[MadeOf, ...]:
-    """Files that the running command has read so far; folder: that of its result."""
+    """Files that the running command has read so far; folder: where its result is written."""
     here = os.path.realpath(folder)
     found = []
     for name in files_read()[:MOST]:
@@ -75,9 +75,9 @@ def read_made_of(document: Mapping[str, Any]) -> tuple[MadeOf, ...]:
 
 
 def is_changed(model: Path, file: MadeOf) -> bool | None:
-    """Whether a file has changed since the model was computed; None where it is gone.
+    """Whether a file has changed since the model was computed; None if it no longer exists.
 
-    A file that is older than the model is not read again.
+    A file of unchanged size that is older than the model is not read again.
     """
     path = Path(os.path.realpath(model)).parent / file["name"]
     try:

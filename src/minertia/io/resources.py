@@ -22,7 +22,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def allowed() -> int:
-    """Memory limit [bytes]."""
+    """Memory limit for all logs [bytes]."""
     said = os.environ.get(VARIABLE, "")
     if not said.strip():
         return USUAL
@@ -41,7 +41,7 @@ def room() -> int:
 
 
 def too_large(what: str, size: float) -> str:
-    """Message about data of at least this size."""
+    """Error message about data of this size [bytes], which exceed the memory limit."""
     return (
         f"{what} {size / 1000000.0:.0f} MB, more than fits into the memory limit of {allowed() / 1000000000.0:g} "
         f"GB; set {VARIABLE}=8GB (or the memory available) to raise the limit"

@@ -1,8 +1,8 @@
 """Options, each declared once: a field of a frozen dataclass has its key, type, unit, range, default and help.
 
-`option` declares a field.  `check` validates the values of an object, `read` creates an object from a table of a TOML
-file, `stated` creates the table again.  `options` lists the declarations: command options, requests and forms of the
-studio, its TypeScript and the tables of the documentation are generated from them.
+`option` declares a field.  `check` validates the values of an object, `read` creates an object from a TOML
+table, and `stated` converts it back to a table.  `options` lists the declarations, from which command
+options, requests and forms of the studio, its TypeScript and the tables of the documentation are generated.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class Given(Generic[Held, Taken]):
 
 
 class OptionError(InputError):
-    """A value that an option cannot have.
+    """Invalid value of an option.
 
-    key: of the option.  must: what it has to be, to follow "must be".  value, guess: what it is, and what was meant.
+    key: key of the option.  must: the requirement, to follow "must be".  value: the invalid value.  guess:
+    suggestion.
     """
 
     def __init__(self, what: str, key: str, must: str, value: object, guess: str = "") -> None:
@@ -57,9 +58,9 @@ class OptionError(InputError):
 class OptionKind:
     """Values that a type allows.
 
-    scalars: of "flag", "whole", "number" and "text".  depths: 0 for one of them, 1 for a list, 2 for a list of rows.
-    record: class of a nested table.  is_mapping: a table of arbitrary names.  is_free: a value without a file
-    representation; the class checks it itself.
+    scalars: subset of "flag", "whole", "number" and "text".  depths: 0 for a single value, 1 for a list, 2 for a
+    list of rows.  record: class of a nested table.  is_mapping: a table of arbitrary names.  is_free: a value
+    without a file representation; the class checks it itself.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -71,7 +72,7 @@ class OptionKind:
 
     @property
     def own_table(self) -> type | None:
-        """Class of the one table that it is; None for values, and for a list of tables."""
+        """Class of a single nested table; None for values, and for a list of tables."""
         return None if 1 in self.depths else self.record
 
     def __or__(self, other: OptionKind) -> OptionKind:
@@ -87,14 +88,15 @@ class OptionKind:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option.  help: one sentence or more, of which commands and forms show the first.
+    """Declaration of one option.  help: one or more sentences; commands and forms show the first.
 
-    low, high: smallest and largest number; above: a number that it has to exceed; is_size: these hold for its size
-    without sign; zero: 0 is allowed, too.  choices: texts that it can be, titles: what forms call them; words: texts
-    besides, such as "?"; pattern: that texts match.  length, most: of a list; width: of its rows.  also: other keys of
-    the same value in files, with their unit in its own.  table: where a file has it, None for the table of its class.
-    command: its name on command lines, "" without one; switch: the value that a flag there stands for.  otherwise: what
-    holds without it, in words.  example: what a form begins with, where a value is required.
+    low, high: smallest and largest number; above: exclusive lower bound; is_size: these apply to the absolute
+    value; zero: 0 is allowed as well.  choices: allowed texts, titles: their names in forms; words: further
+    texts, such as "?"; pattern: that texts match.  length, most: of a list; width: of its rows.  also:
+    alternative keys of the same value in files, with the factor to its unit.  table: table of the file, None for
+    the table of its class.  command: name on command lines, "" without one; switch: value that the flag sets.
+    otherwise: description of what applies without a value.  example: initial value in a form, where a value is
+    required.
     """
 
     help: str
@@ -159,7 +161,7 @@ class Option:
         return isinstance(value, record)
 
     def _is_lone(self, value: object) -> bool:
-        """Whether a single value is valid, also as a name or integer that stands for a list of one."""
+        """Whether a single value is valid; a name or integer may also represent a list of one."""
         return self._is_one(value) and (0 in self.kind.depths or isinstance(value, str | int))
 
     def _is_list(self, value: Any) -> bool:
@@ -275,7 +277,7 @@ class Option:
         return self.held(value)
 
     def of_text(self, text: str) -> Any:
-        """The value that a text of a command line means, as far as it means one; `check` says what is wrong."""
+        """Parse a value from command-line text as far as possible; `check` reports what is wrong."""
         words = [word.strip() for word in text.split(",")]
         found = [_meant(word, self.kind.scalars) for word in words]
         return found[0] if len(found) == 1 and 0 in self.kind.depths else found
@@ -308,7 +310,7 @@ def option(
 
 
 def like(cls: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
-    """A field that is declared as that of another class, with another default or range where one is given."""
+    """Field with the declaration of another class's field; default and changes override its attributes."""
     own = next(one for one in fields(cls) if one.name == name)
     low, high = changes.pop("range", (own.metadata[METADATA].low, own.metadata[METADATA].high))
     declared = replace(own.metadata[METADATA], low=low, high=high, **changes)
@@ -376,7 +378,7 @@ def _kind(hint: Any, depth: int = 0) -> OptionKind:
 
 
 def tables(cls: type) -> dict[str, list[Option]]:
-    """The options of a class by the table of a file that has them, "" for its top level."""
+    """Options of a class by the table of the file that contains them; key "" for the top level."""
     found: dict[str, list[Option]] = {}
     for one in options(cls):
         if one.table is not None:
@@ -387,7 +389,7 @@ def tables(cls: type) -> dict[str, list[Option]]:
 
 
 def keys_of(cls: type) -> tuple[str, ...]:
-    """The keys of a class in a table of a file."""
+    """Keys of a class's options in a table of a file."""
     return tuple(key for one in options(cls) if one.table is None for key in one.keys)
 
 
@@ -405,7 +407,7 @@ def check(value: Any) -> None:
 
 
 def read(table: CheckedTable, cls: type[Value], **given: Any) -> Value:
-    """Create an object from a table of a file; given: fields from elsewhere, whose keys the table must not have."""
+    """Create an object from a table of a file; given: fields set by the caller, not allowed in the table."""
     known = [one for one in options(cls) if one.name not in given and one.table is None]
     table.only(key for one in known for key in one.keys)
     found = {one.name: one.read(table) for one in known if any(key in table for key in one.keys)}
@@ -426,13 +428,13 @@ def stated(value: Any) -> dict[str, Any]:
 
 
 def restored(cls: type[Value], table: Mapping[str, Any]) -> Value:
-    """The object of which `stated` made a table."""
+    """Create an object from a table that `stated` returned."""
     known = {one.key: one for one in options(cls)}
     return cls(**{known[key].name: restored_value(known[key], value) for key, value in table.items()})
 
 
 def restored_value(one: Option, value: Any) -> Any:
-    """A value of which `plain` made data, as its option holds it."""
+    """Convert plain data, as returned by `plain`, to the value that the option stores."""
     if one.kind.record is None:
         return one.held(value)
     record = one.kind.record
@@ -449,7 +451,7 @@ def plain(value: Any) -> Any:
 
 
 class Declared:
-    """Frozen dataclass of options: its values are checked, its `repr` shows what differs from the defaults."""
+    """Base class of frozen option dataclasses: values are checked, `repr` shows those that differ from defaults."""
 
     __slots__ = ()
 
@@ -494,7 +496,7 @@ def _either(texts: Iterable[str]) -> str:
 
 
 def _meant(word: str, scalars: frozenset[str]) -> Any:
-    """A word of a command line as the first of these that it can be: true or false, a number, a text."""
+    """Command-line word as a boolean or a number if the option allows that and it is one, else as text."""
     if "flag" in scalars and word in FLAGS:
         return FLAGS[word]
     if scalars & {"whole", "number"}:
@@ -519,7 +521,7 @@ def _is_list(value: object) -> bool:
 
 
 def _scaled(value: Any, factor: float) -> Any:
-    """Values in another unit; None for non-numbers."""
+    """Values multiplied by a unit factor; None for non-numbers."""
     if isinstance(value, list):
         found = [_scaled(v, factor) for v in value]
         return None if None in found else found

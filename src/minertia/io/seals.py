@@ -26,16 +26,16 @@ _END_OF_ARCHIVE = b"PK\x05\x06"  # its record is 22 bytes long and ends with the
 _XML, _HASH, _C = "<!-- {} -->", "# {}", "/* {} */"
 _COMMENTS = {
     **dict.fromkeys((".html", ".urdf", ".mjcf", ".xml", ".md"), _XML),
-    **dict.fromkeys((".toml", ".py", ".yaml", ".script", "Makefile", "CMakeLists.txt"), _HASH),
+    **dict.fromkeys((".toml", ".usda", ".py", ".yaml", ".script", "Makefile", "CMakeLists.txt"), _HASH),
     **dict.fromkeys((".c", ".h", ".cpp", ".hpp"), _C),
     ".m": "% {}",
 }
 
 
 def sealed(name: str, data: bytes, with_it: Mapping[str, str] | None = None) -> bytes:
-    """Content of a file with its ownership marker; unchanged where the file type (by name) has no place for one.
+    """Content of a file with its ownership marker; unchanged if the file type (by name) cannot hold one.
 
-    with_it: names and digests of other files that it covers.  An existing marker is replaced.
+    with_it: names and digests of other files that the marker lists.  An existing marker is replaced.
     """
     suffix, comment = PurePosixPath(name).suffix.lower(), _comment(name)
     text = f"{_WORDS}{'0' * 64}" + (f"{_WITH}{_listed(with_it)}" if with_it else "")
@@ -71,13 +71,13 @@ def is_ours(path: Path) -> bool:
 
 
 def mark(path: Path) -> None:
-    """Record in an extended attribute that a file without a marker is ours; no effect without attributes."""
+    """Mark a file that cannot hold an ownership marker by an extended attribute, where these are supported."""
     with contextlib.suppress(OSError, AttributeError):  # not all file systems, and not all systems, have them
         os.setxattr(path, ATTRIBUTE, digest(path).encode())
 
 
 def vouched(folder: Path) -> dict[str, set[str]]:
-    """Names in a folder and below, with digests listed in the markers of unchanged files of ours in the folder."""
+    """Digests by file name, in a folder and below, from the valid ownership markers of its files."""
     found: dict[str, set[str]] = {}
     for path in folder.iterdir() if folder.is_dir() else ():
         seal = _seal_of(path) if _can_vouch(path.name) and path.is_file() else None
@@ -90,7 +90,7 @@ def vouched(folder: Path) -> dict[str, set[str]]:
 
 
 def voucher(names: Iterable[str]) -> str | None:
-    """File (among paths in a folder) whose marker is to list the others: the first in the folder that can."""
+    """File name whose ownership marker is to list the other files: the first in the folder that can hold one."""
     return min((name for name in names if "/" not in name and _can_vouch(name)), default=None)
 
 
@@ -117,7 +117,7 @@ def _digest(data: bytes) -> str:
 
 
 def _digest_without(data: bytes, seal: re.Match[bytes]) -> str:
-    """SHA-256 of the content without the digest of its marker."""
+    """SHA-256 of the content, excluding the digest in its ownership marker."""
     return _digest(data[: seal.start(1)] + data[seal.end(1) :])
 
 

@@ -20,7 +20,7 @@ _HEADING = re.compile(r"\s*(\[\[?)\s*[\"']?([^\s.\"'\]]+)[\"']?\s*([^\]]*)\]")
 
 
 class KeyLines:
-    """Line numbers of the keys of each table; used only in messages, so a missing one is no error."""
+    """Line numbers of the keys of each table; used only in messages, so an unknown line is not an error."""
 
     def __init__(self, text: str) -> None:
         self.lines = [line[:LONGEST] for line in text.splitlines()]
@@ -89,7 +89,7 @@ class CheckedTable:
         return self.lines.find(self.root, self.row, key)
 
     def it(self, key: str, what: str = "") -> str:
-        """Subject of a message: the entry of a key, or a description of it."""
+        """Subject of a message: the quoted key, after the description `what` if given."""
         return f"the {what} '{key}'" if what else f"'{key}'"
 
     def inner_name(self, key: str) -> str:
@@ -112,7 +112,7 @@ class CheckedTable:
             raise self.fail(f"this table also needs {' and '.join(missing)}")
 
     def get(self, key: str, default: object = None) -> Any:
-        """Raw entry of the file."""
+        """Raw entry of the file, or the default."""
         return self.entries.get(key, default)
 
     # ------------------------------------------------------------------ words
@@ -122,7 +122,7 @@ class CheckedTable:
     @overload
     def text(self, key: str, default: str) -> str: ...
     def text(self, key: str, default: str | None = None) -> str | None:
-        """Text, None where there is none; with a default it must not be empty."""
+        """Text, or the default if the key is missing; with a default, the text must not be empty."""
         value = self.get(key)
         if value is None:
             return default
@@ -141,7 +141,7 @@ class CheckedTable:
         return str(value)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """List of texts, None where there is none; a single text is a list of one."""
+        """List of texts, None if the key is missing; a single text is a list of one."""
         value = self.get(key)
         if isinstance(value, str):
             return (value,)
@@ -168,7 +168,7 @@ class CheckedTable:
     @overload
     def number(self, key: str, default: float, *, at_least: float = -math.inf) -> float: ...
     def number(self, key: str, default: float | None = None, *, at_least: float = -math.inf) -> float | None:
-        """Finite number, the default where there is none."""
+        """Finite number, or the default if the key is missing."""
         value = self.get(key)
         if value is None:
             return default
@@ -178,14 +178,14 @@ class CheckedTable:
         return number
 
     def positive(self, key: str) -> float | None:
-        """Positive number, None where there is none."""
+        """Positive number, None if the key is missing."""
         value = self.number(key)
         if value is not None and value <= 0:
             raise self.fail(f"{self.it(key)} is {value:g}; it must be greater than 0", key)
         return value
 
     def whole(self, key: str, at_least: int = 1) -> int | None:
-        """Integer, None where there is none."""
+        """Integer of at least `at_least`, None if the key is missing."""
         value = self.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < at_least):
             raise self.fail(f"{self.it(key)} must be an integer of at least {at_least}, not {shown(value)}", key)
@@ -198,7 +198,7 @@ class CheckedTable:
     def numbers(
         self, key: str, count: int | None = None, default: tuple[float, ...] | None = None
     ) -> tuple[float, ...] | None:
-        """List of finite numbers, of length `count` if given; the default where there is none."""
+        """List of finite numbers, of length `count` if given; the default if the key is missing."""
         value = self.get(key)
         return default if value is None else self._row(key, self.items(key, count, "numbers"))
 
@@ -210,7 +210,7 @@ class CheckedTable:
         return value
 
     def matrix(self, key: str, size: int | None = None) -> tuple[tuple[float, ...], ...] | None:
-        """Square matrix of finite numbers as a list of rows, None where there is none."""
+        """Square matrix of finite numbers as a list of rows, None if the key is missing."""
         if self.get(key) is None:
             return None
         return tuple(self._row(key, row) for row in self.square(key, size, "numbers"))
@@ -239,7 +239,7 @@ class CheckedTable:
     # ------------------------------------------------------------------ tables inside
 
     def table(self, key: str) -> Self:
-        """Nested table, empty where there is none."""
+        """Nested table, empty if the key is missing."""
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise self.fail(f"{self.it(key)} must be a table", key)
@@ -284,14 +284,14 @@ def parse_table(text: str, source: str, kind: type[Checked]) -> Checked:
 
 
 class _OneLine(KeyLines):
-    """Single known line of a text that is no TOML."""
+    """Line lookup for a text that is not TOML: one known line for every key."""
 
     def __init__(self, line: int | None) -> None:
         super().__init__("")
         self.known = line
 
     def find(self, root: str | None, row: int | None, key: str | None) -> int | None:
-        """Return that line for every key."""
+        """Return the known line."""
         return self.known
 
 

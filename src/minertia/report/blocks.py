@@ -54,8 +54,8 @@ class CellTable:
 class Chart:
     """Line chart over time [s], or over another quantity.
 
-    decades: a logarithmic axis with at most this many.  edges: lines that bound a band.  marks: positions on the axis,
-    such as events.  span: a part of the axis to be shaded.
+    decades: logarithmic axis with at most this many decades.  edges: names of lines that bound a band.  marks:
+    positions on the axis, such as events.  span: part of the axis to be shaded.
     """
 
     title: str
@@ -143,7 +143,7 @@ def raised(unit: str) -> str:
 
 
 def figures(value: float, digits: int = 5) -> str:
-    """Number with some significant digits and a typographic minus; thousands without a power of ten."""
+    """Number with `digits` significant digits and a typographic minus; thousands without a power of ten."""
     text = f"{value:.{digits}g}"
     return (f"{float(text):.0f}" if "e+0" in text else text).replace("-", "\u2212")
 

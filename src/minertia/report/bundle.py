@@ -56,8 +56,8 @@ def filled(
 ) -> str:
     """HTML text of a result page.
 
-    kind: page type that the script draws; view: its data, finite numbers and text alone.  scene: with the 3-D view.
-    page: type given in the head, where it is not the kind.
+    kind: page type that the script draws; view: its data, finite numbers and text only.  scene: with the 3-D
+    view.  page: type stated in the head, if it differs from the kind.
     """
     require_bundle()
     template = (STATIC / (SCENE if scene else PLAIN)).read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def filled(
 def as_data(value: Any) -> str:
     """JSON that is safe inside a script element.
 
-    All but ASCII is escaped, U+2028 among it, and so are <, > and &.  Non-finite numbers become null.
+    Non-ASCII characters (U+2028 included) and <, > and & are escaped.  Non-finite numbers become null.
     """
     text = json.dumps(_known(value), allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

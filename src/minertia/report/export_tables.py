@@ -1,4 +1,4 @@
-"""What the files of other programs leave of an identification's logs, beside the model itself."""
+"""Residuals of an identification's logs with the exported robot files, compared with the model itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORSE = 1.05  # of what the model leaves, from which a file is warned of
 
 
 def exports_record(model: Model) -> list[dict[str, Any]]:
-    """Each target as plain data for JSON: who read its file, what that leaves of each log, and masses."""
+    """Each export as plain data for JSON: the program that read its file, its residuals by log, and masses."""
     return [
         {
             "target": name,
@@ -34,7 +34,7 @@ def exports_record(model: Model) -> list[dict[str, Any]]:
 
 
 def _masses(robot: Robot, export: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Mass of each link [kg] beside that of the robot's file."""
+    """Mass of each link [kg], and that in the robot file."""
     found = []
     for j, (joint, ten) in enumerate(zip(robot.joints, robot.links, strict=True)):
         mass = export["standard"].get(full_name("M", j + 1))
@@ -45,14 +45,14 @@ def _masses(robot: Robot, export: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def export_sentences(model: Model) -> list[str]:
-    """A sentence for each target."""
+    """One message per export target, with its residuals."""
     return [
         f"{_title(model, target)}: {_sentence(model, target)}" for target in TARGETS if target.name in model.exports
     ]
 
 
 def export_notes(model: Model) -> tuple[Note, ...]:
-    """The same for the files that were written; warnings where a file leaves more than the model."""
+    """Notes on the exported files; a warning where a file has a larger residual than the model."""
     written = [target for target in TARGETS if "file" in model.exports.get(target.name, {})]
     return tuple(Note(_level(model, t), _title(model, t), _sentence(model, t)) for t in written)
 
@@ -87,6 +87,6 @@ def _sentence(model: Model, target: ExportTarget) -> str:
 
 
 def _lost(model: Model, target: ExportTarget) -> list[str]:
-    """Words of the effects of the model that a target does not hold."""
+    """Names of the model's effects that an export format cannot represent."""
     symbols = dict.fromkeys(symbol_of(name) for name in model.effect_names)
     return list(dict.fromkeys(BY_SYMBOL[s].word.replace("_", " ") for s in symbols if s not in target.held))

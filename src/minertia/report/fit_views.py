@@ -14,7 +14,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.identify import Identification
-from minertia.identification.kind import Curves, PredictedLog, Section
+from minertia.identification.kind import Curves, ErrorArrows, PredictedLog, Section
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
@@ -22,6 +22,7 @@ from minertia.io.arrays import POINTS, Array, thinned
 from minertia.report.bundle import finite, rounded
 from minertia.report.export_tables import export_sentences
 from minertia.report.identification_tables import physical_sentence
+from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.report.tables import unit_of
 from minertia.robot.robot import Robot
 from minertia.version import __version__
@@ -30,15 +31,16 @@ from minertia.version import __version__
 
 
 SAMPLES = 400  # points of a log in which residuals are drawn against speed and position
+ARROWS = 400  # position errors of a log that are drawn
 SEGMENT, FEWEST = 256, 64  # samples of a part whose spectrum is taken, and of a log that has one
 
 
 def judged_view(
     log: PredictedLog, measure: Measure, title: str, *, is_fitted: bool, points: int = POINTS
 ) -> dict[str, Any]:
-    """Measured, predicted and nominal outputs of a log, joint by joint; points: of one curve.
+    """Measured, predicted and nominal outputs of a log, joint by joint; points: limit for one curve.
 
-    Of a log read in blocks, the first.  Lists are by joint; null stands for non-finite values.
+    Only the first block of a log that is read in blocks.  Lists are by joint; null represents non-finite values.
     """
     curves, before = log.curves(), log.nominal()
     view: dict[str, Any] = {
@@ -51,6 +53,7 @@ def judged_view(
         "curves": {},
         "samples": None,
         "spectrum": None,
+        "arrows": _arrows(log.arrows()),
     }
     if curves is None:  # the motion runs away
         return view
@@ -67,8 +70,23 @@ def judged_view(
     }
 
 
+def _arrows(found: ErrorArrows | None) -> dict[str, Any] | None:
+    """Position errors as plain data, at most `ARROWS` of them, with the postures that they are of."""
+    if found is None or not len(found.at):
+        return None
+    at = np.unique(np.linspace(0, len(found.at) - 1, ARROWS).astype(int))
+    postures, number = np.unique(found.posture[at], return_inverse=True)
+    lists = {"at": found.at, "before": found.before, "after": found.after}
+    return {
+        "q": [rounded(q, 5) for q in found.q[postures]],
+        "numbers": (postures + 1).tolist(),
+        "posture": number.tolist(),
+        **{name: [rounded(v, 7) for v in values[at]] for name, values in lists.items()},
+    }
+
+
 def residual_data(found: Residuals) -> dict[str, Any]:
-    """Residuals without the name of their log; null where there was no effort."""
+    """Residuals without the name of their log; null where the effort is zero."""
     return {**found.to_dict(with_log=False), "relative": finite(found.relative)}
 
 
@@ -78,9 +96,9 @@ def by_joint(values: Array) -> list[list[float | None]]:
 
 
 def _samples(curves: Curves) -> dict[str, Any] | None:
-    """Values at evenly spread instants: positions, velocities, residuals, and friction, measured and modelled.
+    """Values at uniformly spaced times: positions, velocities, residuals, measured and modelled friction.
 
-    Measured friction is the effort minus the other parts of the model.  Null where the model has no friction.
+    Measured friction is the effort minus all other terms of the model.  Null where the model has no friction.
     """
     if curves.patterns is None:
         return None
@@ -92,7 +110,7 @@ def _samples(curves: Curves) -> dict[str, Any] | None:
 
 
 def _moved(values: Array) -> list[list[float | None] | None]:
-    """Columns of an array; null for efforts that belong to no joint."""
+    """Columns of an array; null for a column that contains NaN, such as an effort that belongs to no joint."""
     return [None if np.isnan(column).any() else rounded(column, 4) for column in values.T]
 
 
@@ -144,7 +162,7 @@ def log_view(name: str, recording: Recording, findings: Sequence[Finding]) -> di
 def fit_view(result: Identification, names: Mapping[str, str], *, points: int = POINTS) -> dict[str, Any]:
     """Identification of any kind as plain data: its JSON, relations, correlations and curves.
 
-    names: titles of logs by file name.  points: of one curve.
+    names: titles of logs by file name.  points: limit for one curve.
     """
     measure, logs = result.problem.measure, result.predictions()
     count = len(result.validation)
@@ -156,6 +174,7 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
     return {
         "result": result.to_dict(),
         **_judged(measure, views, [log for log, _ in ordered]),
+        **_drawn(result.robot, views),
         "parameters": _parameters(result.robot, result.problem.file_values(), result.entries()),
         "correlations": correlations(result.estimate.names, result.covariance),
         "sections": sections_view(result.problem.sections(result.estimate)),
@@ -173,8 +192,15 @@ def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[Pr
     }
 
 
+def _drawn(robot: Robot, views: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The robot in three dimensions, where errors are drawn on it."""
+    if not any(view["arrows"] for view in views):
+        return {}
+    return {"drawn": {"robot": robot_data(robot), "drawing": drawn_robot(robot)}}
+
+
 def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:
-    """Report sections that a kind of problem adds, as plain data."""
+    """Report sections specific to the kind of problem, as plain data."""
     return [
         {
             "title": s.title,
@@ -212,6 +238,7 @@ def validation_view(model: Model, logs: Sequence[PredictedLog], *, points: int =
             "validation": [{**log.residuals.to_dict(), "relative": finite(log.residuals.relative)} for log in logs],
         },
         **_judged(kind.measure, views, logs),
+        **_drawn(model.nominal, views),
         "parameters": _parameters(model.nominal, model.file_values(), model.parameters),
         "correlations": correlations(model.names, model.covariance),
         "sections": sections_view(kind.known_sections(model)),
@@ -229,13 +256,13 @@ def correlations(names: Sequence[str], covariance: Array) -> dict[str, Any]:
 
 
 def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Values as a model's file states them, beside what the robot's own file says, where that is known."""
+    """Estimates as in a model file, with the nominal values of the robot file where known."""
     return [
         {
             "name": p["name"],
             "value": float(p["value"]),
             "deviation": finite(p["deviation"]),
-            "relative": finite(p["deviation"] / abs(p["value"])) if p["value"] else None,
+            "relative": finite(p["relative_deviation"]) if "relative_deviation" in p else _relative(p),
             "interval": [finite(v) for v in p["interval"]],
             "class": p["class"],
             "relation": p["relation"],
@@ -244,6 +271,11 @@ def _parameters(robot: Robot, known: Mapping[str, float], entries: Sequence[Mapp
         }
         for p in entries
     ]
+
+
+def _relative(p: Mapping[str, Any]) -> float | None:
+    """Deviation over the value, of a value that states no scale of its own."""
+    return finite(p["deviation"] / abs(p["value"])) if p["value"] else None
 
 
 def findings_view(logs: Sequence[PredictedLog]) -> list[dict[str, Any]]:
@@ -261,7 +293,7 @@ def physical_sentences(result: Identification, model: Model) -> list[str]:
     if own:
         sentences.append(own)
     excess = float(model.evidence.get("standard_excess", 0.0))
-    if not verdict and model.is_physical:
+    if not verdict and model.is_physical and not model.without_efforts:
         cost = (
             f"the best physically consistent fit has a sum of squares higher by {100 * excess:.2g} %"
             if excess > 0
@@ -285,8 +317,11 @@ def audit_lines(result: Identification) -> list[str]:
     return lines
 
 
-def made_facts(result: Identification) -> dict[str, object]:
-    """Settings and figures of how an identification was computed."""
+OF_EFFORTS = ("estimator", "effects", "filter of the fit", "evaluation filter", "drive")  # settings of efforts alone
+
+
+def made_facts(result: Identification, model: Model) -> dict[str, object]:
+    """Settings and key figures of an identification."""
     record = campaign_record(result.problem.campaign)
     gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
     pairs: dict[str, object] = {
@@ -306,6 +341,8 @@ def made_facts(result: Identification) -> dict[str, object]:
         pairs["fixed"] = words(record["fix"])
     if record["prior"]:
         pairs["prior"] = record["prior"]
+    if model.without_efforts:
+        pairs = {name: text for name, text in pairs.items() if name not in OF_EFFORTS}
     pairs |= result.problem.made(result.estimate)
     spread = result.evidence.spread
     if spread is not None:
@@ -322,7 +359,7 @@ def _effects(effects: Sequence[Any] | None) -> str:
 
 
 def words(table: Mapping[str, Any]) -> str:
-    """Table as text in one line."""
+    """Table as one line of text."""
     return ", ".join(f"{key} {_value(value)}" for key, value in table.items())
 
 

@@ -192,7 +192,7 @@ def _scale(judged: JudgedStream, alarm: FleetAlarm) -> tuple[float, str]:
 
 
 def _slope(days: NDArray[np.int_], y: Array, warm: Array, since: int) -> float:
-    """Slope of the level over the temperature, fitted together with a step."""
+    """Slope of the level over temperature, fitted together with a step at the day `since`."""
     columns = np.column_stack([np.ones(len(y)), days >= since, warm])
     return float(np.linalg.lstsq(columns, y, rcond=1e-9)[0][2])
 

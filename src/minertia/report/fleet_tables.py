@@ -64,7 +64,7 @@ def not_judged_table(found: FleetDrift) -> Table:
 
 
 def ranked_robots(found: FleetDrift) -> tuple[list[str], int]:
-    """All robots, alarms first by severity, then those no longer evaluated; and the number of all these."""
+    """All robots, alarms first by severity, then those no longer evaluated; and the size of these two groups."""
     worst = {alarm.robot: k for k, alarm in reversed(list(enumerate(found.alarms)))}
     lost = {own.robot for own in found.no_longer}
     names = sorted(found.robots, key=lambda r: (worst.get(r, len(found.alarms)), r not in lost, r))
@@ -72,7 +72,7 @@ def ranked_robots(found: FleetDrift) -> tuple[list[str], int]:
 
 
 def no_longer_table(found: FleetDrift) -> Table:
-    """Robots that were evaluated before and are no longer."""
+    """Robots that were evaluated earlier but no longer are."""
     rows = tuple((own.robot, ", ".join(own.joints), day_name(own.until), own.reason) for own in found.no_longer)
     return Table(("robot", "joints", "judged until", "why"), rows, keys=1).without_empty_columns()
 

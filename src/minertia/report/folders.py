@@ -38,10 +38,10 @@ def write_excitation(
     data: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> tuple[Note, ...]:
-    """Write the trajectory for the controller, its page and its data atomically; a note if no page can be written.
+    """Write the trajectory for the controller, its page and its data atomically; a note if there is no page.
 
-    texts: files for controllers by name, the trajectory among them (by default the trajectory alone).  data: its
-    values.
+    texts: files for controllers by name, including the trajectory (by default only the trajectory).  data:
+    content of the data file.
     """
     motion, page, numbers, limits = MOTION_FILES
     with folder_at_once(out, force=force) as draft:
@@ -71,9 +71,9 @@ def write_identification(
     tell: Tell = silent,
     force: bool = False,
 ) -> tuple[Note, ...]:
-    """All files of a result, at once; the notes say what files for other programs cannot hold and what they leave.
+    """Write all files of a result atomically; notes give the losses and residuals of exported files.
 
-    names: titles of logs by the names of their files, for the page.
+    names: titles of logs by file name, for the page.
     """
     model_file, data, page = IDENTIFICATION_FILES
     tell("finding physical parameters")

@@ -36,22 +36,22 @@ def parameter_table(result: Identification) -> Table:
     return Table(("parameter", "value", "deviation", "relative", "class"), rows, right=(1, 2, 3))
 
 
-def residual_table(judged: Mapping[str, Residuals]) -> Table:
-    """Relative residuals, one row for all and one per joint, one column per log and model."""
+def residual_table(judged: Mapping[str, Residuals], each: str = "joint") -> Table:
+    """Relative residuals, one row for all and one per joint, one column per log and model; each: word for a joint."""
     joints = next(iter(judged.values())).joints if judged else ()
     columns = [(percent(r.relative), *map(percent, r.joint_relative)) for r in judged.values()]
     rows = tuple(zip(("all", *joints), *columns, strict=True))
-    return Table(("joint", *judged), rows, right=tuple(range(1, len(judged) + 1)))
+    return Table((each, *judged), rows, right=tuple(range(1, len(judged) + 1)))
 
 
 def section_table(section: Section) -> Table:
-    """The table of a part that a kind of problem adds."""
+    """Table of a report section that is specific to the kind of problem."""
     rows = tuple(tuple(cell if isinstance(cell, str) else f"{cell:.4g}" for cell in row) for row in section.rows)
     return Table(section.headers, rows, right=tuple(range(1, len(section.headers))))
 
 
 def result_rows(result: Identification, name_of: Callable[[str], str] = str) -> dict[str, Residuals]:
-    """Residuals of training, each validation log, and the reference models on it; name_of: formats a log name."""
+    """Residuals on the training and validation logs, and those of reference models; name_of: formats a log name."""
     rows = {"training": result.training}
     rows |= {unique(rows, name_of(r.log)): r for r in result.validation}
     for name, judged in result.evidence.rivals.items():
@@ -112,7 +112,7 @@ def essential_table(found: Significance) -> Table:
 
 
 def curve_table(found: Significance) -> Table:
-    """Residuals, and at some points the operations of the inverse dynamics, against the number of parameters."""
+    """Residuals and, at some points, operation counts of the inverse dynamics against the number of parameters."""
     rows = tuple(
         (
             str(point["count"]),

@@ -138,7 +138,10 @@ def _part(table: Table, columns: Sequence[int]) -> Table:
 
 
 def _splits(table: Table, width: int) -> Iterator[list[Table]]:
-    """The table in one, two, three ... tables of about as many columns that fit; else one column each."""
+    """Yield splits of a table into one, two, three ... tables with similar numbers of columns.
+
+    Only splits that fit the width, and always the last one, with one column each.
+    """
     keys, others = list(range(table.keys)), list(range(table.keys, len(table.headers)))
     for count in range(1, len(others) + 1):
         sizes = [len(others) // count + (k < len(others) % count) for k in range(count)]

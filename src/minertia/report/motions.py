@@ -1,4 +1,4 @@
-"""Exciting motions for people: tables, plain data for pages, and the page of sweeps of single joints."""
+"""Excitation trajectories for display: tables, plain data for pages, and the page of single-joint sweeps."""
 
 from __future__ import annotations
 

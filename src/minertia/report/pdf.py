@@ -22,7 +22,7 @@ READY = "html[data-ready='yes']"  # a condition in words of script would need wh
 
 
 def require_browser() -> str:
-    """Path of a browser for printing; an error with what to install where there is none."""
+    """Path of a browser for printing; if there is none, the error says what to install."""
     load("playwright.sync_api", EXTRA)
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:

@@ -120,7 +120,7 @@ HULL = 400  # points of a mesh that are drawn, as their convex hull
 
 
 def drawn_robot(robot: Robot) -> dict[str, Any]:
-    """Bodies in the frames of joints (joint: from 0, None for the ground), masses and frames; lengths in m."""
+    """Bodies, masses and frames, in joint frames (joint: from 0, None for the ground), as plain data [m]."""
     robot = robot.numeric
     return {
         "bodies": _bodies(robot),
@@ -141,13 +141,13 @@ def drawn_robot(robot: Robot) -> dict[str, Any]:
 
 
 def frames_at(robot: Robot, q: list[float]) -> list[dict[str, Any]]:
-    """Pose of every joint's frame in the base frame at a posture; closed chains are closed."""
+    """Pose of every joint frame in the base frame at a posture; loop closure is solved."""
     poses = link_poses(robot, np.array([q], float))
     return [{"R": np.round(pose.R[0], 6).tolist(), "p": np.round(pose.p[0], 6).tolist()} for pose in poses]
 
 
 def _start(robot: Robot) -> list[float]:
-    """Initial posture: the closed one of a robot with closed chains, else zero, or the nearest within the limits."""
+    """Initial posture: closed for a robot with closed chains, else zero or the nearest within the limits."""
     found = []
     for j in robot.independent:
         limits = robot.joints[j].limits
@@ -191,7 +191,7 @@ def _extremes(points: Array) -> NDArray[np.intp]:
 
 
 def _capsules(robot: Robot) -> list[dict[str, Any]]:
-    """Capsules of the collision model, also drawn where the file has no shapes."""
+    """Capsules of the collision model, which are drawn if the file has no shapes."""
     try:
         body = robot_body(robot)
     except MinertiaError:

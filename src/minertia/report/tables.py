@@ -156,9 +156,9 @@ def _drive(robot: Robot, j: int) -> dict[str, float]:
 
 
 def unit_of(robot: Robot, name: str) -> str:
-    """Unit of a standard, regrouped or combined parameter, of an effect with its constant (FS1@0.05), or of a servo.
+    """Unit of a standard, regrouped or combined parameter, an effect with its constant (FS1@0.05), or a servo.
 
-    "" where it is not known, as for ground-contact parameters.
+    An empty text where it is not known, as for ground-contact parameters.
     """
     name = name.partition("@")[0].partition("+")[0]  # sums are of one unit
     symbol, link = name.rstrip("0123456789"), int("0" + name[len(name.rstrip("0123456789")) :])
@@ -203,7 +203,7 @@ def _short(value: Scalar) -> Scalar:
 
 
 def kinds_text(robot: Robot) -> str:
-    """Joint type sequence, RRP for two revolute joints and a prismatic one; repeated ones are counted: 29R."""
+    """Joint type sequence: RRP for two revolute joints and a prismatic one; long runs are counted, as in 29R."""
     letters = "".join(joint.kind[0].upper() for joint in robot.joints)
     if len(letters) <= 12:
         return letters

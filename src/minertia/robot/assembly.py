@@ -197,7 +197,7 @@ class _Assembly:
     # ------------------------------------------------------------------ loops
 
     def _looped(self) -> set[str]:
-        """Names of the joints on closed kinematic chains, whose equal link lengths get no symbols of their own."""
+        """Names of the joints on closed kinematic chains, whose lengths get no automatic symbols."""
         carried_by = {spec.child: spec for spec in self.d.joints}
         found: set[str] = set()
         for loop in self.d.loops:
@@ -316,7 +316,7 @@ def _letters(pose: Pose) -> set[str]:
 
 
 def _structural(pose: Pose) -> Pose:
-    """Pose with entries of 0, 1 or -1 up to rounding as ints: two turns of 45 degrees are a right angle."""
+    """Pose with entries within rounding of 0, 1 or -1 as ints, as after two rotations by 45 degrees."""
 
     def one(value: object, integers: tuple[int, ...]) -> object:
         if not isinstance(value, float):

@@ -39,7 +39,7 @@ def check_robot(robot: RobotLike) -> tuple[Note, ...]:
 
 
 def reach(robot: Robot) -> float:
-    """Longest distance from the base to a joint or named frame, along the links, prismatic joints extended [m]."""
+    """Longest distance [m] from the base along the links to a joint or named frame, prismatic joints extended."""
     ways: list[float] = []
     for joint in robot.numeric.joints:
         before = 0.0 if joint.parent is None else ways[joint.parent]
@@ -113,7 +113,7 @@ def _negative_effects(robot: Robot) -> Iterator[Note]:
 
 
 def _loops(robot: Robot) -> Iterator[Note]:
-    """Notes on closed kinematic chains: type, joints, mobility, and closure error of the seed."""
+    """Notes on closed kinematic chains: type, joints, mobility, and closure error at the seed configuration."""
     if not robot.cuts or robot.seed is None:
         return
     inside = {j: joint for j, joint in enumerate(robot.joints) if j in loop_joints(robot)}

@@ -138,7 +138,7 @@ def impossible_body(name: str, ten: Sequence[float] | None, line: int | None = N
 
 
 def missing_masses(robot: Robot) -> list[Note]:
-    """Warning for each moving link without mass, including bodies fixed to it; except universal and cut joints."""
+    """Warning for each massless moving link, bodies fixed to it included; except at universal and cut joints."""
     crosses = {robot.joints[j].link or robot.joints[j].name for j in (*robot.crosses, *robot.pins)}
     empty = [name for name, ten in moving_links(robot) if (ten is None or not any(ten)) and name not in crosses]
     return [Note("warning", link_text(name), NO_MASS, code=MASSLESS) for name in empty]

@@ -20,9 +20,9 @@ class JointState(NamedTuple):
     """Inputs of an effect.
 
     q, qd, qdd: motion of the joint [rad or m].  load: rigid-body and rotor effort, friction excluded [N m or N].
-    temperature: of the joint [degC], None where it is not known: then it is the effect's reference temperature.
-    sliding: direction of motion (1, -1, 0) that dry friction acts against; None: that of qd.  A simulation evaluates 1
-    and -1 for the bounds of static friction at standstill.
+    temperature: of the joint [degC]; None if unknown: the effect's reference temperature is used.  sliding:
+    direction of motion (1, -1, 0) that dry friction opposes; None: that of qd.  A simulation evaluates 1 and -1
+    for the bounds of static friction at standstill.
     """
 
     q: Scalar
@@ -89,7 +89,7 @@ class Effect:
 
     @property
     def is_at_link(self) -> bool:
-        """Whether it acts on the link side of an elastic joint: effects of the position alone."""
+        """Whether it acts on the link side of an elastic joint: true for effects of the position only."""
         return self.inputs == ("q",)
 
     @property
@@ -107,7 +107,7 @@ class Effect:
         return {k: v for k, v in values.items() if v is not None}, [k for k, v in values.items() if v is None]
 
     def wrong_constant(self, given: Constants) -> str | None:
-        """Name of a constant that is not finite or, where it must be, not positive; None if all are valid."""
+        """Name of a constant that is not finite, or not positive although it must be; None if all are valid."""
         for name, value in given.items():
             if not math.isfinite(value) or (value <= 0 and name not in self.signed):
                 return name
@@ -141,7 +141,7 @@ def _stribeck(s: JointState, c: Constants) -> Scalar:
 
 
 def _warmer(s: JointState, c: Constants) -> Scalar:
-    """Temperature above the reference [K]; a structural 0 where it is not known."""
+    """Temperature above the reference [K]; a structural 0 if the temperature is unknown."""
     return 0 if s.temperature is None else sub(s.temperature, c["reference"])
 
 

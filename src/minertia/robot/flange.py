@@ -1,4 +1,4 @@
-"""The flange of a robot: the frame in which its controller expects mass, centre and inertia of a payload."""
+"""Flange of a robot: the frame in which its controller expects a payload's mass, centre of mass and inertia."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Flange:
     pose: Pose
 
     def centre(self, com: Sequence[float]) -> tuple[float, float, float]:
-        """Point of the payload's frame [m], expressed in the flange frame."""
+        """Centre of mass `com`, given in the payload's frame [m], expressed in the flange frame."""
         R, p = self._arrays()
         x, y, z = (R.T @ (np.asarray(com, float) - p)).tolist()
         return x, y, z
@@ -56,14 +56,15 @@ class NoFlange(InputError):
 
 
 def is_flange_name(name: str) -> bool:
-    """Whether the name of a fixed frame is one usual for a flange."""
+    """Whether the name of a fixed frame is a common name of a flange."""
     return any(pattern.fullmatch(name) for pattern in FLANGES if pattern is not NUMBERED)
 
 
 def load_frame(robot: Robot, at: str | None) -> str | None:
-    """Default frame of a payload: None for the last link's own, else the flange, if that is on another link.
+    """Default frame of a payload: None for the last link's own frame, or the flange if it is on another link.
 
-    A multi-fingered hand ends in a finger, which moves relative to the arm's payload.
+    With a multi-fingered hand, for instance, the last link is a finger, which moves relative to the arm's
+    payload.
     """
     if at is not None or not robot.joints:
         return at
@@ -76,8 +77,8 @@ def load_frame(robot: Robot, at: str | None) -> str | None:
 def find_flange(robot: Robot, at: str | None, given: str | Sequence[float] | None = None) -> Flange:
     """Flange on the link that carries a payload given in the frame `at` (None: the last link's own).
 
-    given: the name of a frame, or x, y, z [m] and optionally roll, pitch, yaw [rad] in the frame `at`.  NoFlange where
-    none is given and the file names none.
+    given: the name of a frame, or x, y, z [m] and optionally roll, pitch, yaw [rad] in the frame `at`.  NoFlange
+    if it is not given and the file names no flange.
     """
     frame = robot.payload_frame(at)
     where = at or robot.joints[robot.tip].link or robot.joints[robot.tip].name
@@ -117,7 +118,7 @@ def _offset(given: Sequence[float]) -> Pose:
 
 
 def _known(robot: Robot, frame: Frame, where: str) -> Flange:
-    """Flange that the file names on the link of a frame."""
+    """Flange of the link that carries a frame, as named in the file."""
     names = _candidates(robot, frame.joint)
     poses = [_between(robot, frame, robot.frames[name]) for name in names]
     if names and all(_is_same(pose, poses[0]) for pose in poses):
@@ -133,7 +134,7 @@ def _known(robot: Robot, frame: Frame, where: str) -> Flange:
 
 
 def _candidates(robot: Robot, joint: int | None = None) -> list[str]:
-    """Frames that are flanges by name and axes, those with the best name; on the link of one joint, or anywhere."""
+    """Best-ranked flange candidates by name and axes, on the link of one joint or on any link."""
     aligned = [(rank, name) for rank, name in _named(robot, joint) if _is_aligned(robot, name)]
     best = min((rank for rank, _ in aligned), default=0)
     return [name for rank, name in aligned if rank == best]

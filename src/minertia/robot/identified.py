@@ -8,9 +8,10 @@ from typing import Any
 
 import tomli_w
 
-from minertia.algebra.vec3 import Pose
+from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError
+from minertia.robot.corrections import JointCorrection, JointCorrections, described_joints
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.dh.read import parse_toml
 from minertia.robot.formats.reading import ReadOptions
@@ -21,11 +22,12 @@ FORMAT = 1
 LOOP = "position loops"
 GEOMETRY = "geometry"  # table of a model of corrected frames
 WRENCH = "wrench"  # table of a model of a tool on a sensor
+TOOL = "calibrated_tool"  # name of the tool's frame in the corrected robot
 TAKEN = ("effects", "parameters", LOOP, GEOMETRY)  # where the notes below say they are of
 
 
 def taken_notes(robot: Robot) -> list[Note]:
-    """Notes on what a robot took from an identified model."""
+    """Notes of a robot on the values taken from an identified model."""
     return [note for note in robot.notes if note.where in TAKEN]
 
 
@@ -84,9 +86,9 @@ def identified_robot(
 ) -> Robot:
     """Robot with identified values only: parameters that were not identified are 0.
 
-    standard: values by full name.  terms: effects besides those that every robot has, as a model file lists them: kind,
-    joints, tag, and constants.  excess: relative increase of the sum of squares over the unconstrained fit.  loop: the
-    position servos of a model that was fitted to commands, which are not part of the robot's efforts.
+    standard: values by full name.  terms: effects besides the standard ones, as listed in a model file: kind,
+    joints, tag, and constants.  excess: relative increase of the sum of squares over the unconstrained fit.
+    loop: position servos of a model that was fitted to commands, which are not part of the robot's efforts.
     """
     own = set(robot.columns(True, True)) - robot.massless_columns  # no effort shows them, so a fit gives them anything
     values = {name: float(v) for name, v in standard.items() if name in own}
@@ -106,15 +108,16 @@ def identified_robot(
 
 
 def exported_robot(robot: Robot, export: Mapping[str, Any]) -> Robot:
-    """A robot with the values that a model's file keeps for a target."""
+    """Robot with the parameters that a model file holds for an export format."""
     return identified_robot(robot, export["standard"], export["effects"]["terms"], is_physical=True, excess=0.0)
 
 
 def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
-    """A robot with the frames of a calibration.
+    """Robot with the calibrated frames.
 
-    geometry: `joints`, tables of the number of a joint and its pose in the frame before; `frames`, tables of a name,
-    the number of the joint that carries it, and its pose; `corrections` of joint positions, which no frame can hold.
+    geometry: `joints`, tables of a joint number and its pose in the parent frame; `frames`, tables of a name, the
+    number of the joint that carries the frame, and its pose; `corrections` of joint positions, which no frame can
+    represent.
     """
     found = robot.numeric
     joints, frames = list(found.joints), dict(found.frames)
@@ -123,7 +126,7 @@ def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
         joints[int(one["joint"]) - 1] = replace(joints[int(one["joint"]) - 1], R=R, p=p)
     for one in geometry["frames"]:
         frames[str(one["name"])] = Frame(int(one["joint"]) - 1, _pose(one["pose"]))
-    moved = replace(found, joints=tuple(joints), frames=frames)
+    moved = replace(found, joints=tuple(joints), frames=frames, corrections=_corrections(found, geometry))
     notes = [Note("info", GEOMETRY, f"frames of {len(geometry['joints'])} joints are taken from the calibration")]
     if lost := len(geometry["corrections"]):
         text = (
@@ -132,6 +135,21 @@ def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
         )
         notes.append(Note("warning", GEOMETRY, text))
     return moved.with_notes(notes)
+
+
+def _corrections(robot: Robot, geometry: Mapping[str, Any]) -> JointCorrections:
+    """Corrections of joint positions of a calibration of `robot`, the one described."""
+    tip, root = robot.payload_frame(geometry["tip"]), geometry.get("root")
+    start = Frame(None, HERE) if root is None else robot.payload_frame(root)
+    path = [j for j in robot.ancestors(tip.joint) if start.joint is None or j > start.joint]  # type: ignore[arg-type]
+    first = compose(invert(start.pose), (robot.joints[path[0]].R, robot.joints[path[0]].p))
+    terms = tuple(
+        JointCorrection(str(c["name"]), str(c["group"]), int(c["joint"]) - 1, float(c["value"]) / float(c["size"]))
+        for c in geometry["corrections"]
+    )
+    tool = TOOL if any(one["name"] == TOOL for one in geometry["frames"]) else str(geometry["tip"])
+    joints = described_joints([robot.joints[j] for j in path], first, robot.symbol_values)
+    return JointCorrections(tuple(path), joints, robot.gravity, terms, tool)
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:
@@ -153,7 +171,7 @@ def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) 
 
 
 def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
-    """Notes on results of a fit of commands that the efforts of the robot do not include."""
+    """Notes on results of a fit to commands that the robot's efforts do not include."""
     found = []
     if loop.get("gauges"):
         found.append(
@@ -180,7 +198,7 @@ def _loop_notes(loop: Mapping[str, Any]) -> list[Note]:
 
 
 def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
-    """Robot with the frames of its own file, in which payloads are given: TOML robots hold joint frames only."""
+    """Robot with the frames of its original file, for payloads; robots in TOML have only joint frames."""
     own = frames.get("links", ())
     joints = tuple(replace(j, file_frame=_pose(v)) for j, v in zip(robot.joints, own, strict=False))
     named = {
@@ -192,6 +210,6 @@ def _with_frames(robot: Robot, frames: Mapping[str, Any]) -> Robot:
 
 
 def _pose(v: Sequence[float]) -> Pose:
-    """Of twelve numbers: the rotation by rows, then the place."""
+    """Pose from twelve numbers: the rotation matrix by rows, then the position."""
     x = [float(value) for value in v]
     return ((x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])), (x[9], x[10], x[11])

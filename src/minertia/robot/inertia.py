@@ -38,7 +38,7 @@ def from_parts(J: Mat, ms: Vec, m: Scalar) -> dict[str, Scalar]:
 
 
 def transport(x: Mapping[str, Scalar], pose: Pose) -> dict[str, Scalar]:
-    """Transform the parameters of a body from its frame to the one in which that frame has this pose.
+    """Transform a body's parameters from its own frame to the frame in which its frame has this pose.
 
     m' = m, ms' = R ms + m p, J' = R J R' - [p]x[R ms]x - [R ms]x[p]x - m [p]x[p]x  (theory, eq. 5).
     """
@@ -57,12 +57,12 @@ def transport_ten(ten: Sequence[Scalar], pose: Pose) -> Ten:
 
 
 def add_ten(a: Sequence[Scalar], b: Sequence[Scalar]) -> Ten:
-    """Sum of the parameters of two bodies in one frame."""
+    """Sum of the parameters of two bodies, both in the same frame."""
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def from_com(mass: float, com: Sequence[float], inertia: ArrayLike) -> Ten:
-    """Ten frame parameters of a mass [kg], its centre [m] and the inertia matrix about it [kg m2] (theory, eq. 3)."""
+    """Ten parameters from mass [kg], centre of mass [m] and inertia matrix about it [kg m2] (theory, eq. 3)."""
     c = np.asarray(com, float)
     J = np.asarray(inertia, float) + mass * (c @ c * np.eye(3) - np.outer(c, c))
     return (*(float(J[i, j]) for i, j in _ENTRIES), *(float(v) for v in mass * c), float(mass))
@@ -75,7 +75,7 @@ def from_six(mass: float, com: Sequence[float], six: Sequence[float], about: str
 
 
 def to_com(ten: Sequence[float]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Mass, centre of mass and inertia matrix about it; the centre of a massless body is the origin."""
+    """Mass [kg], centre of mass [m] (the origin if massless) and inertia matrix about it [kg m2]."""
     mass = float(ten[9])
     ms = np.array(ten[6:9], float)
     com = ms / mass if mass != 0 else np.zeros(3)
@@ -90,7 +90,7 @@ def symmetric(six: Sequence[float]) -> NDArray[np.float64]:
 
 
 def pseudo_inertia(ten: Sequence[float]) -> NDArray[np.float64]:
-    """The 4x4 pseudo-inertia, positive definite exactly for physically consistent bodies (theory, eq. 4).
+    """4x4 pseudo-inertia, positive definite if and only if the body is physically consistent (theory, eq. 4).
 
     Wensing, Kim, Slotine 2018.
     """
@@ -124,9 +124,9 @@ def impossible(ten: Sequence[float], tolerance: float = 1e-9) -> str | None:
 
 
 def nearest_possible(ten: Sequence[float], share: float = 1e-3) -> Ten:
-    """Parameters with the nearest physically consistent inertia for this mass and centre; the mass must be positive.
+    """Parameters with the nearest physically consistent inertia for this mass (positive) and centre of mass.
 
-    The second moments of mass about the centre get no principal value below `share` of their sum.
+    No principal second moment of mass about the centre is below `share` of their sum.
     """
     mass, com, inertia = to_com(ten)
     values, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)

@@ -1,6 +1,6 @@
-"""Joints: a constant placement, then a motion along or about the own z axis (theory, eq. 1); and joints that cut loops.
+"""Joints: a constant placement, then a motion about or along the joint's z axis (theory, eq. 1); and cut joints.
 
-A cut joint is where a closed loop is opened, so that what is left is a tree.
+A cut joint is where a closed kinematic chain is opened, so that the remaining structure is a tree.
 """
 
 from __future__ import annotations
@@ -75,14 +75,13 @@ class Follows:
 class Joint:
     """One moving joint and the link it carries.
 
-    parent: index of the joint that carries it, None for the ground (or the floating base).
-    R, p: placement of the joint frame in the parent's joint frame at position 0; entries are ints (structure),
-    floats, or polynomials in symbols.
-    file_frame: pose of the description file's own link frame in the joint frame.
-    is_passive: whether loop closure determines it, so that it is no coordinate; in a parallelogram it is also a
-    dependent joint.  has_motor: whether a passive joint has a motor (redundant actuation).
-    elastic: spring and damper between motor and link; None for a rigid joint.  Only simulated position servos and
-    programs for elastic joints use it.
+    parent: index of the joint that carries it, None for the ground (or the floating base).  R, p: placement of
+    the joint frame in the parent's joint frame at position 0; entries are ints (structure), floats, or
+    polynomials in symbols.  file_frame: pose of the description file's own link frame in the joint frame.
+    is_passive: whether loop closure determines it, so that it is not a coordinate; in a parallelogram it is also
+    a dependent joint.  has_motor: whether a passive joint has a motor (redundant actuation).  elastic: spring and
+    damper between motor and link; None for a rigid joint.  Only simulated position servos and programs for
+    elastic joints use it.
     """
 
     name: str

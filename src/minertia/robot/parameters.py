@@ -1,7 +1,7 @@
 """Definition of the link parameters (those of effects are in `effects`), their order and full names.
 
-Order: the ten of a link, then the effects of its joint, then those of its motor where drives are coupled, link by
-link.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
+Order, link by link: the ten parameters of a link, then the effects of its joint, then those of its motor
+where drives are coupled.  Full names count moving joints from 1 (`XX3`); link 0 is a floating base.
 """
 
 from __future__ import annotations

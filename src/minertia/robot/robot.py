@@ -15,6 +15,7 @@ from minertia.algebra.scalar import Scalar, add, mul, structural, total
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.io.errors import InputError, MissingParameters, UnknownName
 from minertia.io.notebook import clipped, html_table, plural
+from minertia.robot.corrections import JointCorrections
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -41,10 +42,10 @@ DRAWN = (0.2, 1.3)  # m or rad, either sign: no length or angle that is drawn ma
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader noticed or changed; `level` is "info", "warning" or "error".
+    """Observation of a reader or a change that it made; `level` is "info", "warning" or "error".
 
-    is_geometry: whether the placement of a joint was changed, so that results depend on it.  code: what it is about,
-    for those who look for such notes.
+    is_geometry: whether the placement of a joint was changed, which affects results.  code: type of the note, for
+    programs that search for it.
     """
 
     level: str
@@ -78,6 +79,7 @@ class Robot:
     symbols: symbol -> value, None for symbols without one.
     cuts: cut joints of closed chains; seed: a closed position of every joint [rad or m], which selects the assembly
     branch of the closed chains.
+    corrections: of joint positions, where a calibration corrected this robot.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Robot:
     constants: tuple[Mapping[str, Mapping[str, float]], ...] = ()
     cuts: tuple[Cut, ...] = ()
     seed: tuple[float, ...] | None = None
+    corrections: JointCorrections | None = None
 
     def __post_init__(self) -> None:
         n = len(self.joints)
@@ -189,8 +192,24 @@ class Robot:
         return shares
 
     def coordinate_of(self, j: int) -> int:
-        """Index of the coordinate that drives joint j; of several, the first."""
+        """Index of the coordinate that determines joint j; the first if there are several."""
         return self.shares(j)[0][0]
+
+    def corrected(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """Positions of the coordinates [rad, m] where encoders read q, by the corrections of a calibration."""
+        found, own = list(q), self.corrections
+        if own is None or not own.terms:
+            return found
+        shares = [self.shares(j) for j in own.indices]
+        if any(self.joints[j].follows for j in own.indices):
+            raise InputError(
+                f"joints of '{self.name}' follow others, so that their corrections are not those of coordinates; "
+                "calibrate it with the levels zeros and geometry alone"
+            )
+        coordinates = [own_shares[0][0] for own_shares in shares]
+        for c, change in zip(coordinates, own.at([q[c] for c in coordinates]), strict=True):
+            found[c] = add(found[c], change)
+        return found
 
     def joint_position(self, j: int, q: Sequence[Scalar]) -> Scalar:
         """Position of joint j from those of the coordinates, without a floating base."""
@@ -206,7 +225,7 @@ class Robot:
 
     @property
     def open_cuts(self) -> tuple[Cut, ...]:
-        """Cuts whose closure is solved for passive joints; the others hold by dependent joints."""
+        """Cuts whose closure is solved for passive joints; dependent joints keep the others closed."""
         return tuple(cut for cut in self.cuts if not cut.form)
 
     @property
@@ -226,7 +245,7 @@ class Robot:
         return tuple(j for j, joint in enumerate(self.joints) if not joint.is_passive)
 
     def pin(self, cut: Cut) -> int | None:
-        """Tree joint of a cut with effects: it carries a massless link, to which the cut is fixed."""
+        """Tree joint of a cut joint with effects, which carries a massless link fixed to the cut; else None."""
         j = cut.first
         if cut.kind != "fixed" or j is None or cut.first_pose != HERE or self.joints[j].kind not in CUT_KINDS:
             return None
@@ -235,7 +254,7 @@ class Robot:
         return j if is_leaf and (ten is None or not any(ten)) else None
 
     def uncut(self, cut: Cut) -> Cut:
-        """Cut joint with its own kind, where effects made it a joint of the tree."""
+        """Original cut joint, with its own type, where its effects made it a tree joint."""
         j = self.pin(cut)
         if j is None:
             return cut
@@ -251,7 +270,8 @@ class Robot:
     def tip(self) -> int:
         """Default joint whose link carries a payload or tool.
 
-        The last joint; with closed chains, whose rods may come last, the last end in no loop, or else where most meet.
+        Without closed chains, the last joint.  With closed chains, the last end of the tree outside of them, else the
+        joint whose link most cuts share.
         """
         if not self.cuts:
             return self.n_joints - 1
@@ -262,14 +282,14 @@ class Robot:
 
     @cached_property
     def crosses(self) -> tuple[int, ...]:
-        """Joints of universal joints: massless links between two joints of a loop whose axes intersect."""
+        """Joints that carry the massless cross of a universal joint, at which two joint axes intersect."""
         if not self.open_cuts or not self.has_parameters:
             return ()
         return tuple(j for j, ten in enumerate(self.links) if not (ten and any(ten)) and self._is_between(j))
 
     @property
     def massless(self) -> tuple[int, ...]:
-        """Joints with massless intermediate links between two joints of a loop, without parameters."""
+        """Joints that carry massless links without parameters: `crosses` and `pins`."""
         return *self.crosses, *self.pins
 
     @property
@@ -365,7 +385,7 @@ class Robot:
         return replace(self, joints=joints, frames=frames, cuts=cuts, symbols=symbols)
 
     def require_values(self, what: str) -> None:
-        """Raise InputError where a length or angle is a symbol without a value, which would be random in the result."""
+        """Raise InputError for a length or angle with a symbol without value: a random one would be used."""
         unknown = [name for name, value in self.symbols.items() if value is None] if self.has_letters else []
         if unknown:
             raise InputError(
@@ -374,9 +394,9 @@ class Robot:
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
-        """Random value for every symbol, those with a value included, to test whether a result holds symbolically.
+        """Random value for every symbol, even those with a value, to test if a result holds symbolically.
 
-        With loop closure, values near their own, since the loops need not close elsewhere.
+        With loop closure, the values are near the given ones, since the loops might not close elsewhere.
         """
         rng = np.random.default_rng((SEED, seed))
         if self.open_cuts:
@@ -410,7 +430,7 @@ class Robot:
 
     @cached_property
     def coupled_motors(self) -> Mapping[int, int]:
-        """Joints whose motor (same rank) is coupled to several coordinates: joint -> row of the coupling."""
+        """Joints whose motor (same index) is coupled to several coordinates: joint -> row of the coupling."""
         if self.coupling is None:
             return {}
         rows = [row for row, entries in enumerate(self.coupling) if sum(g != 0 for g in entries) > 1]
@@ -452,7 +472,7 @@ class Robot:
 
     @cached_property
     def other_effects(self) -> tuple[str, ...]:
-        """Full names of its non-standard effects (springs, Stribeck ...)."""
+        """Full names of the robot's non-standard effects (springs, Stribeck ...)."""
         standard = (*STANDARD_SYMBOLS, *STANDARD_TWINS)
         return tuple(
             full_name(s, j + 1)
@@ -487,7 +507,7 @@ class Robot:
 
     @cached_property
     def _every_effect(self) -> frozenset[str]:
-        """Full names of all effects that its joints and motors could have."""
+        """Full names of all effects that the robot's joints and motors could have."""
         return frozenset(
             full_name(s, j + 1)
             for j in range(self.n_joints)
@@ -508,7 +528,8 @@ class Robot:
     ) -> Robot:
         """Robot with other inertial and effect parameters, by full name or as a vector of all columns.
 
-        constants: {full name of an effect: {constant: value}}, where they are not its current or the default ones.
+        constants: {full name of an effect: {constant: value}}, where they differ from its current or default
+        constants.
         """
         if not isinstance(values, Mapping):
             values = dict(zip(self.columns(True, True), np.asarray(values, float).tolist(), strict=True))

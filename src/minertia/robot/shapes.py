@@ -1,4 +1,4 @@
-"""What URDF and MJCF files say of the form of links: primitive shapes, points of meshes, and boxes that hold them."""
+"""Link geometry of URDF and MJCF files: primitive shapes, mesh vertices, and bounding boxes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MESH = "mesh"
 class Piece:
     """One shape of a link's geometry, in the link's own frame.
 
-    link: its name, "" for the world of an MJCF file.  drawn: whether it is visual only, not part of collisions.
-    kind: one of `KINDS`, MESH or UNREAD.  size: as of a `Shape`.  points (N, 3) [m]: of a mesh.
+    link: its name, "" for the world of an MJCF file.  drawn: whether it is visual only, not a collision shape.
+    kind: one of `KINDS`, MESH or UNREAD.  size: as in `Shape`.  points (N, 3) [m]: vertices of a mesh.
     """
 
     link: str
@@ -50,7 +50,7 @@ class Piece:
 
 
 def file_pieces(robot: Robot) -> list[Piece]:
-    """Link geometry of the robot's file; collision shapes of each link, or else visual ones."""
+    """Link geometry in the robot file: collision shapes of each link, or visual ones if it has none."""
     if robot.source is None or not Path(robot.source).is_file():
         return []
     try:
@@ -197,9 +197,9 @@ class Extent:
 
 
 def link_extents(robot: Robot) -> dict[int, Extent]:
-    """Bounding box of each joint's link, fixed bodies included; none where the file lacks some shapes.
+    """Bounding box of each joint's link, fixed bodies included; no box where a shape could not be read.
 
-    The box is enlarged by a fraction, and holds the centre of mass of the file.
+    The box is enlarged by a fraction, and contains the centre of mass given in the file.
     """
     robot = robot.numeric
     corners: dict[int, list[Array]] = {}
@@ -248,9 +248,9 @@ def _widened(robot: Robot, j: int, corners: Array) -> Extent:
 
 
 def link_reach(robot: Robot, j: int) -> float:
-    """Distance from a joint to the farthest joint or frame on its link [m], or to the joint before it.
+    """Largest distance [m] from a joint's origin to the joints and frames on its link and to its parent joint.
 
-    Frames of a description may be at either end of a link.
+    The frame of a link may be at either end of the link.
     """
     ends = [robot.joints[j].p, *(joint.p for joint in robot.joints if joint.parent == j)]
     ends += [frame.pose[1] for frame in robot.frames.values() if frame.joint == j]

@@ -1,4 +1,4 @@
-"""Variants of a robot: some joints locked, whose bodies join the link before them, or friction made smooth."""
+"""Variants of a robot: joints locked, so that their bodies join the parent link, or friction made smooth."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from minertia.robot.robot import Frame, Robot
 
 
 def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
-    """Robot with the named joints fixed at these positions [rad or m], and all joints that follow them.
+    """Robot with the named joints, and all joints that depend on them, fixed at these positions [rad or m].
 
-    Lengths become numbers.  Raises an error for coupled drives.
+    Symbolic lengths become numbers.  Raises an error for coupled drives.
     """
     if not positions:
         return robot
@@ -32,7 +32,7 @@ def locked(robot: Robot, positions: Mapping[str, float]) -> Robot:
 
 
 def held(robot: Robot, words: Iterable[str]) -> Robot:
-    """Robot with joints locked by "NAME" or "NAME=VALUE" [rad or m]; without a value nearest to 0 in range."""
+    """Robot with joints locked by "NAME" or "NAME=VALUE" [rad or m]; default: position in range nearest to 0."""
     positions: dict[str, float] = {}
     for word in words:
         name, sign, text = (part.strip() for part in word.partition("="))
@@ -127,7 +127,7 @@ class _Lock:
         return replace(joint, parent=carrier, R=pose[0], p=pose[1], follows=follows)
 
     def _cut(self, cut: Cut) -> Cut:
-        """Cut joint of a loop that remains, between the remaining joints."""
+        """Cut joint of a remaining loop, expressed in the links of the remaining joints."""
         (first, first_place), (second, second_place) = self.place[cut.first], self.place[cut.second]
         poses = compose(first_place, cut.first_pose), compose(second_place, cut.second_pose)
         return replace(cut, first=first, second=second, first_pose=poses[0], second_pose=poses[1])
@@ -141,9 +141,9 @@ class _Lock:
 
 
 def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
-    """Robot with FC tanh(qd / width) for FC sign(qd), at its joints and motors; width in rad/s or m/s.
+    """Robot with FC tanh(qd / width) instead of FC sign(qd), at its joints and motors; width in rad/s or m/s.
 
-    InputError where a joint already has both kinds, which could not be distinguished afterwards.
+    InputError if a joint already has both kinds of friction, which could not be distinguished afterwards.
     """
     robot = as_robot(robot)
     if not (math.isfinite(width) and width > 0):

@@ -1,4 +1,4 @@
-"""`Driver`: interface of a robot that accepts position commands and reports its state, every period."""
+"""`Driver`: interface of a robot that accepts position commands and reports its state once per period."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class JointReading(NamedTuple):
 class RobotIdentity:
     """Identity of a robot as reported by its driver, None for unknown entries.
 
-    joints: names of the joints whose positions it reports.  order: those that it commands, in order.  model: of the
-    manufacturer, such as UR10.  serial: its serial number.  description: the URDF that the robot's own system holds.
+    joints: names of the joints whose positions it reports.  order: joints that it commands, in order.  model: the
+    manufacturer's model name, such as UR10.  serial: serial number.  description: URDF from the robot's own
+    system.
     """
 
     joints: tuple[str, ...] | None = None
@@ -41,9 +42,9 @@ class RobotIdentity:
 class Driver(abc.ABC):
     """Interface of a robot that runs trajectories.
 
-    period [s]: of its control; effort: column of its efforts in a log.  is_simulated: whether the robot's time is that
-    of a simulation, which advances with the commands.  The time stamps of any other robot must keep pace with this
-    computer's clock.
+    period [s]: control period.  effort: name of the effort column in a log.  is_simulated: whether the robot's
+    time is that of a simulation, which advances with the commands.  The time stamps of any other robot must keep
+    pace with this computer's clock.
     """
 
     period: float
@@ -56,11 +57,11 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def read(self) -> JointReading | None:
-        """Latest state received within one period; None where there is none."""
+        """Latest state received within one period; None if none was received."""
 
     @abc.abstractmethod
     def command(self, q: Array, qd: Array) -> None:
-        """Command positions (n,) at the end of the next period, and velocities there."""
+        """Command positions (n,) for the end of the next period, and the velocities (n,) at that time."""
 
     @abc.abstractmethod
     def stop(self) -> None:

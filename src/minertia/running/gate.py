@@ -1,10 +1,10 @@
 """Check of the commanded trajectory, between its samples, against every limit before a driver is opened.
 
-Samples of a file are interpolated by quintics, so limits at the samples do not bound the commands.
-Here each of these polynomials is bounded from end to end, and floor, obstacles, links, loop closure and efforts are
-sampled so densely that no violation fits between two samples.  Commands are positions on these polynomials, in order
-and at most a period of the stage apart; so no difference of commands, at any rate and any part of the speed, is larger
-than the derivative that is bounded here.
+Samples of a file are interpolated by quintics, so limits at the samples do not bound the commands.  Here each
+polynomial is bounded from end to end, and the constraints on floor, obstacles, links, loop closure and
+efforts are sampled so densely that no violation fits between two samples.  Commands are positions on these
+polynomials, in order and at most one period of the stage apart; so no difference of commands, at any rate and
+any fraction of the speed, exceeds the derivative that is bounded here.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _check_accelerations(name: str, path: Trajectory, names: tuple[str, ...]) ->
 
 
 class Gate:
-    """Limits against which the trajectories of a robot are checked, each part separately."""
+    """Limits against which the trajectories of a robot are checked, each part of a trajectory separately."""
 
     def __init__(self, robot: Robot, limits: MotionLimits) -> None:
         self.limits, self.step = limits, _step(robot, limits)
@@ -166,7 +166,7 @@ class Gate:
 
 
 def _step(robot: Robot, limits: MotionLimits) -> float:
-    """Joint distance between two checks, such that no point of the robot can pass through an obstacle."""
+    """Joint step between two checks, so small that no point of the robot can pass through an obstacle."""
     if limits.clearance is None:
         return STEP
     slides = [c for c, j in enumerate(robot.independent) if robot.joints[j].kind == "prismatic"]
@@ -204,7 +204,7 @@ def _derivative(motion: SampledMotion, order: int, times: Array) -> Array:
 
 
 def _between(path: Trajectory) -> Array:
-    """Times of the samples and three between every two of them."""
+    """Times of the samples, and of three points between each pair of neighbours."""
     t = path.t - path.t[0]
     return np.append((t[:-1, None] + QUARTERS * np.diff(t)[:, None]).ravel(), t[-1])
 
@@ -232,10 +232,10 @@ JOINED = 1e-6  # rad or m between the end of a part and the beginning of the nex
 
 
 def read_route(path: str | Path, robot: Robot, limits: MotionLimits | None = None) -> Route:
-    """Read a closed trajectory: from rest to rest, from a posture back to it, within every limit at every time.
+    """Read a closed trajectory: from rest to rest, back to its first posture, within every limit at all times.
 
-    limits: by default those of the robot file and of the folder of the trajectory, as in `gate_limits`;
-    none that is given is wider than that of the robot file.
+    limits: by default those of the robot file and of the trajectory's folder, as in `gate_limits`; given limits
+    never exceed those of the robot file.
     """
     found = _files(Path(path))
     for name, part in found:

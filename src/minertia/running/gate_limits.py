@@ -1,8 +1,8 @@
 """Limits against which a trajectory is checked before it is run: of the robot file, its folder, and options.
 
-Limits in the folder of a trajectory (`excitation-limits.toml`, which `excite` writes) can be narrower than the robot
-file's, and never wider.  Checks that it disables, of the floor or the distance between links, are reported at every
-run.
+Limits in the folder of a trajectory (`excitation-limits.toml`, which `excite` writes) can be narrower than
+those of the robot file, but never wider.  Checks that the file disables (floor, distance between links) are
+reported at every run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GateLimits:
         return f"not checked before the run: {'; '.join(self.unchecked)}"
 
     def digest(self, robot: Robot) -> str:
-        """Digest of the limits of the joints, from the values as read, without computed ones."""
+        """Digest of the joint limits, from the values as read; computed values are not included."""
         data = json.dumps(limits_dict(robot, self.limits), sort_keys=True)
         return hashlib.sha256(data.encode()).hexdigest()
 
@@ -86,7 +86,7 @@ def gate_limits(path: str | Path, robot: Robot, tables: Sequence[LimitsTable] = 
 
 
 def _known(robot: Robot) -> dict[str, Array]:
-    """{quantity: values of the file}, position (n, 2), nan where it is missing."""
+    """{quantity: values in the robot file}, position (n, 2); NaN for missing limits and for implausible rates."""
     position = np.column_stack([_of(robot, "lower"), _of(robot, "upper")]).reshape(-1, 2)
     rates = {what: _positive(_of(robot, what)) for what in RATES}
     rates = {what: np.where(v <= _by_kind(robot, BELIEVED[what]), v, np.nan) for what, v in rates.items()}
@@ -104,14 +104,14 @@ def _positive(values: Array) -> Array:
 
 
 def _where_known(robot: Robot, what: str, values: Array) -> Any:
-    """Values, with defaults for joints without a limit."""
+    """Values, with NaN replaced by the default for joints without a limit."""
     if what == "position":
         return np.where(np.isnan(values), [-FAR, FAR], values).tolist()
     return np.where(np.isnan(values), _by_kind(robot, ASSUMED[what]), values).tolist()
 
 
 def _by_kind(robot: Robot, values: tuple[float, float]) -> Array:
-    """(n,) from the values for revolute and for prismatic joints."""
+    """Array (n,) of the value for revolute joints and the value for prismatic joints."""
     sliding = np.array([robot.joints[j].kind == "prismatic" for j in robot.independent])
     return np.where(sliding, values[1], values[0])
 
@@ -131,7 +131,7 @@ def _names(robot: Robot, values: Array) -> list[str]:
 
 
 def within_file(robot: Robot, limits: MotionLimits) -> MotionLimits:
-    """Limits restricted to those of the robot file and, where it has none, to plausible values."""
+    """Limits restricted to those of the robot file; raises an error for implausible rates that it leaves open."""
     known = _known(robot)
     for what in RATES:
         _check_believable(robot, what, getattr(limits, what), known[what])

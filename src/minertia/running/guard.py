@@ -31,8 +31,8 @@ CLEAR = 4.0  # steps of its encoder at least; and times the change of its way fr
 class Guard:
     """Bounds of every joint, arrays (n,): tracking error [rad or m], effort in the driver's unit.
 
-    effort: None where no effort is monitored, infinite at joints without a bound.  must_tell: whether a robot that
-    reports no effort where one is bounded is an error; else those joints are listed, and not monitored.
+    effort: None if no effort is monitored, infinite at joints without a bound.  must_tell: whether it is an error
+    if the robot does not report an effort that is bounded; otherwise those joints are listed and not monitored.
     """
 
     names: tuple[str, ...]
@@ -52,10 +52,10 @@ class Guard:
     def of(
         robot: Robot, error: ArrayLike | None = None, effort: ArrayLike | None = None, *, in_amperes: bool = False
     ) -> Guard:
-        """Guard with the given bounds; by default usual tracking errors, and the effort limits of the robot file.
+        """Guard with the given bounds, else default tracking errors and the effort limits of the robot file.
 
-        Bounds wider than a robot's limits are an error.  in_amperes: whether efforts are currents, to which the file's
-        limits do not apply.
+        Bounds wider than a robot's limits are an error.  in_amperes: whether efforts are currents, to which the
+        file's limits do not apply.
         """
         joints = [robot.joints[j] for j in robot.independent]
         slides = np.array([joint.kind == "prismatic" for joint in joints])
@@ -83,7 +83,7 @@ class Guard:
     def watching(self, first: JointReading) -> tuple[Guard, str, str]:
         """(guard for a robot with this first state, reason not to begin or "", what is not monitored or "").
 
-        A requested bound on a quantity that the robot does not report is an error.
+        A requested bound on an effort that the robot does not report is a reason not to begin.
         """
         if self.effort is None:
             return self, "", ""
@@ -108,7 +108,7 @@ class Guard:
         return tuple(name for j, name in enumerate(self.names) if self.effort is None or np.isinf(self.effort[j]))
 
     def place(self, q: Array, first: Array) -> str | None:
-        """Reason why a trajectory must not begin here; None where the robot is in its first posture."""
+        """Reason why a trajectory must not begin here; None if the robot is at the first posture."""
         off = np.abs(q - first) / (NEAR * np.minimum(self.error, ERROR))  # the first command is a step of that size
         if not off.max() <= 1:
             j = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
@@ -119,9 +119,9 @@ class Guard:
         return None
 
     def fault(self, now: JointReading, before: JointReading | None, commanded: Array, fastest: Array) -> str | None:
-        """Reason to stop the robot; None while it follows.
+        """Reason to stop the robot; None while it follows its commands.
 
-        commanded (n,): the commanded position at this time.  fastest (n,): largest commanded velocity.
+        commanded (n,): commanded position at this time.  fastest (n,): largest commanded velocity.
         """
         if not np.all(np.isfinite(now.q)):
             return f"{self._joint(~np.isfinite(now.q))} reports no position"
@@ -166,7 +166,7 @@ def _too_wide(name: str, error: float, most: str) -> InputError:
 
 
 def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
-    """(n,) positive bounds; those of efforts may be infinite for joints that have none."""
+    """Positive bounds (n,); effort bounds may be infinite, for joints without a bound."""
     is_open = np.isposinf(values) & (what == "effort" and values.ndim == 1)
     found = np.where(is_open, np.inf, per_joint(names, what, np.where(is_open, 1.0, values)))
     if not np.all(found > 0):
@@ -176,11 +176,12 @@ def _bounds(names: tuple[str, ...], what: str, values: Array) -> Array:
 
 @dataclass
 class Following:
-    """Detection of stuck joints: in the first periods, before the tracking error is large.
+    """Early detection of stuck joints, before the tracking error is large.
 
-    A joint is stuck when it is at rest though every command of the last `LAG` moved on, and when it stopped more
-    suddenly than its encoder's resolution and noise can explain; otherwise its tracking error shows it later.  A single
-    state in which no joint at all has moved is a repeated message: robots that publish on their own do that.
+    A joint is stuck if it is at rest although every command of the last `LAG` seconds moved on, and if it stopped
+    more suddenly than its encoder's resolution and noise can explain; otherwise its tracking error shows it
+    later.  A single state in which no joint at all has moved is taken as a repeated message, as sent by robots
+    that publish at their own rate.
     """
 
     guard: Guard
@@ -200,7 +201,7 @@ class Following:
         self.commands.append(way)
 
     def fault(self, now: JointReading, before: JointReading | None) -> str | None:
-        """Message on a stuck joint; None while all move, or need not."""
+        """Message on a stuck joint; None while all joints move, or are not commanded to."""
         if before is None:
             return None
         way = now.q - before.q
@@ -215,7 +216,7 @@ class Following:
         return f"joint '{self.guard.names[int(np.argmax(stuck))]}' stands still although it is commanded to move"
 
     def _led_on(self) -> Array:
-        """Smallest step of all recent commands in one direction (n,); 0 where they did not move steadily."""
+        """Smallest step (n,) of the recent commands if all are in one direction; 0 where they are not."""
         ways = np.array(self.commands)
         if len(ways) < (self.commands.maxlen or 0):
             return np.zeros(len(self.guard.names))
@@ -223,7 +224,7 @@ class Following:
         return np.asarray(np.where(smallest > np.maximum(LEAST, CLEAR * self.step), smallest, 0.0))
 
     def _is_sudden(self, way: Array) -> NDArray[np.bool_]:
-        """Whether a joint's step changed far more than it usually does from period to period."""
+        """Whether a joint's last step differs far more from the previous one than in recent periods."""
         if len(self.ways) < (self.ways.maxlen or 0):
             return np.zeros(len(way), bool)
         ways = np.array(self.ways)

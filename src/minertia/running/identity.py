@@ -1,8 +1,9 @@
-"""Whether the robot at the other end is that of the robot's file: its own word, and `robot_description` of ROS.
+"""Whether the connected robot is that of the robot file: its reported identity, and `robot_description` of ROS.
 
-Compared is what commands act on: the axes of the joints at several postures, as lines in space.  Their angles,
-distances and moments about one another (reciprocal products) do not depend on frames, so a table of Denavit and
-Hartenberg can be held against a URDF, and where the base stands does not count; nor does the zero of the first joint.
+The axes of the joints are compared as lines in space at several postures, because commands act on them.
+Their angles, distances and mutual moments (reciprocal products) do not depend on frames, so a
+Denavit-Hartenberg table can be compared with a URDF; the placement of the base and the zero of the first
+joint have no influence.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _check_axes(robot: Robot, told: Robot) -> None:
 
 
 def _postures(robot: Robot) -> Array:
-    """Postures (N, n) within the joint ranges and near 0, which is the first where it is within them."""
+    """Postures (N, n) within the joint ranges and near 0; the first is 0, or the nearest posture in range."""
     ends = [(j.limits.lower, j.limits.upper) for j in (robot.joints[k] for k in robot.independent)]
     low = np.array([-WIDE if a is None else min(max(a, -WIDE), WIDE) for a, _ in ends])
     high = np.array([WIDE if b is None else max(min(b, WIDE), -WIDE) for _, b in ends])
@@ -128,7 +129,7 @@ def _axes(robot: Robot, names: tuple[str, ...], q: Array) -> tuple[Array, Array]
 
 
 def _difference(ours: tuple[Array, Array], theirs: tuple[Array, Array], a: int, b: int, slides: bool) -> str:
-    """Difference between two axes, "" where there is none; slides: prismatic, where only the direction counts."""
+    """Difference between two axes as text, "" if none; slides: prismatic, so only directions are compared."""
     angles = [np.sum(d[a] * d[b], axis=1) for d, _ in (ours, theirs)]
     if np.abs(angles[0] - angles[1]).max() > TURNED:
         return "a different angle between their axes"
@@ -149,7 +150,7 @@ UNIVERSAL = re.compile(r"(?<![a-z])ur[\s_-]*(\d{1,2})(?!\d)", re.IGNORECASE)
 
 
 def check_identity(driver: Driver, robot: Robot, limits: MotionLimits | None = None) -> str:
-    """Raise an error for another robot; returns a message on what was identified.
+    """Raise an error if the connected robot is another one; returns a message on what was identified.
 
     limits: those against which the trajectory was checked; none may be wider than the robot's own system allows.
     """

@@ -1,8 +1,8 @@
-"""Speed stages: a trajectory slowly, then faster, then at full speed, monitored and stopped at the first fault.
+"""Speed stages: a trajectory is run slowly, then faster, then at full speed, and stopped at the first fault.
 
-Two clocks count.  The trajectory advances by the robot's time stamps, so a slow computer causes a slow motion and no
-jump; but never by more than a period per command, nor faster than this computer's clock, regardless of earlier delays.
-A real robot whose time stamps run faster or slower than this clock is stopped.
+Two clocks are used.  The trajectory advances by the robot's time stamps, so a slow computer causes a slow
+motion and no jump; but never by more than a period per command, nor faster than this computer's clock,
+regardless of earlier delays.  A real robot whose time stamps run faster or slower than this clock is stopped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_speeds(speeds: Sequence[float]) -> None:
 
 
 def check_first(speeds: Sequence[float]) -> None:
-    """Raise an error for speeds with which a real robot would not begin slowly."""
+    """Raise an error for speeds that do not begin slowly enough for a real robot."""
     if speeds[0] > FIRST * (1 + 1e-9):
         usual = ",".join(f"{100 * speed:g}" for speed in SPEEDS)
         raise InputError(
@@ -69,7 +69,8 @@ def check_first(speeds: Sequence[float]) -> None:
 class RungLog:
     """One run of a trajectory: speed (1: full), rows of t (N,), q, commanded (N, n) and efforts (N, n) or None.
 
-    A row's q was read before its command was sent.  aborted: why the robot was stopped, "" for a completed run.
+    The position q of a row was read before its command was sent.  aborted: why the robot was stopped, "" for a
+    completed run.
     """
 
     speed: float
@@ -90,7 +91,7 @@ class RungLog:
 
     @property
     def largest_error(self) -> Array:
-        """Largest tracking error of each joint (n,), relative to the command sent in the row before."""
+        """Largest tracking error of each joint (n,), with respect to the command of the previous row."""
         if len(self.t) < 2:
             return np.zeros(self.q.shape[1])
         return np.asarray(np.abs(self.q[1:] - self.commanded[:-1]).max(axis=0))
@@ -109,10 +110,11 @@ def climb(
 ) -> list[RungLog]:
     """Run a trajectory at each speed in turn, up to the first run that is aborted.
 
-    A robot that is not simulated begins with a tenth of the speed at most.  The first command is the robot's current
-    position; it moves slowly to the first posture before the trajectory begins.  motion: from rest to rest, from a
-    posture back to it.  stop: callback, called once a period for a stop request.  listen: callback with every state
-    that passed the checks, after its command was sent.  say: callback for messages on what is not monitored.
+    A robot that is not simulated begins with at most a tenth of the speed.  The first command is the robot's
+    current position; it moves slowly to the first posture before the trajectory begins.  motion: from rest to
+    rest, returning to its first posture.  stop: callback, called once per period for a stop request.  listen:
+    callback with every state that passed the checks, after its command was sent.  say: callback for messages on
+    what is not monitored.
     """
     check_speeds(speeds)
     if not driver.is_simulated:
@@ -160,7 +162,7 @@ class _Clocks:
         )
 
     def left(self, wall: float) -> float:
-        """Time [s] by which the trajectory may advance at most; time lost is never made up in a burst."""
+        """Largest time [s] by which the trajectory may advance now; lost time is never made up at once."""
         due = wall - self.wall + AHEAD * self.period
         self.spent = max(self.spent, due - 2 * AHEAD * self.period)
         return max(0.0, due - self.spent)
@@ -180,7 +182,7 @@ class _Creep:
         return cls(start, end, STEEPEST * float(np.abs(end - start).max()) / CREEP)
 
     def after(self, passed: float) -> tuple[Array, Array] | None:
-        """Position and velocity (n,) after this time [s]; None where the trajectory may begin."""
+        """Position and velocity (n,) after this time [s]; None when the approach is complete."""
         self.gone += passed
         if self.gone >= self.duration:
             return None
@@ -190,7 +192,7 @@ class _Creep:
 
 @dataclass
 class _Rung:
-    """One run: its progress, and its rows."""
+    """One run of the trajectory: its progress, and the recorded rows."""
 
     driver: Driver
     motion: ContinuousMotion
@@ -223,7 +225,7 @@ class _Rung:
         return self._log(f"{why}; {failed}" if failed else why)
 
     def _halt(self) -> str:
-        """Stop the robot; returns the reason of a failure, "" on success.  A second Ctrl-C does not interrupt it."""
+        """Stop the robot, even after a second Ctrl-C; returns the reason of a failure, "" on success."""
         failed = ""
         for _ in range(2):
             try:
@@ -237,7 +239,7 @@ class _Rung:
         return f"stopping the robot failed as well ({failed}): press the emergency stop"
 
     def _begin(self) -> str:
-        """Check the robot's initial position."""
+        """Check the robot's initial position; returns the reason not to begin, or an empty text."""
         looks = min(max(LOOK, int(LOOKS_A_SECOND * self.motion.duration)), MOST_LOOKS)
         self.fastest = self.speed * np.abs(self.motion.at(np.linspace(0.0, self.motion.duration, looks))[1]).max(axis=0)
         first = self.motion.at(0.0)[0][0]
@@ -273,7 +275,7 @@ class _Rung:
         return JointReading(float(now.t), q, effort)
 
     def _go(self) -> str:
-        """Loop over periods: read, check, record, command; returns why it ended, "" at the end of the trajectory."""
+        """Loop over periods: read, check, record, command; returns why it ended, "" at the trajectory's end."""
         while True:
             now = self._read()
             if now is None or (self.before is not None and now.t <= self.before.t):

@@ -33,8 +33,8 @@ LARGEST = 1_000_000  # bytes of a record
 class RunRecord:
     """Record of completed or aborted speed stages: robot, driver, trajectory, and progress.
 
-    motion, description, limits: digests of the commands, of the robot file, and of the checked limits; rate [Hz]: of
-    the commands.
+    motion, description, limits: digests of the commands, of the robot file, and of the checked limits.  rate
+    [Hz]: command rate.
     """
 
     robot: str
@@ -82,7 +82,7 @@ def record_of(
     rate: float = USUAL_RATE,
     limits: str = "",
 ) -> RunRecord:
-    """Record from the logs of speed stages; rate: of commands; limits: their digest."""
+    """Record from the logs of speed stages; rate [Hz]: command rate; limits: digest of the checked limits."""
     errors = np.max([log.largest_error for log in logs], axis=0)
     return RunRecord(
         robot=robot.name,
@@ -147,7 +147,7 @@ def robot_digest(robot: Robot) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """Lists, texts and numbers with nine digits, at most 12 decimals, so that rounding is no change."""
+    """Plain data with numbers rounded to nine digits and 12 decimals, so that rounding errors change no digest."""
     if isinstance(data, Mapping):
         return {str(key): _plain(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
@@ -156,7 +156,7 @@ def _plain(data: Any) -> Any:
 
 
 def log_csv(log: RungLog, effort: str) -> str:
-    """Log in the format of `identify`: t, q1.., q_cmd1.., and efforts in columns named after the template."""
+    """Log as CSV for `identify`: t, q1.., q_cmd1.., and effort columns named after the template `effort`."""
     n = log.q.shape[1]
     names = ["t", *(f"{s}{j + 1}" for s in ("q", "q_cmd") for j in range(n))]
     columns = [log.t, log.q, log.commanded]
@@ -186,7 +186,7 @@ def require_rehearsed(
 ) -> None:
     """Raise an error for a trajectory that was not completed unchanged in simulation at this speed and rate.
 
-    limits: digest of the checked limits; None where the caller knows none.
+    limits: digest of the checked limits; None skips the comparison.
     """
     how = f"run it first with --driver {SIMULATED} and give the resulting {FILE} with --rehearsed"
     if path is None:
@@ -214,7 +214,7 @@ def require_rehearsed(
 
 
 def rehearsed_rate(path: str | Path) -> float | None:
-    """Command rate of a rehearsal [Hz]; None where its record has none."""
+    """Command rate of a rehearsal [Hz]; None if its record does not give it."""
     return _number(read_record(path).get("rate"))
 
 

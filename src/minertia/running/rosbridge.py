@@ -1,6 +1,7 @@
-"""A ROS 2 robot behind rosbridge (extra `rosbridge`): `sensor_msgs/JointState` in, `std_msgs/Float64MultiArray` out.
+"""ROS 2 robot behind rosbridge (extra `rosbridge`): receives `sensor_msgs/JointState`, sends positions.
 
-The commands are those of a `forward_position_controller` of ros2_control: positions in the order of its joints.
+The commands (`std_msgs/Float64MultiArray`) are those of a `forward_position_controller` of ros2_control:
+positions in the order of its joints.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TEXT, TEXTS = 4, 9  # kinds of parameters that are a text or a list of them, in 
 
 
 class RosbridgeDriver(Driver):
-    """Joints by name at `url` (ws://host:9090); rate [Hz] of the commands, and required of the states."""
+    """Robot at `url` (ws://host:9090), joints by name; rate [Hz] of the commands, also required of the states."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class RosbridgeDriver(Driver):
         self._send(op="advertise", topic=commands, type=COMMAND_TYPE)
 
     def identity(self) -> RobotIdentity:
-        """Joints of the states, those of the controller in its order, and the description, if received in time."""
+        """Joints in the state messages, joints of the controller in order, and the description, if received."""
         controller = self.commands.rsplit("/", 1)[0]
         for mark, node, name in ((ASKED, controller, "joints"), (ASKED_WHICH, PUBLISHER, "robot_description")):
             self._send(op="call_service", service=f"{node}/get_parameters", id=mark, args={"names": [name]})
@@ -103,7 +104,7 @@ class RosbridgeDriver(Driver):
         return data if isinstance(data, str) else data.decode("utf-8", "replace")
 
     def _reading(self, text: str) -> JointReading | None:
-        """A state of all joints; None for other messages, and states of other joints."""
+        """State of all joints from a message; None for other messages, and for states of other joints."""
         try:
             message = json_document(text)
             if message.get("op") != "publish" or message.get("topic") != self.states:
@@ -162,7 +163,7 @@ def _texts(table: Any, key: str) -> tuple[str, ...] | None:
 
 
 def _parameter(message: dict[str, Any], kind: int) -> dict[str, Any]:
-    """Single parameter in a node's reply; empty where there is none of this kind."""
+    """Single parameter in the reply of a ROS node; empty if there is none of this type."""
     values = message.get("values")
     first = values.get("values") if isinstance(values, dict) and message.get("result") is not False else None
     entry = first[0] if isinstance(first, list) and first else None

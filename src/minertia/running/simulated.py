@@ -57,10 +57,10 @@ class Fault:
 
 
 class SimulatedRobot:
-    """Simulated robot: takes position and velocity commands, and returns its state a period later.
+    """Simulated robot: takes position and velocity commands, and returns its state one period later.
 
-    Its servo follows them so smoothly that a sample of the effort also represents the time between samples.  It reports
-    the effort at the time of the position: the mean of the efforts held before and after.
+    Its servo follows the commands so smoothly that a sample of the effort also represents the time between
+    samples.  It reports the effort at the time of the position: the mean of the efforts held before and after.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SimulatedRobot:
         return self.fault is not None and self.fault.kind == "silent" and self.t >= self.fault.at - 1e-9
 
     def step(self, q: Array, qd: Array | None = None) -> None:
-        """Move to a position within a period, with a final velocity (by default that of the last commands)."""
+        """Move to a position within one period; qd: final velocity, by default estimated from the last commands."""
         self.way = self.way.next(q, qd)
         for wanted in zip(*self.way.parts(self.inner), strict=True):
             self.held = self.wanted
@@ -108,9 +108,9 @@ class SimulatedRobot:
         self.held = self.wanted = self._torque(here, still, still)
 
     def _torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Servo effort for this reference, for the middle of the step for which it is held.
+        """Servo effort for this reference, at the middle of the step for which it is held.
 
-        Otherwise friction, which the servo compensates, would always reverse in the motors later than in the joints.
+        Otherwise the servo's friction compensation would always reverse later than the friction of the joints.
         """
         half, rate = 0.5 * self.period / self.inner, self.plant.qd
         here = ControlSample(self.t, self.plant.q + half * rate, rate + half * qdd, q + half * qd, qd + half * qdd, qdd)
@@ -142,9 +142,9 @@ class SimulatedRobot:
 class Way:
     """Interpolation from a command to the next one, as a polynomial in time over the period [s].
 
-    It is the quintic through three commands and their velocities.  Along the cubic through two of them accelerations
-    are off by a twelfth of their own second derivative times the period's square at each command, where efforts are
-    reported, and by half of that to the other side between them.
+    It is the quintic through three commands and their velocities.  With a cubic through two commands, the
+    accelerations at the commands, where efforts are reported, would be wrong by a twelfth of their second
+    derivative times the period squared, and between commands by half of that in the other direction.
     """
 
     period: float
@@ -154,7 +154,7 @@ class Way:
     polynomial: Array | None = None  # (6, n); None at standstill
 
     def next(self, q: Array, qd: Array | None = None) -> Way:
-        """Interpolation to another command; without a velocity, with that of the quartic through all stored ones."""
+        """Interpolation to the next command; its default velocity is that of a quartic through all stored ones."""
         T, (here, last) = self.period, self.q[:2]
         commands = np.vstack([q, self.q])
         qd = BACKWARD @ commands / T if qd is None else qd
@@ -182,8 +182,9 @@ def _powers(count: int) -> list[Array]:
 def usual_imperfections(robot: Robot, posture: ArrayLike) -> Imperfections:
     """Default sensor errors of a rehearsal: encoders of 1e-5 rad or 1e-6 m, and noise of 1 % of typical efforts.
 
-    Typical efforts are taken at a posture, under velocities and accelerations that the file allows (or 1 rad/s or m/s,
-    and four times that in a second), in all directions, so that sensor errors do not depend on the trajectory.
+    Typical efforts are computed at one posture, with random velocities and accelerations within the limits of the
+    robot file (or within 1 rad/s or m/s and four times that per second), so that they do not depend on the
+    trajectory.
     """
     options, rng, size = RehearsalOptions(), np.random.default_rng(0), (DIRECTIONS, robot.n)
     velocity, acceleration = usual_rates(robot)
@@ -250,7 +251,7 @@ class RobotServer:
 
 
 class Lines:
-    """Lines of a socket, none longer than `LONGEST`."""
+    """Lines received from a socket, none longer than `LONGEST`."""
 
     def __init__(self, source: socket.socket) -> None:
         self.source, self.data = source, b""
@@ -269,7 +270,7 @@ class Lines:
 
 
 class LoopbackDriver(Driver):
-    """Driver of a `RobotServer`; wait [s]: this computer's time that one period may take."""
+    """Driver of a `RobotServer`; wait [s]: real time that one period may take."""
 
     is_simulated = True
 
@@ -283,7 +284,7 @@ class LoopbackDriver(Driver):
         self.lines = Lines(self.socket)
 
     def read(self) -> JointReading | None:
-        """The next state."""
+        """Next state of the simulated robot."""
         try:
             text = self.lines.next()
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Universal Robots driver through RTDE (extra `ur`, the package `ur-rtde`): `servoJ` out, positions and currents in."""
+"""Universal Robots driver through RTDE (extra `ur`, package `ur-rtde`): `servoJ`; reads positions and currents."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class UniversalDriver(Driver):
 
 
 def _word(dashboard: Any, call: str) -> str | None:
-    """Reply of the dashboard; None where it has no such call."""
+    """Reply of the dashboard to a call; None if it has no such call."""
     try:
         return str(getattr(dashboard, call)()).strip()[:WORDS] or None
     except (AttributeError, RuntimeError, OSError):
@@ -102,7 +102,7 @@ def _word(dashboard: Any, call: str) -> str | None:
 
 @contextlib.contextmanager
 def _said() -> Iterator[None]:
-    """Context that converts exceptions of the package to driver errors."""
+    """Context that converts exceptions of `ur-rtde` to driver errors."""
     try:
         yield
     except RuntimeError as err:

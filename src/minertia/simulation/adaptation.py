@@ -30,14 +30,14 @@ WINDOW = 0.5  # s of the running mean of the chart
 
 @dataclass(frozen=True)
 class Adaptation:
-    """Tracking errors of a trajectory repeated to and fro, during which a payload [kg] is picked up at `picked` [s].
+    """Tracking errors of a trajectory repeated to and fro; a payload [kg] is picked up at `picked` [s].
 
-    adapting, fixed: root mean square of all joints' tracking errors [rad or m] in each pass, `passing` [s] long, with
-    adaptation and with the same controller without.  least: the smallest eigenvalue of the pseudo-inertia of any link
-    at any step, each scaled to a unit diagonal; positive for physically consistent links.  t (N,), adapting_error,
-    fixed_error: running root mean square over half a second.  mass (N,): estimated mass of the last link; true_mass
-    with the payload.  q (N, n): postures of the adapting arm.
-    ran_away: time at which the adapting arm became unstable [s].
+    adapting, fixed: root mean square of all joints' tracking errors [rad or m] in each pass, `passing` [s] long,
+    with adaptation and with the same controller without it.  least: smallest eigenvalue of the pseudo-inertia of
+    any link at any step, each scaled to a unit diagonal; positive for physically consistent links.  t (N,),
+    adapting_error, fixed_error: running root mean square over half a second.  mass (N,): estimated mass of the
+    last link [kg]; true_mass: its true mass with the payload.  q (N, n): postures of the adapting arm.  ran_away:
+    time at which the adapting arm became unstable [s].
     """
 
     load: float
@@ -80,7 +80,7 @@ class Adaptation:
 
     @property
     def excess(self) -> float:
-        """Part of the error due to the payload that remains in the last pass with adaptation."""
+        """Fraction of the error caused by the payload that remains in the last pass with adaptation."""
         added = self.fixed[-1] - self.fixed[PICK_UP - 1]
         return (self.after - self.before) / added if added > 0 else 0.0
 
@@ -111,7 +111,7 @@ class Adaptation:
 
 
 class _AdaptiveController:
-    """Generated adaptive control law with the interface of a controller; gain: of the last link's adaptation."""
+    """Generated adaptive control law as a controller; gain: adaptation gain of the last link."""
 
     def __init__(self, rig: Rig, damping: Array, gain: float) -> None:
         n, links, code = rig.robot.n, rig.robot.n_joints, rig.code
@@ -169,11 +169,12 @@ def show_adaptation(rig: Rig) -> Adaptation:
 
 
 def _gain(rig: Rig, trajectory: Trajectory, damping: Array) -> float:
-    """Adaptation gain that learns the rated payload in `QUICKNESS`.
+    """Adaptation gain with which the rated payload is learned with the time constant `QUICKNESS`.
 
-    With a mass error e the velocities are off by s = tau e / (damping load), tau being the payload's efforts, and the
-    natural adaptation law makes e' = -gain m^2 tau . s / load, m being the mass of the whole link that holds the
-    payload.  So 1 / (gain (m / load)^2 sum of tau^2 / damping) is the time constant; a heavy link learns faster.
+    With a mass error e the velocity errors are s = tau e / (damping load), tau being the payload's efforts, and
+    the natural adaptation law gives e' = -gain m^2 tau . s / load, m being the mass of the whole link that holds
+    the payload.  So 1 / (gain (m / load)^2 sum of tau^2 / damping) is the time constant; a heavy link learns
+    faster.
     """
     states = [x[:: max(1, len(trajectory.t) // 500)] for x in (trajectory.q, trajectory.qd, trajectory.qdd)]
     loaded = rig.known.with_payload(rig.load, CENTRE)

@@ -1,4 +1,4 @@
-"""Interface of a simulated arm: advances its state under efforts, independent of the simulator."""
+"""Interface of a simulated arm, independent of the simulator: efforts in, state out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ More = Mapping[int, Sequence[ActingEffect]]  # effects of joints besides those o
 
 
 def acting_effects(robot: Robot, j: int, values: Mapping[str, float], more: More | None = None) -> list[ActingEffect]:
-    """Effects of joint j with these values, and additional ones."""
+    """Effects of joint j with these values, and the additional ones in `more`."""
     own = [ActingEffect(BY_SYMBOL[s], v, robot.effect_constants(j, s)) for s, v in values.items() if v]
     return [*own, *(more or {}).get(j, ())]
 

@@ -25,7 +25,7 @@ MOST_ALIKE = 0.9
 
 
 def clipped_weights(e: Array) -> Array:
-    """Row factors by normalised innovations e, which limit outliers: square roots of Huber weights."""
+    """Row factors for normalised innovations e that limit outliers: square roots of Huber weights."""
     return np.asarray(np.sqrt(CLIP / np.maximum(np.abs(e), CLIP)))
 
 
@@ -50,7 +50,7 @@ class ChangeDetector:
             recent.clear()
 
     def is_change(self, e: Array, is_valid: NDArray[np.bool_]) -> bool:
-        """Whether the last innovations of some joint are significantly one-sided; invalid joints do not count."""
+        """Whether the last innovations of a joint are significantly one-sided; invalid joints are ignored."""
         found = False
         for j in np.flatnonzero(is_valid).tolist():
             recent = self.recent[j]
@@ -66,7 +66,7 @@ class ChangeDetector:
         self.product[j] = FORGETTING * self.product[j] + (1 - FORGETTING) * oldest * after
 
     def _most(self, j: int) -> float:
-        """Threshold of the sum: by chance with autocorrelated innovations, or by one disturbed window."""
+        """Threshold of the sum of innovations, for autocorrelated noise and for one disturbed window."""
         alike = min(max(self.product[j] / max(self.square[j], 1e-12), 0.0), MOST_ALIKE)
         deviation = float(np.sqrt(self.span * max(self.square[j], 1.0) * (1 + alike) / (1 - alike)))
         return max(self.threshold * deviation, self.by_jumps)

@@ -1,7 +1,8 @@
-"""Robot with closed kinematic chains that stay closed exactly, simulated by the package's own forward dynamics.
+"""Robot with closed kinematic chains that stay exactly closed, simulated by minertia's own forward dynamics.
 
-MuJoCo closes loops by soft constraints, whose compliance is far larger than the effects that identification resolves.
-Here the state is that of the coordinates, so no loop can open (theory, eq. 39); dry friction holds joints at rest.
+MuJoCo closes loops by soft constraints, whose compliance is far larger than the effects that identification
+resolves.  Here the state consists of the coordinates, so no loop can open (theory, eq. 39); dry friction
+holds joints at rest.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class ClosedArm:
         return self.velocity.copy()
 
     def acceleration(self, tau: ArrayLike) -> Array:
-        """Accelerations of the coordinates at the state under efforts, without dry friction."""
+        """Accelerations of the coordinates at the current state under efforts, without dry friction."""
         D, bias, *_ = self._dynamics(self.position, self.velocity)
         return np.asarray(np.linalg.solve(D, np.asarray(tau, float) - bias))
 
@@ -110,7 +111,7 @@ class ClosedArm:
         return np.asarray(free + inverse @ J.T @ _held(J @ free, J @ inverse @ J.T, bounds))
 
     def _dynamics(self, q: Array, qd: Array) -> tuple[Array, ...]:
-        """Mass matrix, bias efforts, Jacobian of the joints with dry friction by the coordinates, friction bounds."""
+        """Mass matrix, bias efforts, Jacobian of the joints with dry friction, and friction bounds."""
         found = self.function(q if self.passive is None else self.passive(q), qd)
         return found if len(found) == 5 else (*found, np.zeros((0, self.robot.n)), np.zeros(0), np.zeros(0))
 
@@ -129,7 +130,7 @@ def _require_simulable(robot: Robot, j: int, effects: Sequence[ActingEffect]) ->
 def _held(rates: Array, A: Array, bounds: tuple[Array, Array]) -> Array:
     """Impulses of dry friction that bring rates + A impulses as close to zero as possible.
 
-    bounds: largest impulses against motion forwards and backwards.
+    bounds: largest impulses against forward and backward motion.
     """
     up, down = bounds
     impulses = np.where(rates > 0, -up, np.where(rates < 0, down, 0.0))
@@ -148,8 +149,8 @@ def _held(rates: Array, A: Array, bounds: tuple[Array, Array]) -> Array:
 def _program(robot: Robot, passive: int, dry: Mapping[int, Sequence[ActingEffect]]) -> Program:
     """Program from (q, qd) to mass matrix with rotors, bias efforts without dry friction, and dry friction data.
 
-    passive: number of passive joints without a closed form that follow the coordinates in q.  dry: friction of the
-    joints with dry friction.
+    passive: number of passive joints without a closed form, which follow the coordinates in q.  dry: dry-friction
+    effects by joint.
     """
     graph, n = Graph(), robot.n
     q, qd = graph.variables("q", n + passive), graph.variables("qd", n)
@@ -169,7 +170,7 @@ def _program(robot: Robot, passive: int, dry: Mapping[int, Sequence[ActingEffect
 def _rubbing(
     robot: Robot, q: list[Expr], qd: list[Expr], dry: Mapping[int, Sequence[ActingEffect]]
 ) -> tuple[list[list[Any]], list[Any], list[Any]]:
-    """Jacobian of the joints with dry friction by the coordinates, and friction bounds forwards and backwards."""
+    """Jacobian of the joints with dry friction by the coordinates, and forward and backward friction bounds."""
     if not dry:
         return [], [], []
     units = [[int(i == k) for i in range(robot.n)] for k in range(robot.n)]

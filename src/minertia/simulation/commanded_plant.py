@@ -1,4 +1,4 @@
-"""Logs of commands simulated in MuJoCo at its own step, with the actuators written for an identified model."""
+"""Simulation of command logs in MuJoCo at its own step, with the actuators exported for an identified model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _layout(model: IdentifiedModel, log: LoopLog) -> SprungLayout:
 
 
 def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
-    """Simulated positions at the rows of a log (N, outputs), from its initial state under its commands."""
+    """Simulated positions (N, outputs) at the rows of a log, from its initial state and with its commands."""
     mujoco: Any = mujoco_package()
     loop, layout = loop_of(model), _layout(model, log)
     try:
@@ -103,7 +103,7 @@ def followed(model: IdentifiedModel, log: LoopLog, step: float) -> Array:
 
 
 def _shifts(loop: dict[str, Any], layout: SprungLayout) -> Array:
-    """Positions of the file minus those of the log, of all coordinates: zero offsets, and encoder differences."""
+    """Position in the file minus that in the log, for all coordinates: zero offsets and encoder differences."""
     zeros = np.array(loop["zeros"], float)
     rest = np.array(loop.get("elastic", {}).get("rest", ()), float)
     return np.concatenate([zeros, zeros[list(layout.elastic)] - rest])

@@ -1,4 +1,4 @@
-"""Compilation and execution of generated C code: controller functions from the code that would run on it."""
+"""Compilation and execution of generated C code, so that simulated controllers run the deployed code."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ PATIENCE = 120.0  # s for one call of the compiler
 class CompiledCode:
     """Loaded library of generated code for a robot of n coordinates and `joints` joints.
 
-    friction_inputs: inputs of `friction`.  passive: passive joints without a closed form, whose positions the programs
-    `iterated` take and return.
+    friction_inputs: inputs of `friction`.  passive: passive joints without a closed form; the programs `iterated`
+    take and return their positions.
     """
 
     n: int
@@ -64,7 +64,7 @@ class CompiledCode:
         return run
 
     def of_state(self, name: str, arguments: int, size: int) -> Callable[..., Array]:
-        """Program of this many arrays of n values with one output."""
+        """Program that takes `arguments` arrays of n values and returns one array of `size` values."""
         if self.passive is not None and name in self.iterated:
             k = self.passive.count
             run = self.function(name, ((self.n,) * arguments) + (k,), (size, k, 1, self.passive.sets))
@@ -94,7 +94,7 @@ class CompiledCode:
 
 
 class _Chained:
-    """Program warm-started with the passive positions of its last call; solved anew for a distant posture."""
+    """Program that is warm-started with the passive positions of its last call; solved anew at distant postures."""
 
     def __init__(self, run: Callable[..., tuple[Array, ...]], passive: PassiveJoints) -> None:
         self.run, self.passive = run, passive
@@ -110,7 +110,7 @@ class _Chained:
 
 
 def compiled_model(robot: Robot, folder: str | Path, *, force: bool = False) -> ControlModel:
-    """Model for a controller of a robot with its own parameters, by `compiled_code`."""
+    """Model for a controller, from `compiled_code` of a robot with its own parameters."""
     return compiled_code(robot, folder, force=force).model
 
 
@@ -119,8 +119,8 @@ def compiled_code(
 ) -> CompiledCode:
     """Write code for a robot with its own parameters into a folder, compile it, run its self-test, and load it.
 
-    It is compiled and loaded in a private folder of this process, which nobody else can change.  `CompilerMissing`
-    where there is no compiler: the code is written in any case.  Compiled files are not kept.
+    It is compiled and loaded in a private folder of this process, which nobody else can change.  Raises
+    `CompilerMissing` if there is no compiler; the code is written in any case.  Compiled files are not kept.
     """
     known = CodeModel(rotors=True, friction=True, temperature=False)
     made = generate(robot, Path(folder), programs=programs, model=known, force=force)

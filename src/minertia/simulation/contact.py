@@ -35,12 +35,13 @@ LEARNING, WATCHED = 1000, 2000  # added to the number of a run, so that motions 
 
 @dataclass(frozen=True)
 class Detection:
-    """Collisions of the end-effector and false alarms, with thresholds for `per_hour` of these.
+    """Collisions of the end-effector and false alarms, with thresholds set for `per_hour` false alarms per hour.
 
-    force [N]: of the collisions, each against the motion of the end-effector, as a step.  delays (k,) [s] until the
-    alarm, infinite where there was none.  seconds: duration of the monitored free motion; alarms in it.  sliding,
-    standing: thresholds of each joint [N m or N] in motion and where it may stick.  t (N,), largest (N,): the largest
-    output of any joint over its threshold, in the run with the first collisions, which begin at `begun`.
+    force [N]: of the collisions, each a step against the motion of the end-effector.  delays (k,) [s]: until the
+    alarm, infinite if there was none.  seconds: duration of the monitored free motion; alarms: false alarms in
+    it.  sliding, standing: thresholds of each joint [N m or N] in motion, and where it may stick.  t (N,),
+    largest (N,): largest ratio of any joint's output to its threshold, in the run with the first collisions,
+    which begin at `begun`.
     """
 
     force: float
@@ -105,7 +106,7 @@ class _Watch:
         self.velocities.append(sample.qd)
 
     def result(self) -> tuple[Array, Flags]:
-        """Outputs (N, n), and whether each joint has been in motion for the memory of the observer."""
+        """Outputs (N, n), and whether each joint was in motion throughout the memory of the observer."""
         slow = (np.abs(np.array(self.velocities)) < SLIDES).astype(float)
         memory = _memory(self.period)
         held = np.cumsum(np.concatenate([np.ones((memory, slow.shape[1])), slow]), axis=0)
@@ -158,7 +159,7 @@ def _pieces(seconds: float) -> list[float]:
 
 
 def _stated(force: float) -> float:
-    """Force rounded up to two digits."""
+    """Force rounded up to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(force)) - 1)
     return math.ceil(force / unit) * unit
 
@@ -169,7 +170,7 @@ def _memory(period: float) -> int:
 
 
 def _watched(rig: Rig, number: int, length: float, touch: Touch | None = None) -> tuple[PlantLog, Array, Flags]:
-    """Run of random moves under computed torque, with the observer beside it."""
+    """Run of random moves under computed torque with the observer: log, outputs, and joints in motion."""
     trajectory = random_moves(rig.limits, length, rig.period, (rig.seed << 16) + number)
     watch = _Watch(rig)
     controller = computed_torque(rig.code.model, Gains())
@@ -183,7 +184,7 @@ def _watched(rig: Rig, number: int, length: float, touch: Touch | None = None) -
 
 
 def _alarm(rig: Rig, learned: Sequence[tuple[Array, Flags]]) -> _Alarm:
-    """Thresholds with half of the false alarms for joints in motion, half for all motion, sticking joints included."""
+    """Thresholds: half of the false alarms for joints in motion, half for all samples, sticking joints included."""
     outputs, slides = (np.concatenate(parts) for parts in zip(*learned, strict=True))
     rate = 1.0 / rig.period
     sliding = output_thresholds(outputs, rate, GAIN, 0.5 * PER_HOUR, among=slides)
@@ -212,7 +213,7 @@ class _Hand(NamedTuple):
 
 
 def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
-    """Samples at which the end-effector moves, some time apart."""
+    """Samples at which the end-effector moves, spaced in time."""
     plant = rig.plant()
     apart = round(APART_HITS / rig.period)
     samples = range(apart, len(log.t) - apart, max(1, apart // 20))
@@ -233,7 +234,7 @@ def _hands(rig: Rig, log: PlantLog, count: int) -> list[_Hand]:
 
 
 def _needed(alarm: _Alarm, hand: _Hand) -> float:
-    """Force [N] against the motion of the end-effector with which some joint reaches its threshold within 10 ms."""
+    """Smallest force [N] against the end-effector's motion with which a joint reaches its threshold in 10 ms."""
     threshold = np.where(hand.slides, np.array(alarm.sliding.values), np.array(alarm.standing.values))
     reached = 1 - np.exp(-GAIN * SOON)
     return float(np.min(threshold / np.maximum(np.abs(hand.efforts) * reached, 1e-12)))

@@ -35,7 +35,7 @@ def control_tests(
 
 
 def _open_loop(robot: Robot, model: ControlModel, limits: MotionLimits) -> list[TrackingTable]:
-    """Moves without feedback; not for closed chains, which could reach postures in which they open."""
+    """Moves without feedback; not for closed chains, which could reach postures where they cannot be closed."""
     loose = Plant(robot, period=OPEN * PERIOD, substeps=OPEN * SUBSTEPS)
     posture, angle, groups = open_loop_setting(limits)
     given = (loose, model, posture, groups)
@@ -43,7 +43,7 @@ def _open_loop(robot: Robot, model: ControlModel, limits: MotionLimits) -> list[
 
 
 def open_loop_setting(limits: MotionLimits) -> tuple[Array, float, list[list[int]]]:
-    """Start posture from which the first joints can turn by 90 degrees (or less by their ranges), angle, and groups."""
+    """Start posture, angle and groups of joints for open-loop moves by 90 degrees, or less if ranges require."""
     moved = list(range(min(3, len(limits.names))))
     angle = float(min(QUARTER, (2 * SHARE * limits.half[moved]).min()))
     posture = limits.middle.copy()

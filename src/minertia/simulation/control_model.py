@@ -1,4 +1,4 @@
-"""Controller's model of the robot, as plain functions, each of which generated C can replace."""
+"""Controller's model of the robot as plain functions, each of which can be replaced by generated C code."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Array = NDArray[np.float64]
 class ControlModel:
     """Efforts [N m or N] as functions of one state; each takes and returns arrays of shape (n,).
 
-    rigid(q, qd, qdd): links and rotors.  friction(q, qd, qdd): all other effects (including springs and offsets), at
-    the reference temperature.  gravity(q): of the links.  mass_matrix(q): (n, n), rotors included.  velocity(q, qd):
-    centrifugal and Coriolis.
+    rigid(q, qd, qdd): links and rotors.  friction(q, qd, qdd): all other effects (including springs and offsets),
+    at the reference temperature.  gravity(q): gravity of the links.  mass_matrix(q): (n, n), rotors included.
+    velocity(q, qd): centrifugal and Coriolis efforts.
     """
 
     n: int
@@ -79,7 +79,7 @@ def control_model(robot: Robot) -> ControlModel:
 class ScalarFunction:
     """Function of arrays of n values, generated as a Python function on floats.
 
-    passive: joints whose positions the function takes after those of the coordinates, its first argument.
+    passive: joints whose positions are appended to those of the coordinates in the first argument.
     """
 
     def __init__(

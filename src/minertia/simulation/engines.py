@@ -37,7 +37,7 @@ def mujoco_package() -> Any:
 
 
 def pinocchio_package() -> Any:
-    """Pinocchio, which serves as another engine here and nowhere else."""
+    """Import Pinocchio, which is used as an independent engine for dynamics and exported files."""
     return load("pinocchio", "pinocchio")
 
 
@@ -63,16 +63,16 @@ def to_mujoco(robot: RobotLike) -> Any:
 
 
 def build_model(mujoco: Any, robot: Robot, timestep: float) -> Any:
-    """MuJoCo's model for a plant: masses, armature, damping, Coulomb friction; joint j is called j0, j1 ...
+    """MuJoCo model for a plant: masses, armature, damping, Coulomb friction; joints are named j0, j1 ...
 
-    Limits of position and effort are omitted: the controller and the trajectory observe them.  Constant efforts and
-    effects without a MuJoCo element are applied by the plant.
+    Limits of position and effort are omitted: the controller and the trajectory respect them.  Constant efforts
+    and effects without a MuJoCo element are applied by the plant.
     """
     return compiled_spec(plant_spec(mujoco, robot, timestep), robot)
 
 
 def plant_spec(mujoco: Any, robot: Robot, timestep: float) -> Any:
-    """The plant model as a MuJoCo specification, to which more can be added."""
+    """The plant model as a MuJoCo specification (`MjSpec`), to which elements can be added."""
     _check_possible(robot)
     joints = tuple(replace(joint, name=f"j{j}", link=f"b{j}") for j, joint in enumerate(robot.joints))
     applied = [name for name in robot.effect_values if split_name(name)[0] in ("OFF", "OFFM")]
@@ -167,7 +167,7 @@ def _add_frames(pin: Any, model: Any, robot: Robot, carriers: Sequence[int]) -> 
 
 
 def _fill(model: Any, robot: Robot, dofs: Sequence[int], places: Sequence[int]) -> None:
-    """Set rotor inertia, friction and limits of every joint."""
+    """Set rotor inertia, friction and limits of every joint in a Pinocchio model."""
     for j, (joint, v, q) in enumerate(zip(robot.joints, dofs, places, strict=True)):
         effects, limits = robot.effects[j], joint.limits
         model.armature[v] = effects.get("IA", 0.0)

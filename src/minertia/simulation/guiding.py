@@ -1,4 +1,4 @@
-"""Demonstration of hand guiding: generated code compensates gravity while a hand pulls and releases the arm."""
+"""Demonstration of hand guiding: generated code compensates gravity while a human hand guides the arm."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DAMPING = 0.5  # 1/s: that the controller adds, so that a model that is a little
 class Guiding:
     """Arm guided by a human hand and released at `released` [s].
 
-    force [N]: largest guiding force.  travelled, missed [m]: path length of the gripped point while guided, and its
-    distance from the hand's goal at release.  drift [m]: displacement of the point in the `free` [s] after; creep
-    [m/s]: its mean speed in the last second.  drifts: of each joint [rad or m].  fallen [m]: the drift without gravity
-    compensation after release.  t (N,); way (N,) [m]: distance from the first position; pulled (N,) [N]: the guiding
-    force; q (N, n): postures.
+    force [N]: largest guiding force.  travelled, missed [m]: path length of the gripped point while guided, and
+    its distance from the hand's goal at release.  drift [m]: displacement of the point in the `free` [s] after
+    release; creep [m/s]: its mean speed in the last second.  drifts: drift of each joint [rad or m].  fallen [m]:
+    drift without gravity compensation after release.  t (N,): time [s]; way (N,) [m]: distance from the first
+    position; pulled (N,) [N]: guiding force; q (N, n): postures.
     """
 
     force: float
@@ -107,7 +107,7 @@ def show_guiding(rig: Rig) -> Guiding:
 
 
 def _guided(rig: Rig, *, is_compensated: bool) -> tuple[PlantLog, _GuidingHand]:
-    """One run; without compensation the arm is guided all the same, and falls when released."""
+    """One run; if not compensated, the arm is still guided, and falls when released."""
     plant, middle = rig.plant(2), rig.limits.middle
     goal = middle + WAY * rig.limits.half * np.where(np.arange(len(middle)) % 2, -1.0, 1.0)
     plant.place(goal)

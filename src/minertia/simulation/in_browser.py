@@ -27,7 +27,7 @@ STATES = 12  # at which the page compares with the numbers of Python
 
 @cache
 def _compiler() -> str:
-    """clang with a WebAssembly linker; `CompilerMissing` says what to install else."""
+    """Path of clang, with a WebAssembly linker installed; `CompilerMissing` says what to install."""
     clang, linker = shutil.which("clang"), shutil.which("wasm-ld")
     if clang is None or linker is None:
         missing = " and ".join(name for name, found in (("clang", clang), ("wasm-ld (lld)", linker)) if found is None)

@@ -23,9 +23,10 @@ GUARD = 0.02  # s around each standstill
 def recording_of(log: PlantLog, joints: tuple[str, ...] = (), source: str = "") -> Recording:
     """Measured positions and efforts, with time stamps in the middle of the period for which an effort was held.
 
-    Positions there are such that efforts are those of their motion, to fourth order in the period.  Under held efforts
-    second differences of positions are means of two accelerations, so the cubic through the four samples around,
-    shifted by a 24th of its acceleration times the period's square, is the smooth motion that the efforts represent.
+    Positions are interpolated such that they match the efforts to fourth order in the period.  With held efforts,
+    second differences of positions are means of two accelerations.  So the smooth motion that the efforts
+    represent is the cubic through the four neighbouring samples, shifted by 1/24 of its acceleration times the
+    period squared.
     """
     if log.ran_away is not None:
         raise MinertiaError(
@@ -71,9 +72,9 @@ def moving(recording: Recording, cutoff_hz: float) -> Moving:
 
 
 def stirred_up(log: PlantLog, rate_hz: float, cutoff_hz: float) -> Array:
-    """Root mean square (n,) of the commanded efforts above the cut-off of the position filter.
+    """Root mean square (n,) of the applied efforts above the cut-off of the position filter.
 
-    Filtered motion cannot explain them.  Samples near reversals, where friction jumps, are excluded.
+    Filtered motion cannot explain them.  Samples near reversals, where friction is discontinuous, are excluded.
     """
     low = sosfiltfilt(butter(4, cutoff_hz, fs=rate_hz, output="sos"), log.applied, axis=0)
     around = np.ones(2 * round((GUARD + 1 / cutoff_hz) * rate_hz) + 1)

@@ -30,7 +30,7 @@ def point_to_point(start: ArrayLike, goal: ArrayLike, duration: float, period: f
 
 
 def joint_move(start: ArrayLike, joints: Sequence[int], angle: float, speed: float, period: float = 1e-3) -> Trajectory:
-    """Trajectory in which some joints turn together by `angle` with largest velocity `speed` [rad, rad/s]."""
+    """Trajectory in which some joints rotate together by `angle` [rad] with largest velocity `speed` [rad/s]."""
     if not speed > 0 or angle == 0:
         raise Infeasible("a move needs an angle and a positive speed")
     goal = np.asarray(start, float).copy()
@@ -39,7 +39,7 @@ def joint_move(start: ArrayLike, joints: Sequence[int], angle: float, speed: flo
 
 
 def to_and_fro(motion: ContinuousMotion, passes: int, period: float) -> Trajectory:
-    """Trajectory from rest to rest, repeated forwards and backwards, `passes` times in all."""
+    """Repeat a rest-to-rest trajectory forwards and backwards in turn, `passes` times in all."""
     count = max(round(motion.duration / period), 2)
     t = np.asarray(np.arange(passes * count + 1) * (motion.duration / count), np.float64)
     phase = np.mod(t, 2 * motion.duration)
@@ -49,9 +49,9 @@ def to_and_fro(motion: ContinuousMotion, passes: int, period: float) -> Trajecto
 
 
 def random_moves(limits: MotionLimits, seconds: float, period: float, seed: int) -> Trajectory:
-    """Point-to-point moves between random postures of the middle of the ranges, for at least `seconds`.
+    """Point-to-point moves between random postures in the middle of the ranges, for at least `seconds`.
 
-    They begin in the middle of the ranges and use `SHARE` of the limits of velocity and acceleration.
+    They start from the middle of the ranges and use the fraction `SHARE` of the velocity and acceleration limits.
     """
     rng = np.random.default_rng(seed)
     posture, parts, total = limits.middle, list[Trajectory](), 0.0

@@ -1,8 +1,8 @@
 """A tree robot in MuJoCo (extra `sim`): its integrator and its dynamics, independent of `minertia.dynamics`.
 
-Effects without a MuJoCo element (Stribeck, load-dependent friction, gas springs ...) are computed before every step
-from the effect table: friction as the bound of MuJoCo's own dry friction, which holds joints at rest and is never
-active, the others as applied efforts.
+Effects without a MuJoCo element (Stribeck, load-dependent friction, gas springs ...) are computed before
+every step from the effect table: friction as the bound of MuJoCo's own dry friction, which holds joints at
+rest and never drives them, all other effects as applied efforts.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _run_of(places: NDArray[Any]) -> slice | NDArray[Any]:
 
 
 class _Side(NamedTuple):
-    """Joint with effects of its own, its index in MuJoCo's vectors, its coordinate."""
+    """Joint with its own effects, its index in MuJoCo's velocity vector, and its coordinate."""
 
     joint: int
     effects: Sequence[ActingEffect]
@@ -167,7 +167,7 @@ class _PlantEffects:
 
 
 def _parted(effects: Sequence[ActingEffect], state: JointState) -> tuple[float, float]:
-    """(dry friction, other efforts) of some effects of a joint."""
+    """(friction against the motion, other efforts) of some effects of a joint."""
     friction = rest = 0.0
     for row, value, constants in effects:
         effort = value * float(row.shape(state, constants))

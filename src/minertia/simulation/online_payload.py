@@ -1,4 +1,4 @@
-"""On-line payload estimation: the recursive estimator beside a controller without knowledge of the payload."""
+"""On-line payload estimation: a recursive estimator beside a controller that does not know the payload."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ DOUBT = 0.1  # 1 / kg, 1 / (kg m) ...: trust in "no load" at the start and after
 class OnlinePayload:
     """Estimates over time of the payload on the last link, in its frame: t (N,); values, deviations (N, 10).
 
-    names: of the ten, as XX ... MX, MY, MZ, M.  Estimates are those of the samples up to t, delayed by half a window.
-    changes: times at which earlier samples were dropped because they contradicted the new ones.
+    names: names of the ten parameters, XX ... MX, MY, MZ, M.  Estimates use the samples up to t, delayed by half
+    a window.  changes: times at which earlier samples were dropped because they contradicted the new ones.
     """
 
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ class OnlinePayload:
         return np.asarray(self.deviations[:, -1])
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Values and standard deviations of the last estimate up to a time."""
+        """Estimates and standard deviations (10,) at the last update up to a time [s]."""
         k = int(np.searchsorted(self.t, t, side="right")) - 1
         if k < 0:
             raise Infeasible(f"there is no estimate before {float(self.t[0]):.3g} s")
@@ -69,13 +69,13 @@ class OnlinePayload:
 
 
 class PayloadListener:
-    """Recursive estimator on the samples of a run; every `every`-th one updates the estimate.
+    """Recursive estimator on the samples of a run; every `every`-th sample updates the estimate.
 
-    model: efforts of the robot without a payload.  noise: standard deviation of the measured efforts.  memory [s]: time
-    constant of forgetting.  Velocities and accelerations come from a polynomial over a short window of measured
-    positions, so an estimate is delayed by half a window; joints that reverse are excluded, as their friction is not
-    known then.  When samples contradict the estimate for longer than a window (`change.py`), all earlier ones are
-    dropped: an average of two payloads is neither, and its stated standard deviation would be wrong.
+    model: efforts of the robot without a payload.  noise: standard deviation of the measured efforts.  memory
+    [s]: time constant of forgetting.  Velocities and accelerations come from a polynomial over a short window of
+    measured positions, so an estimate is delayed by half a window.  Joints that reverse are excluded, as their
+    friction is unknown.  When samples contradict the estimate for longer than a window (`change.py`), all earlier
+    ones are dropped, because an average over two payloads would be wrong, and so would its standard deviation.
     """
 
     def __init__(
@@ -136,8 +136,8 @@ class PayloadListener:
     def _slides(self, qd: Array) -> Array:
         """1 for joints that keep their direction over the window, 0 for those that reverse in it.
 
-        Their reference must not reverse either: the controller's friction term jumps then, and the acceleration with
-        it.
+        The reference must not reverse either, because the controller's friction term, and with it the acceleration,
+        would jump.
         """
         k = self.half
         asked = np.array(self.asked)
@@ -148,7 +148,7 @@ class PayloadListener:
         return np.asarray(steady & same_way, np.float64)
 
     def _innovations(self, Y: Array, rest: Array) -> Array:
-        """Innovations: differences of efforts from their prediction over the standard deviation of that."""
+        """Innovations: measured minus predicted efforts, over their predicted standard deviation."""
         spread = self.sigma**2 + np.einsum("ij,jk,ik->i", Y, self.state.covariance, Y)
         return np.asarray((rest - Y @ self.state.beta) / np.sqrt(spread))
 
@@ -161,7 +161,7 @@ class PayloadListener:
 
 
 def load_columns(robot: Robot) -> Callable[[Array, Array, Array], Array]:
-    """Regressor function (n, 10) of a payload on the last link."""
+    """Function that computes the regressor (n, 10) of a payload on the last link from q, qd, qdd."""
     robot = robot.numeric
     empty = [dict.fromkeys(x, 0.0) for x in robot.parameters()]
 
@@ -187,7 +187,7 @@ def watch_payload(
     gains: Gains | None = None,
     memory: float = 0.5,
 ) -> OnlinePayload:
-    """Track a trajectory while the payload changes at the given times; the controller keeps the model without it."""
+    """Track a trajectory while the payload changes at given times; the controller's model has no payload."""
     known = model or control_model(robot)
     noise = np.broadcast_to(np.asarray(plant.flaws.torque_noise, float), (robot.n,))
     smallest = 1e-3 * float(np.abs(known.gravity(trajectory.q[0])).max()) + 1e-6
@@ -198,9 +198,9 @@ def watch_payload(
 
 
 def _polynomial(half: int, period: float) -> Array:
-    """Weights (3, samples) of positions for value, velocity and acceleration, half a period after the middle sample.
+    """Weights (3, samples) for position, velocity and acceleration half a period after the middle sample.
 
-    This is the time to which an effort held for a period belongs.
+    An effort that is held for a period corresponds to this time.
     """
     t = np.arange(-half, half + 1) - 0.5
     size = float(half)

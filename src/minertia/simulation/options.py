@@ -1,4 +1,4 @@
-"""What is rehearsed: motions, sensors, friction and load of the simulated robot, and controllers that are tried."""
+"""Options of a rehearsal: trajectories, sensors, friction and payload of the simulated robot, controllers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _shows() -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RehearsalOptions(Declared):
-    """What is rehearsed."""
+    """Options of a rehearsal."""
 
     noise: float = option(
         0.01, "Standard deviation of the effort noise, relative to each joint's rms effort.", above=0, command="noise"
@@ -85,7 +85,25 @@ class RehearsalOptions(Declared):
             )
 
     def resolutions(self, robot: Robot) -> tuple[float, ...]:
-        """Encoder resolution of every joint."""
+        """Encoder resolution of every joint [rad or m]."""
         kinds = [robot.joints[j].kind for j in robot.independent]
         usual = [SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds]
         return tuple(usual if self.resolution is None else [self.resolution] * len(kinds))
+
+
+def _sample_formats() -> Iterable[str]:
+    from minertia.simulation.sample_files import FORMATS
+
+    return FORMATS
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SampleFiles(Declared):
+    """Files of samples for simulators, beside samples.npz."""
+
+    export: tuple[str, ...] = option(
+        (),
+        "Files for simulators, beside samples.npz.",
+        choices=_sample_formats,
+        command="export",
+    )

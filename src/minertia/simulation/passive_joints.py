@@ -1,4 +1,4 @@
-"""Passive joints of closed chains without a closed form, tracked from posture to posture of a simulated robot."""
+"""Passive joints of closed chains without a closed-form solution, tracked along a simulated motion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PassiveJoints:
         self.passive: Array = self.closing.seed[self.closing.iterated]
 
     def __call__(self, q: Array) -> Array:
-        """Positions of the coordinates followed by those of these passive joints, NaN where loops do not close."""
+        """Positions of the coordinates, then of the passive joints; NaN if the loops cannot be closed."""
         if not np.array_equal(q, self.q):
             found = self._carried_on(q) if self.is_near(q, self.q) else self._reached(q)
             if not np.all(np.isfinite(found)):
@@ -51,7 +51,7 @@ class PassiveJoints:
 
 
 def passive_joints(robot: Robot) -> PassiveJoints | None:
-    """Passive joints without a closed form of a robot without symbols, None where it has none."""
+    """Solver for the passive joints of a robot without symbols that have no closed form; None if it has none."""
     return PassiveJoints(robot) if robot.open_cuts and closing_of(robot).iterated else None
 
 

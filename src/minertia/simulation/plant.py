@@ -1,6 +1,6 @@
 """Simulated robot with sensor and drive imperfections, under a controller.
 
-It moves a `SimulatedArm`: a tree in MuJoCo, or, with closed chains, one in which they stay closed exactly.
+It runs a `SimulatedArm`: MuJoCo for a tree, or an arm whose closed chains stay exactly closed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Imperfections:
-    """Imperfections of a real arm; values for all joints or one per joint.
+    """Imperfections of a real arm; one value for all joints or one per joint.
 
-    resolution: of the encoders [rad or m].  torque_noise: standard deviation of the measured effort [N m or N].  delay:
-    from the command to the effort at the joint [s].  stribeck: excess of static over Coulomb friction [N m or N],
-    decaying over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated encoders [Hz].
-    is_dithered: the rounding of the encoders is random, uniform over one step, instead of computed.  With computed
-    rounding a controller amplifies the last bits of the simulation, so that runs differ between processors.
+    resolution: of the encoders [rad or m].  torque_noise: standard deviation of the measured effort [N m or N].
+    delay: from the command to the effort at the joint [s].  stribeck: excess of static over Coulomb friction [N m
+    or N], decaying over stribeck_velocity [rad/s or m/s].  velocity_cutoff: of the filter on differentiated
+    encoder signals [Hz].  is_dithered: the rounding error of the encoders is random, uniform over one step,
+    instead of computed.  With computed rounding a controller amplifies the last bits of the simulation, so that
+    runs differ between processors.
     """
 
     resolution: ArrayLike = 0.0
@@ -48,9 +49,10 @@ class Imperfections:
 class PlantLog:
     """Log of a run: t (N,), q and tau (N, n) measured; and true signals of the simulation.
 
-    tau, measured at the joints, moved the robot from its row to the next: it belongs half a period after q
-    (`recording_of`).  true_q, true_qd: without quantisation; applied: efforts at the joints without noise; reference:
-    commanded positions.  ran_away: time at which the arm became unstable [s]; later rows repeat the sample before it.
+    tau, measured at the joints, acts from its row to the next one: it corresponds to a time half a period after q
+    (`recording_of`).  true_q, true_qd: without quantisation; applied: efforts at the joints without noise;
+    reference: commanded positions.  ran_away: time at which the arm became unstable [s]; later rows repeat the
+    last stable sample.
     """
 
     t: Array
@@ -90,7 +92,7 @@ Touch = Callable[[float, Array, Array], Array]
 
 
 class Plant:
-    """One simulated robot; period [s] of the controller, substeps of the integrator in each.
+    """One simulated robot; period [s] of the controller, with `substeps` integrator steps in each.
 
     temperature [degC] of the joints, one or n values; None for the reference temperature of every effect.
     """
@@ -129,7 +131,7 @@ class Plant:
 
     @property
     def robot(self) -> Robot:
-        """Robot that is simulated now, without symbols."""
+        """Robot that is currently simulated, without symbols."""
         return self.arm.robot
 
     def place(self, q: ArrayLike, qd: ArrayLike | None = None) -> None:
@@ -180,10 +182,10 @@ class Plant:
         listener: Listener | None = None,
         touch: Touch | None = None,
     ) -> PlantLog:
-        """Track a trajectory from its first posture; `settle` [s]: time for which its last one is held afterwards.
+        """Track a trajectory from its first posture; `settle` [s]: time for which the last posture is then held.
 
-        events: (time, robot) at which the arm becomes another one, such as the same with a payload.  touch: function
-        for an external force on the last link, called once a period.
+        events: (time, robot) at which the arm is replaced by another, such as the same robot with a payload.  touch:
+        function that returns an external force on the last link, called once per period.
         """
         if trajectory.n != self.robot.n:
             raise ShapeError(f"the trajectory has {trajectory.n} joints, but '{self.robot.name}' has {self.robot.n}")
@@ -209,7 +211,7 @@ class Plant:
         return recorder.log()
 
     def _become(self, arm: SimulatedArm) -> None:
-        """Continue as another robot, from the current state."""
+        """Continue the simulation with another arm, from the current state."""
         arm.go_on_from(self.arm)
         self.arm = arm
 

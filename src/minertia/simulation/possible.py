@@ -1,4 +1,4 @@
-"""Robots made simulable: inertias changed to the nearest physically consistent ones, no temperature."""
+"""Robots made simulable: inertias replaced by the nearest consistent ones, no temperature dependence."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from minertia.robot.robot import Robot
 
 
 def _possible(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
-    """Robot with physically consistent inertias, which MuJoCo requires, and the changes.
+    """Robot with physically consistent inertias, which MuJoCo requires, and a message on changed links.
 
-    Published files often have inertias that violate the triangle inequality; a rehearsal only needs a plausible robot.
+    Published files often have inertias that violate the triangle inequality; a rehearsal only needs a plausible
+    robot.
     """
     changed: dict[str, float] = {}
     links = []

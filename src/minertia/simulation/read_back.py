@@ -1,4 +1,4 @@
-"""Exported files read back by the programs that they are for: what they leave of the logs of an identification."""
+"""Exported files read back by the target programs, and the residuals of an identification's logs with them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from minertia.identification.model import Model
 from minertia.identification.signals.filtering import Motion
 from minertia.io.errors import MinertiaError, MissingExtra
 from minertia.robot.files import read_robot
-from minertia.robot.parameters import split_name
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.usd.read import parse_usd
 from minertia.robot.robot import Robot
 from minertia.robot.targets import ExportTarget, target_of
 from minertia.simulation.engines import mujoco_package, pinocchio_package
+from minertia.simulation.proof import held_by
 
 Array = NDArray[np.float64]
 STATES = 50  # at which a file is compared with what was written
@@ -27,11 +29,14 @@ Efforts: TypeAlias = Callable[[Array, Array, Array], Array]  # (N, coordinates) 
 
 
 class UnreadableFile(MinertiaError):
-    """A file with parts that an engine has no equal for."""
+    """Exported file with elements that an engine does not support."""
 
 
 def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]) -> Model:
-    """The model with what its files leave of the logs, as the programs that they are for find it, where installed."""
+    """Model with the residuals of its exported files on the logs, as evaluated by the target programs.
+
+    Where a target program is not installed or cannot read the file, minertia evaluates the file itself.
+    """
     exports = dict(model.exports)
     for file in (folder / name for name in names):
         target = target_of(file)
@@ -47,15 +52,16 @@ def read_back(model: Model, problem: Problem, folder: Path, names: Iterable[str]
 
 
 def read_by_engine(model: Model, file: Path) -> Model | None:
-    """The model with the one export that a file has, and who reads what efforts there; None where it has none.
+    """Model with the single export of a file, and the program that reads it; None if it has no such export.
 
-    What it leaves of the logs is what was found when these were at hand.
+    The efforts of the file are compared with those of the model at random states.  The residuals on the logs are
+    those found at identification.
     """
     target = target_of(file)
     if target is None or target.name not in model.exports:
         return None
     export = {**model.exports[target.name], "file": file.name, "read_by": "minertia"}
-    held = _held(model.to_robot(target.name), target).numeric
+    held = held_by(model.to_robot(target.name), target).numeric
     found = _efforts(target, file, held)
     if found is not None:
         q, qd, qdd = np.random.default_rng(0).normal(size=(3, STATES, held.n))
@@ -63,11 +69,6 @@ def read_by_engine(model: Model, file: Path) -> Model | None:
         difference = float(np.abs(theirs - own).max() / max(float(np.abs(own).max()), 1e-300))
         export |= {"read_by": found[0], "difference": difference}
     return model.with_exports({target.name: export})
-
-
-def _held(robot: Robot, target: ExportTarget) -> Robot:
-    """A robot without the effects that a file does not hold."""
-    return robot.without_effects([n for n in robot.effect_values if split_name(n)[0] not in target.held])
 
 
 def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:
@@ -85,7 +86,7 @@ def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dic
 
 
 def _efforts(target: ExportTarget, file: Path, robot: Robot) -> tuple[str, Efforts] | None:
-    """A program and the efforts that it finds for a file: the target's own, else ours, None where neither reads it."""
+    """Program and its effort function for a file: the target's engine, else minertia; None if neither reads it."""
     try:
         return target.engine, READERS[target.engine](file, robot)
     except (MissingExtra, UnreadableFile):
@@ -100,7 +101,7 @@ def _efforts(target: ExportTarget, file: Path, robot: Robot) -> tuple[str, Effor
 
 
 def _in_mujoco(file: Path, robot: Robot) -> Efforts:
-    """MuJoCo's inverse dynamics; dry friction, which is soft there, by the sign of the velocity."""
+    """MuJoCo's inverse dynamics of a file; dry friction, regularised in MuJoCo, is added by the velocity's sign."""
     mujoco = mujoco_package()
     try:
         arm = mujoco.MjModel.from_xml_path(str(file))
@@ -127,7 +128,7 @@ def _in_mujoco(file: Path, robot: Robot) -> Efforts:
 
 
 def _turns(arm: Any) -> Array:
-    """How far each tendon with dry friction moves with each joint: motors that turn with several."""
+    """Ratios (tendons, dofs) of tendons with dry friction, which represent motors coupled to several joints."""
     turns = np.zeros((arm.ntendon, arm.nv))
     for k in np.flatnonzero(arm.tendon_frictionloss):
         parts = slice(arm.tendon_adr[k], arm.tendon_adr[k] + arm.tendon_num[k])
@@ -136,7 +137,7 @@ def _turns(arm: Any) -> Array:
 
 
 def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
-    """Pinocchio's inverse dynamics with the friction that it reads and leaves out."""
+    """Pinocchio's inverse dynamics of a file, plus the friction that Pinocchio reads but does not apply."""
     pin = pinocchio_package()
     try:
         arm = pin.buildModelFromUrdf(str(file))
@@ -163,10 +164,31 @@ def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
     return efforts
 
 
+def _in_usd(file: Path, robot: Robot) -> Efforts:
+    """Efforts of what programs find in a USD file: its standard attributes, most of them with 32 bits."""
+    arm = parse_usd("", str(file), ReadOptions("fixed", 0.0, False, single=True)).with_gravity(robot.gravity)
+    _check(robot, list(arm.coordinate_names), arm.n)
+    order = [arm.coordinate_names.index(name) for name in robot.coordinate_names]
+
+    def efforts(q: Array, qd: Array, qdd: Array) -> Array:
+        x, v, a = (np.empty_like(part) for part in (q, qd, qdd))
+        x[:, order], v[:, order], a[:, order] = q, qd, qdd
+        return np.asarray(inverse_dynamics(arm, x, v, a))[:, order]
+
+    return efforts
+
+
 def _check(robot: Robot, names: list[str], freedom: int) -> None:
-    """Refuse a file whose joints are not the robot's coordinates: a base that floats, followers, loops, other names."""
+    """Raise an error for a file whose joints are not the robot's coordinates.
+
+    Causes are a floating base, dependent joints, loops, or other names.
+    """
     if freedom != robot.n or robot.is_floating or any(name not in names for name in robot.coordinate_names):
         raise UnreadableFile("its joints do not match the coordinates of the robot")
 
 
-READERS: dict[str, Callable[[Path, Robot], Efforts]] = {"MuJoCo": _in_mujoco, "Pinocchio": _in_pinocchio}
+READERS: dict[str, Callable[[Path, Robot], Efforts]] = {
+    "MuJoCo": _in_mujoco,
+    "Pinocchio": _in_pinocchio,
+    "UsdPhysics": _in_usd,
+}

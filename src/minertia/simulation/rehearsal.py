@@ -161,7 +161,7 @@ class _RehearsalRun:
             self.progress(step)
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of the result, where there is a folder for it."""
+        """Write a file of the result if there is an output folder."""
         if self.folder is not None:
             write_file(self.folder / name, text)
             self.result.files.append(self.folder / name)
@@ -220,7 +220,7 @@ class _RehearsalRun:
         )
 
     def _noise(self, trajectory: Trajectory) -> Array:
-        """Noise standard deviation of each joint; a joint without effort has that of the smallest other one."""
+        """Noise standard deviation of each joint; a joint without effort gets the smallest one of the others."""
         tau = np.asarray(inverse_dynamics(self.robot, trajectory.q, trajectory.qd, trajectory.qdd), float)
         size = np.sqrt(np.mean(tau**2, axis=0))
         smallest = float(size[size > 0].min()) if np.any(size > 0) else 1.0
@@ -280,7 +280,7 @@ class _RehearsalRun:
             result.skipped.append(f"elastic joints: {err}")
 
     def _generate(self, robot: Robot) -> ControlModel | None:
-        """Generate code for the robot; returns its functions where there is a compiler."""
+        """Generate code for the robot; returns its functions if there is a compiler, else None."""
         if self.folder is None:
             return None
         code, model = self.folder / CODE, None
@@ -333,7 +333,7 @@ class _RehearsalRun:
             )
 
     def _show(self, identified: Robot) -> None:
-        """Demonstrate the generated controllers; reports those that cannot run."""
+        """Demonstrate the generated controllers, and report those that cannot run."""
         result, s = self.result, self.options
         assert result.unseen is not None
         try:
@@ -369,7 +369,7 @@ class _RehearsalRun:
 
 
 def _compared(feedback: TrackingTable) -> str:
-    """Comparison of computed torque with PD + gravity, where both are stable."""
+    """Message that compares computed torque with PD + gravity, or names the one that was unstable."""
     best, other = (feedback.row(name) for name in ("computed torque", "PD + gravity"))
     lost = " and ".join(row.name for row in (best, other) if row.ran_away is not None)
     if lost:

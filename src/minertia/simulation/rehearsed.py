@@ -1,4 +1,4 @@
-"""What a rehearsal finds: steps, parameters that come back."""
+"""Results of a rehearsal: its steps, and the recovered parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RehearsalStep:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """One base parameter: true value, estimate, stated standard deviation, and normalised error."""
+    """One base parameter: its true value, estimate and standard deviation."""
 
     name: str
     true: float
@@ -49,7 +49,7 @@ class Returned:
 
     @property
     def off(self) -> float:
-        """Error over standard deviation."""
+        """Normalised error: error over standard deviation."""
         return (self.value - self.true) / self.deviation if self.deviation > 0 else 0.0
 
 
@@ -57,10 +57,10 @@ class Returned:
 class Rehearsal:
     """Results of a rehearsal; steps whose tool is missing are None and listed in `skipped`.
 
-    held_out: rms residual per joint on the validation trajectory [N m or N]; floor: of the noise alone; stirred:
-    of efforts above the filter's cut-off, which the controller generates from encoder quantisation.  load: payload mass
-    [kg] of the on-line estimation.  soft: closed chains in MuJoCo.  springs: of elastic joints.  shown: results of the
-    controllers of `RehearsalOptions.show`.
+    held_out: rms residual per joint on the validation trajectory [N m or N].  floor: that of the noise alone.
+    stirred: rms of efforts above the filter's cut-off, which the controller generates from encoder quantisation.
+    load: payload mass [kg] of the on-line estimation.  soft: cross-check of closed chains with MuJoCo.  springs:
+    results for elastic joints.  shown: results of the controllers of `RehearsalOptions.show`.
     """
 
     robot: Robot
@@ -88,12 +88,12 @@ class Rehearsal:
 
     @property
     def within(self) -> float:
-        """Part of the parameters recovered within three stated standard deviations."""
+        """Fraction of the parameters recovered within three standard deviations."""
         return float(np.mean([abs(r.off) <= DEVIATIONS for r in self.returned])) if self.returned else float("nan")
 
     @property
     def over_floor(self) -> float:
-        """Validation residual over the noise floor, all joints relative to their noise."""
+        """Validation residual over the noise floor, each joint normalised by its noise."""
         return float(np.sqrt(np.mean((self.held_out / self.floor) ** 2))) if len(self.held_out) else float("nan")
 
     @property
@@ -164,7 +164,12 @@ class Rehearsal:
 
 
 def summary(rehearsals: Sequence[Rehearsal]) -> dict[str, float]:
-    """Over several seeds: part of (parameter, seed) pairs within three deviations, and the worst residual ratio."""
+    """Summary over several seeds.
+
+    pairs: number of (parameter, seed) pairs; within: fraction of them within three standard deviations.
+    worst_over_floor, worst_joint_over_floor: largest ratio of validation residual to noise floor, over all joints
+    and of a single joint.
+    """
     pairs = [abs(r.off) <= DEVIATIONS for one in rehearsals for r in one.returned]
     return {
         "pairs": len(pairs),

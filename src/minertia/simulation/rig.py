@@ -22,7 +22,7 @@ class Rig:
     """Simulated arm and its controllers' model.
 
     robot: the true one.  known: the identified one, whose programs `SHOWN_PROGRAMS` are in `code`.  motion: a
-    trajectory from rest to rest.  period [s] of the controllers.  load [kg]: payload that is picked up.
+    trajectory from rest to rest.  period [s]: control period.  load [kg]: payload that is picked up.
     """
 
     robot: Robot
@@ -40,5 +40,5 @@ class Rig:
         return Plant(self.robot, period=self.period, imperfections=self.flaws, seed=(self.seed << 16) + seed)
 
     def damping(self, posture: Array, rate: float) -> Array:
-        """Damping [N m s/rad or N s/m] that slows down each joint alone at this rate [1/s], at a posture."""
+        """Joint damping [N m s/rad or N s/m] for a velocity decay rate [1/s] of each joint alone, at a posture."""
         return np.asarray(rate * np.diag(self.code.model.mass_matrix(posture)))

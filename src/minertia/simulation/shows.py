@@ -1,4 +1,4 @@
-"""Demonstrations of the generated controllers: a table of functions of a rig."""
+"""Demonstrations of the generated controllers: table of functions that run on a rig."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Cross-check of closed kinematic chains with MuJoCo, which closes them by soft constraints, at two impedances.
 
-It is independent of our loop closure, parallelograms included.  Its accelerations are off in proportion to
-1 - impedance, so those at two impedances extrapolate to rigid loops.
+MuJoCo is independent of minertia's loop closure, parallelograms included.  The errors of its accelerations
+are proportional to 1 - impedance, so the results at two impedances are extrapolated to rigid loops.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ STATES = 40  # along the motion
 
 @dataclass(frozen=True, slots=True)
 class SoftLoops:
-    """Difference of MuJoCo's accelerations from ours: RMS of the worst joint over the largest of ours.
+    """Difference between MuJoCo's and minertia's accelerations: RMS of the worst joint, relative to the largest.
 
-    errors: at each impedance.  rigid: of the extrapolation to rigid loops.
+    errors: at each impedance.  rigid: after extrapolation to rigid loops.
     """
 
     impedances: tuple[float, float]
@@ -77,7 +77,7 @@ def _samples(values: list[Any], count: int) -> Array:
 
 
 def _accelerations(robot: Robot, impedance: float, positions: Array, rates: Array, tau: Array) -> Array:
-    """Accelerations of the coordinates at positions and velocities of all joints, under efforts of the coordinates."""
+    """MuJoCo's accelerations of the coordinates at all joint positions and velocities, under given efforts."""
     mujoco = mujoco_package()
     free = tuple(replace(joint, follows=None) if joint.is_passive else joint for joint in robot.joints)
     spec = mujoco.MjSpec.from_string(to_mjcf(replace(robot, joints=free)))

@@ -1,8 +1,8 @@
 """Robot with elastic joints in MuJoCo (extra `sim`) under position servos, and identification of its springs.
 
-The motor of an elastic joint is a body of its own with a joint of the same kind, rotor inertia as its
-armature; a tendon with MuJoCo's own stiffness and damping connects it to the link.  The simulation is independent of
-`codegen.rollout`, which the fit uses.
+The motor of an elastic joint is a separate body with a joint of the same kind, whose armature is the rotor
+inertia; a tendon with MuJoCo's own stiffness and damping connects it to the link.  The simulation is
+independent of `codegen.rollout`, which the fit uses.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SprungPlant:
         return f"m{j}" if j in self.elastic else f"j{j}"
 
     def _longest(self) -> float:
-        """Largest step that resolves the fastest vibration [s]."""
+        """Largest integration step [s] that resolves the fastest vibration."""
         inertia = link_inertia(self.robot)
         fastest = 1.0
         for j, spring in self.elastic.items():
@@ -123,7 +123,7 @@ class SprungPlant:
 
 
 def planted(robot: Robot) -> Robot:
-    """Robot with default values for springs and rotors that its file leaves open."""
+    """Robot with default values for springs and rotors that are not given in its file."""
     inertia, joints, effects = link_inertia(robot), list(robot.joints), [dict(own) for own in robot.effects]
     for j, spring in robot.elastic.items():
         rotor = effects[j].get("IA", 0.0) or ROTOR * float(inertia[j])
@@ -150,7 +150,7 @@ def loop_gains(robot: Robot) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class SpringReturned:
-    """One elastic joint: true and estimated stiffness with standard deviation, and damping alike, on the link side."""
+    """One elastic joint: true and estimated link-side stiffness and damping, with standard deviations."""
 
     joint: str
     stiffness: float
@@ -194,9 +194,9 @@ class SpringsRehearsed:
 def rehearse_springs(
     robot: Robot, commands: Sequence[Array], period: float, resolution: Array, seed: int = 0
 ) -> SpringsRehearsed:
-    """Track two trajectories in MuJoCo, the second for validation, log both encoders, fit elastic and rigid joints.
+    """Simulate two command trajectories in MuJoCo, log both encoders, and fit elastic and rigid joint models.
 
-    resolution: of the encoders (n,), with dithered rounding.
+    The second trajectory is for validation.  resolution: of the encoders (n,), with dithered rounding.
     """
     truth = planted(robot.numeric)
     kp, kd = loop_gains(truth)

@@ -69,7 +69,10 @@ def pd_alone(model: ControlModel, gains: Gains, posture: ArrayLike) -> Controlle
 
 
 def two_tasks(model: ControlModel, gains: Gains, every: int) -> Controller:
-    """Background and synchronous tasks: D, h and g are updated every k periods and held; tau = D qdd + h + g always."""
+    """Two-task control: tau = D qdd + h + g in every period, with D, h and g updated every `every` periods.
+
+    The background task updates D, h and g; the synchronous task runs at the full rate.
+    """
     if every < 1:
         raise Infeasible("the background task needs at least one period")
     held: tuple[Array, Array] | None = None

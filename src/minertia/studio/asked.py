@@ -54,7 +54,7 @@ class CampaignAsked(Asked):
 
     @model_validator(mode="after")
     def _declared(self) -> CampaignAsked:
-        """Reject names and values that are no options of a campaign file."""
+        """Reject names and values that are not options of a campaign file."""
         for name, table in (self.__pydantic_extra__ or {}).items():
             if name not in CHANGED:
                 raise ValueError(f"there is no table '{name}' here; known tables: {', '.join(CHANGED)}")
@@ -69,7 +69,7 @@ class CampaignAsked(Asked):
 
 
 def _can_be(one: Option, value: Any) -> bool:
-    """Whether a request may give an option a value: none, "?", or a valid one."""
+    """Whether a request may set an option to this value: null, "?", or a valid value."""
     if value is None or UNKNOWN in (value if isinstance(value, list) else [value]):
         return True
     if one.name == "prior":  # else the name of a file
@@ -80,7 +80,7 @@ def _can_be(one: Option, value: Any) -> bool:
 
 
 class CampaignOf(Asked):
-    """Job whose campaign is adopted: proposed from headers, or that of an earlier identification."""
+    """Job whose campaign is adopted: a proposal from log headers, or the campaign of an earlier identification."""
 
     job: JobName
     revision: Revision | None = None
@@ -101,14 +101,14 @@ class PostureAsked(Asked):
 
 
 class JobAsked(Asked):
-    """A job and its settings, as `JOBS` declares them."""
+    """Kind of a job and its settings, as declared in `JOBS`."""
 
     kind: Literal[tuple(JOBS)]  # type: ignore[valid-type]
     settings: Annotated[dict[Word, Any], Field(max_length=60)] = {}
 
     @model_validator(mode="after")
     def _declared(self) -> JobAsked:
-        """Refuse what no option of the job is, or can be."""
+        """Reject settings that are not options of the job, or not valid for them."""
         try:
             read_job(self.kind, self.settings)
         except MinertiaError as err:

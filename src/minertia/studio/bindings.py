@@ -53,7 +53,7 @@ class ProjectNow:
         return {**robot, **({"campaign": self.campaign} if kind in OF_CAMPAIGN else {})}
 
     def is_changed(self, file: Mapping[str, str]) -> bool | None:
-        """Whether a file has changed; None where it is gone."""
+        """Whether a file has changed; None if it no longer exists."""
         key = (file["name"], file["stamp"], file["sha256"])
         if key not in self._changed:
             path = self.project.folder / file["name"]
@@ -95,9 +95,9 @@ def bound(files: Sequence[Mapping[str, str]], started: float) -> dict[str, Any]:
 def reasons(
     now: ProjectNow, kind: str, made_of: Mapping[str, Any], of_run: Callable[[str], Sequence[str]]
 ) -> list[str]:
-    """Reasons why a result is not current for the project, a few words each; none where it is.
+    """Reasons why a result is not current for the project, a few words each; empty if it is current.
 
-    of_run: function for the reasons of another run, whose model was used.
+    of_run: function that returns the reasons of another run, whose model was used.
     """
     files = made_of.get("files")
     if files is None:

@@ -30,7 +30,7 @@ class JobLimits:
 
 @dataclass(frozen=True)
 class JobTask:
-    """Task of a job: its kind, the project's folder, its own, its settings, and its robot and campaign."""
+    """Task of a job: its kind, project folder, output folder, settings, and robot and campaign."""
 
     kind: str
     folder: str
@@ -107,9 +107,9 @@ def _end_with_parent() -> None:
 
 
 def _warm() -> None:
-    """Let both BLAS libraries allocate their buffers before the memory limit: without room they retry for ever.
+    """Make both BLAS libraries allocate their buffers before the memory limit is set, else they retry forever.
 
-    Products of small matrices need none, so these are not small.
+    Products of small matrices need no buffers, so these are not small.
     """
     import numpy as np
     from scipy.linalg import blas, lapack

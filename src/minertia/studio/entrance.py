@@ -1,8 +1,8 @@
-"""Token of a studio, in a folder that only its user can read: for tools, for restarts, and for opening a browser.
+"""Token of a studio, in a folder that only its user can read: for tools, restarts, and opening a browser.
 
-`.studio/address.json` has the address and the token of the studio that runs, or ran last, on the folder; the next one
-there reuses the token, so that open tabs keep working.  Where the file system has no permissions, or somebody
-else created the folder, nothing is written and the token is new each time.
+`.studio/address.json` holds the address and the token of the studio that runs, or last ran, on the folder;
+the next one there reuses the token, so that open tabs keep working.  If the file system has no permissions,
+or another user created the folder, nothing is written and the token is new each time.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _alarm(a: FleetAlarm) -> dict[str, Any]:
 
 
 def _stream(drift: FleetDrift, judged: JudgedStream) -> dict[str, Any]:
-    """Levels of a robot's joint, or of its payload, by day, with bands of 95 %, in per cent of the learned ones."""
+    """Levels of a joint, or of the payload, by day with 95 % bands, in per cent of the learned levels."""
     stream = judged.stream
     effects = drift.calibration[judged.type].get(stream.joint or LOAD)
     omega = np.zeros(stream.y.shape[1]) if effects is None else np.asarray(effects.omega, float)

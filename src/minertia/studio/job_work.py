@@ -39,7 +39,7 @@ class JobWork:
         return {file.path.name: file.title for file in self.project.files() if file.kind == "log"}
 
     def robot(self, model: object = None) -> Robot:
-        """Robot of an identified model by its key, else the chosen one, numeric."""
+        """Robot of an identified model by its key, else the chosen robot, without symbols."""
         path = self.project.file(str(model), "model").path if model else self.robot_name
         return read_robot(path, letters=False)
 

@@ -1,8 +1,9 @@
-"""Jobs: each in a separate process, followed by any number of clients, recorded in the project's folder.
+"""Jobs: each runs in a separate process, is followed by any number of clients, and is recorded in the project.
 
-A record (`job.json`) is written when a job begins and when it ends; one that says "running" when a server starts was
-interrupted, and a process that still works for it is ended.  Results appear atomically, so that no folder holds
-incomplete ones.  The inputs of a result are recorded with it (`bindings`).
+A record (`job.json`) is written when a job begins and when it ends.  A record that says "running" when a
+server starts belongs to an interrupted job, and a process that still works for it is ended.  Results appear
+atomically, so that no folder holds incomplete ones.  The inputs of a result are recorded with it
+(`bindings`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ RECORD = "job.json"
 RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
 _NAME = re.compile(r"(\d{4,6})-([a-z]+)")
 # kinds of which only some run at a time
-LONG = ("identify", "excite", "rehearse", "generate", "validate", "control", "fleet")
+LONG = ("identify", "excite", "rehearse", "generate", "validate", "calibrate", "control", "fleet")
 MOST_LONG, MOST = 2, 5  # jobs that run at the same time
 GRACE = 5.0  # s between asking a process to end and ending it
 
@@ -47,10 +48,10 @@ class Busy(MinertiaError):
 
 @dataclass
 class Job:
-    """One job.  version counts changes, for clients that wait for news.
+    """One job.  version: counts changes, for clients that wait for an update.
 
-    made_of: robot, campaign and files of its result.  process: number and start of its process.
-    grade: of its result: "good", "usable", "not good"; "" where there is no verdict.
+    made_of: robot, campaign and files of its result.  process: number and start time of its process.
+    grade: verdict on its result: "good", "usable", "not good"; "" if there is none.
     """
 
     name: str
@@ -125,7 +126,7 @@ class Jobs:
             return self._jobs[name]
 
     def folder(self, name: str) -> Path:
-        """Folder of a job's files; only for names of jobs."""
+        """Folder of a job's files; raises an error for a name that is not a job's."""
         return self.project.folder / RUNS / self.get(name).name
 
     # ------------------------------------------------------------------ doing
@@ -133,7 +134,7 @@ class Jobs:
     def start(
         self, kind: str, settings: Mapping[str, Any], digest: str = "", made_of: Mapping[str, Any] | None = None
     ) -> Job:
-        """Start a job, or return the same one if it is running already.  made_of: robot and campaign of its result."""
+        """Start a job, or return the same one if it is already running.  made_of: its robot and campaign."""
         asked = dict(settings)
         with self.news:
             running = [job for job in self._jobs.values() if job.state == RUNNING]
@@ -148,7 +149,7 @@ class Jobs:
         return job
 
     def _begun(self, job: Job) -> Job:
-        """Create a job's folder and record, or neither."""
+        """Create the folder and the record of a job, or neither if one fails."""
         folder = make_folder(self.project.folder / RUNS / job.name)
         try:
             self._record(job)
@@ -168,7 +169,7 @@ class Jobs:
         return job
 
     def close(self) -> None:
-        """Cancel all jobs at the end of the server."""
+        """Cancel all jobs when the server ends."""
         for job in self.all():
             if job.state == RUNNING:
                 with self.news:
@@ -270,7 +271,7 @@ class Jobs:
 
 
 def _taken(folder: Path) -> Callable[[], None]:
-    """Lock the folder for one studio; another would take the jobs that run here for interrupted ones."""
+    """Lock the folder for one studio; a second one would take the jobs that run here as interrupted."""
     try:
         return claimed(folder / RUNS)
     except BlockingIOError:
@@ -298,7 +299,7 @@ def end_orphan(process: Mapping[str, Any]) -> None:
 
 
 def begin_loading() -> None:
-    """Start the process from which jobs are forked, so that all imports are done when the first one comes."""
+    """Start the process from which jobs are forked, so that imports are done before the first job."""
     if "forkserver" in multiprocessing.get_all_start_methods():
         _processes()
         forkserver.ensure_running()
@@ -317,7 +318,7 @@ def _processes() -> Any:
 
 
 def _recorded(path: Path) -> Job | None:
-    """Job of a record; None where it is not valid."""
+    """Job from its record; None if the record is not valid."""
     try:
         found = json_document(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not _NAME.fullmatch(path.parent.name):

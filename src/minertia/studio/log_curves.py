@@ -24,7 +24,7 @@ LARGEST = 200_000_000  # bytes of one log that are kept; of a longer one the pag
 
 
 def filtered_signals(recording: Recording, plan: Filter) -> tuple[float | None, dict[str, Array]]:
-    """Cut-off [Hz] of the low-pass, given or chosen, with filtered positions and efforts; none where it fails."""
+    """Cut-off [Hz] of the low-pass, given or chosen, and the filtered signals by name; None and {} on failure."""
     try:
         cutoff, rate = resolved(plan, recording).cutoff_hz, recording.rate_hz
         if cutoff is None or not 0 < cutoff < 0.5 * rate:

@@ -1,7 +1,7 @@
-"""What jobs of the studio are asked: settings of each kind, from which requests, forms and types are made.
+"""Settings of each kind of studio job, from which requests, forms and types are generated.
 
-Files are named by keys of the project.  Values of other rooms stand in a job with their own options; `table=""` says
-that these have no table of their own in its settings.
+Files are named by keys of the project.  Options of other packages are included with their own declarations;
+`table=""` means that they have no table of their own in the settings of the job.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from minertia.codegen.options import Arithmetic
 from minertia.codegen.targets.options import CodeFiles
 from minertia.excitation.options import LimitOptions, MotionSearch, MotionShape, Optimality
 from minertia.fleet.options import DriftOptions
+from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import Declared, Option, keys_of, like, option, options, read
 from minertia.io.tables import CheckedTable
@@ -45,7 +47,7 @@ class ProposeJob(Declared):
 
 @dataclass(frozen=True, repr=False)
 class CampaignJob(Declared):
-    """What needs the campaign alone."""
+    """Job that needs only the campaign."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,8 +59,24 @@ class ValidateJob(Declared):
 
 
 @dataclass(frozen=True, repr=False)
+class CalibrateJob(Declared):
+    """Calibrate the robot from measurements of its tool."""
+
+    measurements: tuple[str, ...] = option(help="Files of measurements to fit, by key.", pattern=KEY, most=MOST_FILES)
+    validate: tuple[str, ...] = option(
+        (), "Validation measurements, by key.", pattern=KEY, most=MOST_FILES, otherwise="none: held-out regions"
+    )
+    angle: str | None = like(ColumnMap, "angle")
+    length: str | None = like(ColumnMap, "length")
+    measure: tuple[MeasureColumns, ...] = option(
+        (), "Measurements of the tool and their columns.", otherwise="recognised by the header"
+    )
+    calibration: CalibrationOptions = option(CalibrationOptions(), table="")
+
+
+@dataclass(frozen=True, repr=False)
 class ExciteJob(Declared):
-    """Find an exciting motion."""
+    """Compute an excitation trajectory."""
 
     shape: MotionShape = option(MotionShape(), table="")
     optimality: Optimality = option(Optimality(), table="")
@@ -109,6 +127,7 @@ JOBS: Mapping[str, type[Declared]] = {
     "check": CampaignJob,
     "identify": CampaignJob,
     "validate": ValidateJob,
+    "calibrate": CalibrateJob,
     "excite": ExciteJob,
     "generate": GenerateJob,
     "rehearse": RehearseJob,
@@ -118,7 +137,7 @@ JOBS: Mapping[str, type[Declared]] = {
 
 
 def job_options(kind: str) -> dict[str, tuple[Option, Any]]:
-    """Every option of a job's settings by its key, with its default there."""
+    """Every option in the settings of a job, by key, with its default for this job."""
     found: dict[str, tuple[Option, Any]] = {}
     for one in options(JOBS[kind]):
         if one.table == "":
@@ -129,7 +148,7 @@ def job_options(kind: str) -> dict[str, tuple[Option, Any]]:
 
 
 def read_job(kind: str, settings: Mapping[str, Any]) -> Any:
-    """The settings of a job as a value of its options; what is null is as if it had not been named."""
+    """Parse the settings of a job into its options object; null counts as not given."""
     given = without_nulls(settings)
     CheckedTable(given).only(job_options(kind))
     found: dict[str, Any] = {}
@@ -148,6 +167,6 @@ def read_job(kind: str, settings: Mapping[str, Any]) -> Any:
 
 
 def without_nulls(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without what is null, and without tables in which nothing is stated."""
+    """Settings without null entries, in nested tables as well."""
     plain = {k: without_nulls(v) if isinstance(v, Mapping) else v for k, v in settings.items()}
     return {k: v for k, v in plain.items() if v is not None}

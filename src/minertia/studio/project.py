@@ -54,7 +54,7 @@ NEAR = 400  # characters from the start of a TOML file that say what it is
 
 
 class Outdated(InputError):
-    """Conflict error: the project was changed elsewhere meanwhile.  revision: the current one of the project."""
+    """Conflict error: the project was changed elsewhere in the meantime.  revision: its current revision."""
 
     def __init__(self, revision: str) -> None:
         self.revision = revision
@@ -127,7 +127,7 @@ class Project:
         raise InputError(f"the folder no longer contains this {' or '.join(kinds)}; reload the page")
 
     def stores(self) -> list[ProjectFile]:
-        """Fleet stores in the folder, as folders with a key; size: 0."""
+        """Fleet stores in the folder; each is a folder with a key, of size 0."""
         found = []
         for place, folders, names in os.walk(self.folder, followlinks=False):
             here = Path(place)
@@ -147,9 +147,9 @@ class Project:
         raise InputError("the folder no longer contains this fleet store; reload the page")
 
     def upload(self, kind: str, title: str, meshes: Sequence[str] = ()) -> Upload:
-        """Target of an uploaded file of a kind of `ENDINGS`, under a random name with its given extension.
+        """Target of an uploaded file of a kind in `ENDINGS`, under a random name with its given extension.
 
-        meshes: keys of those that were uploaded for a robot, whose file then refers to them by their new names.
+        meshes: keys of meshes uploaded for a robot, whose file then refers to them by their new names.
         """
         endings = ENDINGS[kind]
         ending = next((e for e in endings if title.lower().endswith(e)), None)
@@ -177,10 +177,10 @@ class Project:
 
     @property
     def robot(self) -> dict[str, str] | None:
-        """Robot of the campaign; the chosen one where there is no campaign yet.
+        """Robot of the campaign, or the chosen robot if there is no campaign yet.
 
-        {"bundled": name} or {"file": key}, with a title for display, and a version that changes with the content; name:
-        as in a campaign.
+        {"bundled": name} or {"file": key}, with a title for display, and a version that changes with the content;
+        name: as in a campaign.
         """
         name = self._robot_entry()
         if name is None:
@@ -212,7 +212,7 @@ class Project:
     ) -> dict[str, str]:
         """Choose a bundled robot or a file of the project; an existing campaign is updated.
 
-        revision: of the project as the caller knows it; None skips the check.
+        revision: project revision that the caller has seen; None skips the check.
         """
         if bundled is not None:
             if bundled not in bundled_robots():
@@ -249,7 +249,7 @@ class Project:
         return hashlib.sha256(repr((text, self._state().get("robot"))).encode()).hexdigest()[:16]
 
     def campaign(self) -> dict[str, Any] | None:
-        """The campaign file as plain data, logs by their keys; None where there is none."""
+        """Campaign file as plain data, with logs by key; None if there is no campaign."""
         path = self.folder / CAMPAIGN
         if not path.is_file():
             return None
@@ -303,7 +303,7 @@ class Project:
         return {**({} if "format" in before else {"format": FORMAT}), "robot": name}
 
     def _entries(self, before: Mapping[str, Any], use: str, keys: Sequence[str]) -> list[Any]:
-        """Log entries of the campaign, with parts and payloads, which the page does not show; new ones by name."""
+        """Log entries of the campaign for these keys, with parts and payloads kept; new logs are added by name."""
         logs = before.get("logs")
         now = logs.get(use) if isinstance(logs, dict) else None
         listed = {**_entries(logs, *USES), **_entries(logs, use)}  # of two parts of a log one may have another use
@@ -340,7 +340,7 @@ class Project:
         self._remember_now(lambda state: {**state, "wrote": hashlib.sha256(path.read_bytes()).hexdigest()})
 
     def _named(self, key: str, *kinds: str) -> str:
-        """Name of a file in a campaign."""
+        """Name of a project file as written in a campaign."""
         path = self.file(key, *kinds).path
         return (
             path.relative_to(self.folder).as_posix()
@@ -349,7 +349,7 @@ class Project:
         )
 
     def digest(self) -> str:
-        """Digest of the campaign, its robot and its logs: jobs with the same digest are the same."""
+        """Digest of the campaign, its robot and its logs: jobs with the same digest have the same inputs."""
         known = hashlib.sha256(self.campaign_digest().encode())
         known.update(str((self.robot or {}).get("version")).encode())
         for file in self.files():
@@ -438,7 +438,8 @@ _OUTSIDE = re.compile(r"^\s*(/|\\|[A-Za-z]:|~|file:)|(^|[/\\])\.\.([/\\]|$)|%2e%
 def with_meshes(content: bytes, names: Mapping[str, str]) -> bytes:
     """Description in which uploaded meshes are referred to by their new names.
 
-    Uploads have no folders: two files of one name in different folders cannot be distinguished, and are an error.
+    Uploads have no folders: files with the same name in different folders cannot be distinguished, and raise an
+    error.
     """
 
     def last(path: str) -> str:
@@ -482,7 +483,7 @@ def refuse_references(path: Path) -> None:
 
 
 def _named_files(text: str) -> list[str]:
-    """Files that a description refers to, as its reader decodes them: &#47; is a slash."""
+    """Files that a description refers to, decoded as by its reader (&#47; is a slash)."""
     try:
         elements = list(parse_xml(text, None).walk())
     except DescriptionError:  # which its reader refuses, too
@@ -552,7 +553,7 @@ def _project_file(name: str, kind: str, path: Path, title: str) -> ProjectFile:
 
 
 def model_reasons(path: Path) -> list[str]:
-    """Reasons why a model is not current for its input files, a few words each; none where it is, or lists none."""
+    """Reasons why a model is not current for its input files, a few words each; empty if it is, or lists none."""
     stat = path.stat()
     _, files = _facts_of(str(path), stat.st_size, stat.st_mtime_ns)
     changed = {name: is_changed(path, file) for name, file in ((visible(Path(f["name"]).name), f) for f in files)}
@@ -583,7 +584,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """Text of a campaign with its own line endings, which are kept when it is edited."""
+    """Text of a campaign with its original line endings, which are kept by edits."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as err:
@@ -599,7 +600,7 @@ def _parsed(text: str, name: str = CAMPAIGN) -> dict[str, Any]:
 
 
 def _proposed(before: Mapping[str, Any], proposal: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes of a proposal to a campaign: logs and columns replaced, otherwise only missing entries."""
+    """Changes of a proposal to a campaign: logs and columns are replaced, only missing other entries added."""
     columns, drive = before.get("columns") or {}, before.get("drive") or {}
     new, sides = proposal.get("columns") or {}, proposal.get("drive") or {}
     found = {**dict.fromkeys(MAPPED), **{key: _answered(columns.get(key), value) for key, value in new.items()}}

@@ -1,7 +1,7 @@
 """Access control of the studio, and security headers of its responses.
 
-All checks precede the application: the host name (Host), the origin of a request (Origin), the token of the user who
-started it, the size limit of requests, and the headers of responses.
+All checks precede the application: the host name (Host), the origin of a request (Origin), the token of the
+user who started the studio, and the size limit of requests; headers are added to responses.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ NO_TOKEN = "open the address that the studio printed, with its token"
 class Door:
     """Access rules.
 
-    hosts: names with port of the server (none: any).  token: required of every request, also on this machine, which
-    others may use (None: for tests of the application alone).  largest: of uploads [bytes].
+    hosts: allowed host names with port (none: any).  token: required of every request, also on this machine,
+    which other users may share (None: only for tests of the application).  largest: size limit of uploads
+    [bytes].
     """
 
     hosts: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ def new_token() -> str:
 
 
 def loopback_hosts(port: int) -> tuple[str, ...]:
-    """Host names of a server on this machine alone."""
+    """Host names of a server that only this machine can reach."""
     return tuple(f"{host}:{port}" for host in LOOPBACK)
 
 
@@ -107,7 +108,7 @@ class Doorkeeper:
         return self.door.largest if scope["path"] == "/api/uploads" else SMALL
 
     def refusal(self, scope: Scope) -> Response | None:
-        """Response to a request that is not permitted, None where it is."""
+        """Error response to a request that is not permitted; None if it is permitted."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self.door.hosts and host not in self.door.hosts:
@@ -145,8 +146,8 @@ class Doorkeeper:
 def _onward(headers: Headers, path: str) -> Response:
     """Redirect to the address without the token.
 
-    From an external link (a file, a mail) an intermediate page of ours is needed: a browser sends a strict cookie
-    only where the previous page was ours.
+    After an external link (from a file or a mail) an intermediate page of the studio is needed: a browser sends a
+    strict cookie only if the previous page was on the same site.
     """
     path = "/" + path.lstrip("/")  # two slashes would lead to another server
     if headers.get("sec-fetch-site") in (None, "same-origin", "none"):
@@ -190,7 +191,7 @@ def _is_own(headers: Headers, host: str, method: str) -> bool:
 
 
 def _bounded(receive: Receive, most: int) -> Receive:
-    """Limit the body size, also without a declared length, or with a wrong one."""
+    """Limit the size of a request body, even without a declared length or with a wrong one."""
     seen = 0
 
     async def counted() -> Message:

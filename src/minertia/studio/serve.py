@@ -46,9 +46,9 @@ def require_page() -> None:
 def place(
     host: str = "127.0.0.1", port: int | None = None, largest: int | None = None, token: str | None = None
 ) -> Listening:
-    """Open a port to listen on; without a requested one, another may be used.
+    """Open a port to listen on: the requested one, else the default port, or any free port if that is taken.
 
-    token: an earlier token of the user, on this machine alone (`entrance.kept_token`); by default a new one.
+    token: an earlier token of the user, only on this machine (`entrance.kept_token`); by default a new one.
     """
     listener = _listener(host, port)
     own = listener.getsockname()[1]

@@ -42,7 +42,7 @@ from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
-STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "fleet", "runs")
+STEPS = ("robot", "excite", "data", "identify", "validate", "calibrate", "control", "code", "fleet", "runs")
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
 ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed
@@ -162,7 +162,7 @@ def _add_project(app: FastAPI, project: Project, jobs: Jobs, largest: int) -> No
 def _add_frames(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.post("/api/robot/frames")
     def post_frames(asked: PostureAsked) -> dict[str, Any]:
-        """Frames of all joints at a posture, loops closed, of a robot that a job has read: a bad file ends its job."""
+        """Frames of all joints at a posture, loops closed; only for a robot file that a job has read."""
         if not has_read(project, jobs):
             raise Busy("the robot has not been read yet; open the step Robot first")
         robot = _read(project.robot_name())
@@ -230,7 +230,7 @@ def pulse(project: Project, jobs: Jobs) -> str:
 
 
 class Standing:
-    """Currency of results: all jobs compared with the project at one moment."""
+    """Whether results are current: all jobs, compared with the project at one time."""
 
     def __init__(self, project: Project, jobs: Jobs) -> None:
         self.jobs, self.now = jobs, ProjectNow(project)
@@ -246,7 +246,7 @@ class Standing:
         return {**job.to_dict(), "stale": self.stale(job)}
 
     def stale(self, job: Job) -> list[str]:
-        """Reasons why the result of a job is not current: robot, campaign or files changed; none where it is."""
+        """Reasons why the result of a job is not current (robot, campaign or files changed); empty if it is."""
         if job.state != DONE:
             return []
         if job.name not in self._stale:
@@ -288,7 +288,7 @@ def _read(name: str) -> Robot:
 def _add_jobs(app: FastAPI, project: Project, jobs: Jobs) -> None:
     @app.post("/api/jobs", status_code=202)
     def post_job(asked: JobAsked) -> dict[str, Any]:
-        """Start a job; the same one is not started twice."""
+        """Start a job; an identical running job is not started again."""
         kind, settings = asked.kind, without_nulls(asked.settings)
         if kind in CHECKED and Standing(project, jobs).passed_check() is None:
             raise Busy("the campaign has not passed a check as it stands now; run the check first")
@@ -381,9 +381,9 @@ def _add_results(app: FastAPI, project: Project, jobs: Jobs) -> None:
 
     @app.get("/api/jobs/{name}/zip", response_class=Response)
     def get_zip(name: JobName, old: bool = False) -> Response:
-        """All files of a job as an archive; of generated code the code alone.
+        """All files of a job as a ZIP archive; for generated code, only the code.
 
-        An outdated one is an error unless requested (old), and is then marked in its name and in a file.
+        An outdated result is an error unless `old` is set; the archive is then marked by its name and a file.
         """
         why = Standing(project, jobs).stale(_known(jobs, name))
         if why and not old:
@@ -415,7 +415,7 @@ def _add_numbers(app: FastAPI, jobs: Jobs) -> None:
         end: Annotated[FiniteFloat, Query()],
         filtered: bool = False,
     ) -> dict[str, Any]:
-        """Signal of a long log between two times, for zooming; filtered: also through the low-pass."""
+        """Signal of a long log between two times [s], for zooming; filtered: also the low-pass filtered signal."""
         _known(jobs, name)
         wanted = (signal, f"{signal}_filtered") if filtered else (signal,)
         found = part_of(jobs.folder(name), log, wanted, (start, end))

@@ -15,8 +15,8 @@ from minertia.io.extras import load
 def edited(text: str, changes: Mapping[str, Any]) -> str:
     """Text with some values changed.
 
-    changes: tables of new values; None removes a key, and a key that is not named is unchanged (RFC 7396).  Where the
-    text cannot be edited in place it is written anew: every value is kept, comments are lost.
+    changes: tables of new values; None removes a key, and a key that is not named is unchanged (RFC 7396).  If
+    the text cannot be edited in place, it is rewritten: every value is kept, comments are lost.
     """
     before = toml_document(text)
     wanted = merged(before, changes)

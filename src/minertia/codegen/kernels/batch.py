@@ -139,7 +139,7 @@ def _ahead(schedule: Schedule, with_rows: bool) -> str:
 
 
 def among(lines: Sequence[str], others: Sequence[str], share: float = 1.0) -> list[str]:
-    """Insert other lines at equal distances within the first share of the lines."""
+    """Insert other lines at equal distances within the first fraction `share` of the lines."""
     placed = [((k + 1) / max(len(lines), 1), 0, k) for k in range(len(lines))]
     placed += [(share * (k + 0.5) / len(others), 1, k) for k in range(len(others))]
     return [(lines, others)[which][k] for _, which, k in sorted(placed)]
@@ -233,7 +233,7 @@ class _BatchWriter:
         return "\n".join(indent + line for line in lines)
 
     def functions(self, arguments: str, expected: Sequence[str] = (), share: float = 0.0) -> Iterator[str]:
-        """C text of the functions; prefetch statements are in the first share of the last one."""
+        """C text of the functions; prefetch statements are in the first fraction `share` of the last one."""
         start = 0
         kind = "__attribute__((noinline))" if len(self.parts) > FEW_PARTS else "inline __attribute__((always_inline))"
         arrays = ", ".join(f"{self.real} *restrict {name}" for name in ("sine", "cosine", "cross"))

@@ -200,7 +200,7 @@ def load(path: Path) -> ctypes.CDLL:
 
 
 def load_new(path: Path) -> tuple[ctypes.CDLL, str]:
-    """Load a new library; also return its effect on the floating-point mode of this process, "" if none."""
+    """Load a new library; also return how it changed the floating-point mode of this process, "" if it did not."""
     was_flushing = _flushes()
     found = load(path)
     if was_flushing or not _flushes():
@@ -239,7 +239,7 @@ def _compiled(
 
 
 def _fault(path: Path, fault: Callable[[ctypes.CDLL], str]) -> str:
-    """Fault of a new library; only libraries without one are cached."""
+    """Fault of a new library, "" if none; only libraries without a fault are cached."""
     found, why = load_new(path)
     return why or fault(found)
 

@@ -47,7 +47,7 @@ def cache_folder() -> tuple[Path, str]:
 
 
 def find(key: str) -> Path | None:
-    """Library of a key, from the cache or made earlier by this process; None if there is none."""
+    """Library of a key, from the cache or compiled earlier by this process; None if there is none."""
     folders = [cache_folder()[0]]
     if own_folder.cache_info().currsize:
         folders.append(own_folder())
@@ -173,7 +173,7 @@ def _whole(folder: Path, key: str) -> Path | None:
 
 
 def _our_bytes(path: Path) -> bytes | None:
-    """Contents of a file; None if it is not a regular file or others could have written it."""
+    """Contents of a file; None if it is not a regular file or if other users could have written it."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         about = os.fstat(file.fileno())

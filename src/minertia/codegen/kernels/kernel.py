@@ -123,12 +123,12 @@ class BatchKernel:
         return outputs[0] if len(ports) == 1 else tuple(outputs)
 
     def bound_with_gram(self, inputs: Sequence[Array], output: Array, scale: Array) -> Callable[[], Array]:
-        """Function bound to these arrays for repeated calls: they are read and written in place.
+        """Return a function bound to these arrays for repeated calls, which read and write them in place.
 
-        For a program with one matrix Y (rows, columns); the call returns the sum of Y' D Y over samples, where D has
-        the squares of `scale` (rows,), which is read at each call.  The output (N, entries) receives the varying
-        entries of Y in the order of `pattern`.  The sum is taken while a block is in cache, and its array is reused by
-        the next call. Arrays are C-contiguous float64.
+        For a program with one matrix Y (rows, columns); the call returns the sum of Y' D Y over samples, where the
+        diagonal matrix D has the squares of `scale` (rows,), which is read at each call.  The output (N, entries)
+        receives the varying entries of Y in the order of `pattern`.  Each block is summed while it is in cache, and
+        the array of the sum is reused by the next call.  Arrays are C-contiguous float64.
         """
         arrays, n = self._in_place(inputs)
         pattern = self.pattern
@@ -173,7 +173,7 @@ class BatchKernel:
         return blocks, self.schedule.positions(0)
 
     def checked(self, inputs: Sequence[ArrayLike]) -> tuple[list[Array], int]:
-        """The inputs as C-contiguous float64 arrays, and the number of samples."""
+        """Validate the inputs; return them as C-contiguous float64 arrays, and the number of samples."""
         ports = self.program.inputs
         if len(inputs) != len(ports):
             names = ", ".join(port.name for port in ports)
@@ -262,7 +262,7 @@ def real_array(given: ArrayLike, name: str) -> Array:
 
 
 def apart(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
-    """Inputs, copied where they overlap an output; outputs that overlap each other raise an error."""
+    """Return the inputs, copied if they overlap an output; raise an error if outputs overlap each other."""
     for k, output in enumerate(outputs):
         if any(np.may_share_memory(output, other) for other in outputs[:k]):
             raise ShapeError("the arrays given as out overlap each other")
@@ -315,7 +315,7 @@ def _shapes(ports: Sequence[Port]) -> tuple[tuple[int, ...], ...]:
 
 
 def single_library(plan: Schedule) -> ctypes.CDLL:
-    """The compiled function `minertia_call` of one sample, held once against NumPy."""
+    """Compiled library with the function `minertia_call` for one sample, verified once against NumPy."""
     source = single_source(plan)
     return build.load(build.library(source, lambda made: single_fault(plan, _ctypes_call(made), *references(plan))))
 

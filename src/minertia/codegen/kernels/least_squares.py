@@ -1,11 +1,12 @@
 """Least squares over any number of samples without storing the matrix.
 
-The kernel accumulates [Y tau]'[Y tau] of each block while it is in cache.  The normal equations square the condition
-number; one refinement pass with the residual Y'(tau - Y theta) recovers the lost accuracy if the condition number of Y
-(columns scaled to length 1) is moderate.  Above `SWITCH` the columns are preconditioned by the inverse of the triangle
-R of a sample of the data, so that the squared condition number is close to 1.  Long data need one pass: an initial
-estimate from a sample is subtracted from tau, so that the accuracy is lost only of a small step.  Either way the
-result is as accurate as QR of the whole matrix.
+The kernel accumulates [Y tau]'[Y tau] of each block while it is in cache.  The normal equations square the
+condition number; one refinement pass with the residual Y'(tau - Y theta) recovers the lost accuracy if the
+condition number of Y (columns scaled to length 1) is moderate.  Above `SWITCH` the columns are preconditioned
+by the inverse of the R factor of a sample of the data, so that the squared condition number is close to 1.
+Long data need one pass: an initial estimate from a sample is subtracted from tau, so that only a small
+correction suffers from the loss of accuracy.  In all cases the result is as accurate as QR of the whole
+matrix.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MANY_SAMPLES = 50_000  # from which a look at a sample first costs next to nothi
 
 @dataclass(frozen=True)
 class Gram:
-    """Accumulated [Y tau]'[Y tau] of the rows; with a triangle R, of [Y R^-1, tau].  Added by `+`."""
+    """Accumulated [Y tau]'[Y tau] of the rows, or of [Y R^-1, tau] with an R factor as `triangle`.  Add by `+`."""
 
     columns: tuple[str, ...]
     matrix: Array
@@ -66,7 +67,7 @@ class Gram:
         return R if self.triangle is None else R @ self.triangle
 
     def condition(self) -> float:
-        """Condition number of Y with columns scaled to length 1, to the accuracy of these equations."""
+        """Condition number of Y with columns scaled to length 1, as accurate as the normal equations allow."""
         try:
             R = self.factor()
         except RankError:
@@ -96,7 +97,7 @@ class Gram:
         return bool(length <= residual + np.linalg.norm(lengths * theta) / scaled_condition(R))
 
     def solve(self, b: ArrayLike | None = None) -> Array:
-        """x with Y'Y x = b; by default b = Y'tau."""
+        """Solve Y'Y x = b for x; by default b = Y'tau."""
         C, lengths = self._cholesky()
         T = self.triangle
         if b is None:
@@ -151,7 +152,7 @@ class Solution:
 
     @cached_property
     def squares(self) -> Array:
-        """Sum of squared residuals of each row (joint), scaled by the weights; the first access may need a pass."""
+        """Sum of squared weighted residuals of each row (joint); the first access may need a pass over the data."""
         return self.left().squares
 
 
@@ -168,7 +169,7 @@ class LeastSquaresKernel:
 
     @classmethod
     def of(cls, robot: Robot, columns: Sequence[str]) -> LeastSquaresKernel:
-        """The kernel for columns (full names) of a robot's regressor."""
+        """Least-squares kernel for the given columns (full names) of a robot's regressor."""
         return cls(regressor_program(robot, columns), columns)
 
     @property
@@ -224,7 +225,7 @@ class LeastSquaresKernel:
         return Residual(gradient, sums[entries:].copy(), work.n_samples)
 
     def sample_triangle(self, *inputs: ArrayLike, weights: ArrayLike | None = None, samples: int = SAMPLE) -> Array:
-        """R of the QR factorisation of samples spread evenly over the data."""
+        """R factor of the QR factorisation of samples spread evenly over the data."""
         work = self._work(inputs, None, weights)
         least = self.least_samples(samples)
         return spread_triangle(work.n_samples, least, lambda chosen: self._triangle_of(self._chosen(work, chosen)))
@@ -248,7 +249,7 @@ class LeastSquaresKernel:
         )
 
     def triangle_of(self, *inputs: ArrayLike, weights: ArrayLike | None = None) -> Array:
-        """R of the QR factorisation of all these samples, which may be singular."""
+        """R factor of the QR factorisation of all these samples, which may be singular."""
         return self._triangle_of(self._work(inputs, None, weights))
 
     # ------------------------------------------------------------------ inside
@@ -265,9 +266,10 @@ class LeastSquaresKernel:
         return Work(GRAM, arrays, pattern=self.pattern, tau=efforts, weights=factors, n_samples=n)
 
     def _look(self, work: Work) -> tuple[Array | None, Array | None]:
-        """Analyse a sample of long data: return a triangle if preconditioning is needed, and an initial estimate.
+        """Analyse a sample of long data: return an R factor if preconditioning is needed, and a first estimate.
 
-        The normal equations of the sample are tried first, as they take a fraction of the time of its triangle.
+        The normal equations of the sample are tried first, as they take a fraction of the time of its QR
+        factorisation.
         """
         if work.n_samples < MANY_SAMPLES:
             return None, None
@@ -290,7 +292,7 @@ class LeastSquaresKernel:
         )
 
     def _triangle_of(self, work: Work) -> Array:
-        """R of the QR factorisation of Y, or of [Y tau] if tau is given."""
+        """R factor of the QR factorisation of Y, or of [Y tau] if tau is given."""
         Y = self.kernel(*work.inputs)
         if work.tau is not None:
             Y = np.concatenate([Y, work.tau[:, :, None]], axis=2)
@@ -313,7 +315,7 @@ class LeastSquaresKernel:
 
 
 def _triangle(rows: Array) -> Array:
-    """R of the QR factorisation of rows (n, p), folded in blocks if possible: a sixth of LAPACK's time."""
+    """R factor of the QR factorisation of rows (n, p), in blocks if possible: a sixth of LAPACK's time."""
     p = rows.shape[1]
     R, native = np.zeros((p, p)), build.native()
     if native is None or not native.fold(R, rows):
@@ -357,7 +359,7 @@ def spread(n: int, samples: int) -> NDArray[np.intp]:
 
 
 def spread_triangle(n: int, samples: int, triangle_of: Callable[[NDArray[np.intp]], Array]) -> Array:
-    """Triangular factor of few of n samples that preconditions all; raises RankError if there is none."""
+    """R factor of a subset of n samples that can precondition all of them; raises RankError if there is none."""
     while True:
         R = triangle_of(spread(n, samples))
         condition = scaled_condition(R)
@@ -372,7 +374,7 @@ def spread_triangle(n: int, samples: int, triangle_of: Callable[[NDArray[np.intp
 
 
 def looks_hard(triangle: Array) -> bool:
-    """Whether the triangle of a sample is too ill-conditioned for normal equations."""
+    """Whether the R factor of a sample is too ill-conditioned for normal equations."""
     return SWITCH <= scaled_condition(triangle) < HOPELESS
 
 

@@ -1,8 +1,9 @@
-"""The order of straight-line code: operations that do not wait for one another take turns.
+"""Order of straight-line code: independent operations are interleaved.
 
-A processor looks ahead over some hundred operations, fewer where two threads share a core.  In the order in which
-outputs ask for values (`schedule.py`) most of these wait for the one before them.  Here the longest way to an output
-goes first, as long as the values that are needed later fit the registers.  `in_turns` does the same to statements of C.
+A processor looks ahead over some hundred operations, fewer if two threads share a core.  In depth-first order
+of the outputs (`schedule.py`) most operations wait for the one before them.  Here the operation with the
+longest path to an output comes first, as long as the values that are needed later fit into the registers.
+`in_turns` does the same for C statements.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ def _before_sines(graph: Graph, order: Sequence[int]) -> set[int]:
 
 
 def _fused(graph: Graph, node: int, uses: Counter[int], inside: Collection[int]) -> int | None:
-    """Product that is fused with a sum, the second of two."""
+    """Product that is fused with a sum; if both terms are products, the second one."""
     if graph.nodes[node][0] not in ("+", "-"):
         return None
     products = (a for a in graph.arguments[node] if a in inside and graph.nodes[a][0] == "*" and uses[a] == 1)

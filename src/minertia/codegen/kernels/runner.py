@@ -36,7 +36,7 @@ from minertia.io.arrays import Array
 
 
 class Runner(abc.ABC):
-    """Execution of one schedule; `path` and `reason` say how and why."""
+    """Execution of one schedule; `path`: execution path, `reason`: why it was selected."""
 
     path: str
     reason: str
@@ -51,9 +51,9 @@ class Runner(abc.ABC):
 
     @cached_property
     def rows(self) -> Callable[..., Any] | None:
-        """Function that runs a whole batch (*inputs, outputs or None); NotImplemented if arrays need validation.
+        """Function (*inputs, outputs or None) that runs a whole batch; None if there is no such function.
 
-        None if there is no such function.
+        It returns NotImplemented if the arrays need validation.
         """
         return None
 

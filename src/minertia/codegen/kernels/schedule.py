@@ -1,8 +1,8 @@
 """Flat schedule of a program: one list of steps that C, the interpreter and NumPy all run.
 
-A step computes one value for a whole block of samples.  Products with one use, in a sum, are fused with it, and signs
-are moved into the last step, so that the varying outputs (the *entries*) are written in place without a copy.  Outputs
-that are constant 0 are no entries.
+A step computes one value for a whole block of samples.  Products with one use, in a sum, are fused with it,
+and signs are moved into the last step, so that the varying outputs (the *entries*) are written in place
+without a copy.  Outputs that are constant 0 are not entries.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def schedule(program: Program) -> Schedule:
 
 
 class _Scheduler:
-    """Scheduler of a program's graph; values are numbered by nodes, additional ones above them."""
+    """Scheduler of a program's graph; values have the indices of their nodes, additional values higher ones."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -223,7 +223,7 @@ class _Scheduler:
 
     @cached_property
     def fused(self) -> frozenset[int]:
-        """Products with one use, by a sum whose other term is not constant; of two, the second."""
+        """Products used only once, by a sum without constant terms; if both terms are such products, the second."""
         found = set()
         for node in self.needed:
             operation, *arguments = self.nodes[node]

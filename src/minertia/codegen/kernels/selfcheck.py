@@ -1,7 +1,7 @@
 """Verification of a compiled kernel against NumPy, once after compilation.
 
-Options such as -ffast-math in CC break the reduction of angles, lose NaN, or round every constant to single precision
-without a warning.  A few fixed samples reveal it.
+Options such as -ffast-math in CC break the reduction of angles, lose NaN, or round every constant to single
+precision without a warning.  A few fixed samples reveal such faults.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def single_fault(schedule: Schedule, found: Callable[..., object], wanted: Piece
 def difference(found: Array, wanted: Array, rough: Array) -> str:
     """Description of wrong results (samples, entries); "" if there are none.
 
-    Results that depend strongly on rounding are not compared: from states that do not close, Newton
-    iteration of loop closures (a Delta) may end elsewhere with each rounding.
+    Results that depend strongly on rounding are not compared: from states where loops do not close (as of a Delta
+    robot), the Newton iteration of loop closure may end at another point with each rounding.
     """
     lost = np.isnan(wanted) & np.isnan(rough) & ~np.isnan(found)
     if lost.any():

@@ -1,8 +1,8 @@
-"""Steps of a schedule, their numbers in the interpreter, and signs carried along instead of computed.
+"""Steps of a schedule, their operation codes in the interpreter, and propagation of signs at no cost.
 
-Every value of a schedule may be held with the opposite sign.  Vector units differ in the fused operations they have:
-all know c + a b and c - a b, not all a b - c.  A value that is held negated costs nothing, because whoever reads it
-turns its own sign; only what a program gives out must be as it is.
+Every value of a schedule may be stored with the opposite sign.  Vector units differ in their fused
+operations: all have c + a b and c - a b, but not all have a b - c.  A negated value costs nothing, because
+each step that reads it changes its own sign; only the outputs of a program must have their true sign.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Signs:
         }
 
     def rewritten(self, step: KernelStep) -> list[KernelStep]:
-        """Steps that replace a step."""
+        """Steps that replace a step, with the signs of its operands taken into account."""
         if step.operation in ("load", "const"):
             return [step]
         if step.operation in _SETTLED and self.sign.keys().isdisjoint(step.operands):
@@ -117,7 +117,7 @@ class _Signs:
         return self.sign.get(value, 1)
 
     def _hold(self, step: KernelStep, sign: int) -> list[KernelStep]:
-        """Step whose result has this sign, with a negation step if necessary."""
+        """Give the result of a step this sign; values that must keep their own sign get a negation step."""
         (value,) = step.results
         if sign == 1:
             return [step]
@@ -194,7 +194,7 @@ class _Signs:
         return [step if self._held(step.operands[0]) == 1 else step._replace(operation="neg")]
 
     def _plain(self, step: KernelStep) -> list[KernelStep]:
-        """Steps of operations that need operands with their true sign."""
+        """Steps of an operation that needs operands with their true sign, with negation steps before it."""
         before = []
         operands = []
         for v in step.operands:

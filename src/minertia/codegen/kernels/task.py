@@ -1,4 +1,4 @@
-"""`Task`: what a kernel is told, field by field as native/blocks.h has it; `Work`: the same in arrays; `Tiles`."""
+"""`Task`: arguments of a kernel, with the fields of native/blocks.h; `Work`: the same as arrays; `Tiles`."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class MatrixPattern:
 
     @cached_property
     def z_start(self) -> NDArray[np.int32]:
-        """First column of each row of [Y tau] R^-1, rounded down to a tile: a triangle fills only to the right."""
+        """First column of each row of [Y tau] R^-1, rounded down to a tile; R^-1 adds columns to the right only."""
         first = [
             int(self.column[a]) if a < b else self.columns
             for a, b in zip(self.row_start[:-1], self.row_start[1:], strict=True)

@@ -28,7 +28,7 @@ RELAXED = 5e-3  # s, damping over stiffness: what lands on it comes to rest and 
 
 @dataclass(frozen=True)
 class FloorUnder:
-    """Frames (by name) that may touch the ground, whose normal points against gravity."""
+    """Ground contact: names of the frames that may touch the ground, whose normal points against gravity."""
 
     touches: tuple[str, ...]
 

@@ -172,7 +172,7 @@ SLOW = {"velocity": 0.5, "rest": 0.1, "middle": 0.3}
 
 
 def _loop_fault(library: ctypes.CDLL) -> str:
-    """Fault of the compiled simulation against NumPy, on two joints with all effects."""
+    """Compare the compiled simulation with NumPy, on two joints with all effects; return its fault, "" if none."""
     for effort_delay, is_euler, sees, symbols in (
         (None, False, (), TRIED),
         (0.013, False, (0, 0), TRIED),

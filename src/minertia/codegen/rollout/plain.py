@@ -98,7 +98,7 @@ class _Effects:
         self.rubs = np.ones(of.n, bool), np.ones(of.n, bool)
 
     def at(self, start: tuple[Array, Array, Array], place: Array, rate: Array) -> None:
-        """Evaluate at the start of a step (position, velocity, load) and at its midpoint (position, velocity)."""
+        """Evaluate at the start of a step (position, velocity, load) and at the midpoint (position, velocity)."""
         if not self.of.all:
             return
         self.effort, self.by_q, self.by_qd, self.inertia, up, down = self.functions[0](*start, place, rate, *self.given)
@@ -228,7 +228,7 @@ class PlainLoop:
         return self.qm + self.quarter * self.task.h * dv, self.v + self.end * dv
 
     def _steep(self) -> Array:
-        """Derivatives of smooth efforts by the change of velocity in the step."""
+        """Derivatives of smooth efforts with respect to the change of velocity in the step."""
         return np.asarray(self.end * self.effects.by_qd + self.quarter * self.task.h * self.effects.by_q)
 
     def _old(self, kept: Array, k: int) -> Array:
@@ -305,7 +305,7 @@ class PlainLoop:
         return np.asarray(gp * command.u_d[k] + (0.0 if command.ud_d is None else gd * command.ud_d[k]))
 
     def _by_far(self, T1: Array) -> Array:
-        """Derivatives of the control law by the motion of another coordinate."""
+        """Derivatives of the control law with respect to the motion of the coordinate that it measures."""
         by_place, by_rate = self.far
         rates = self.Sv + self.mid * self.Sd
         return np.asarray(-by_place[:, None] * T1[self.seen] - by_rate[:, None] * rates[self.seen])

@@ -71,7 +71,7 @@ class _GroupProgram:
         return Port(name, (self.size, self.size))
 
     def rows(self, matrix: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """The group's entries of a matrix, row by row."""
+        """Entries of a matrix that belong to the group, row by row, with zeros for its motors."""
         own: list[Scalar] = []
         for i in self.joints:
             own += [*(matrix[i][j] for j in self.joints), *[0] * self.motors]

@@ -1,4 +1,4 @@
-"""Languages of arrays, one statement per operation: modules for NumPy, JAX and PyTorch, functions for MATLAB."""
+"""Targets in array languages, one statement per operation: modules for NumPy, JAX and PyTorch, MATLAB functions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def render(programs: Sequence[Program], title: str, digest: str, framework: str 
 
 
 def _source(function: Callable[..., Any], framework: Framework) -> str:
-    """Source text of one of our functions in a framework, without type annotations."""
+    """Source text of a Python function of minertia in a framework, without type annotations."""
     text = inspect.getsource(function).replace(": Any", "").replace(" -> tuple[Any, Any]", "")
     return "\n\n" + text.replace("np.", f"{framework.short}.").rstrip()
 

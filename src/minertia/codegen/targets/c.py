@@ -77,7 +77,7 @@ def schedule(graph: Graph, outputs: Sequence[Expr]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """One program as C: declarations for the header, definitions for the source."""
+    """One program as C text: declarations for the header, definitions for the source."""
 
     declaration: str
     definition: str

@@ -189,12 +189,12 @@ def _numbers(style: CStyle) -> dict[str, str]:
 
 
 def sign(style: CStyle) -> str:
-    """Sign function."""
+    """C++ text of the sign function."""
     return SIGN.substitute(_numbers(style))
 
 
 def sincos(style: CStyle) -> str:
-    """Function that computes all sines and cosines of a sample."""
+    """C++ text of the function that computes all sines and cosines of a sample."""
     return SINCOS.substitute(_numbers(style) | sincos_texts(style, "angle"))
 
 

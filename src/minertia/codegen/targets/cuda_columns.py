@@ -86,5 +86,5 @@ class Sum:
     row: int | None = None
 
     def takes(self, row: int) -> bool:
-        """Whether a row contributes to it."""
+        """Whether a row contributes to this tile of sums."""
         return self.row in (None, row)

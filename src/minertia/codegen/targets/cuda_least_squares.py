@@ -80,7 +80,7 @@ class SumsKernel:
         return len(self.columns.present)
 
     def reach(self, row: int) -> list[int]:
-        """Blocks of a row that take part in products: with a triangle all from its first on."""
+        """Blocks of a row that take part in products; with a triangle, all blocks from the row's first one on."""
         own = self.columns.blocks(row)
         return own if self.mode != PRECONDITIONED else list(range(own[0], self.columns.n_blocks))
 
@@ -96,7 +96,7 @@ class SumsKernel:
 
     @cached_property
     def parts(self) -> list[list[Sum]]:
-        """Tiles of each warp that shares samples with others: equal work, in the order of tiles."""
+        """Tiles assigned to each of the warps that share samples: equal work, in the order of tiles."""
         count = -(-len(self.sums) // self.tuning.sums)
         loads = np.array(
             [sum(s.takes(r) and {s.a, s.b} <= set(self.reach(r)) for r in range(self.rows)) for s in self.sums]
@@ -177,7 +177,7 @@ class SumsKernel:
         return np.asarray((G + np.triu(G, 1).T)[np.ix_(place, place)])
 
     def gradient_and_squares(self, results: Array) -> tuple[Array, Array]:
-        """Y'rho and the sum of squares of rho of each row."""
+        """Y'rho and the sum of squares of rho of each row, where rho is the residual."""
         squares, corner = np.zeros(self.rows), (len(self.columns.order) - 1) % EDGE
         for s, tile in self.tiles(results):
             if s.row is not None:
@@ -305,7 +305,7 @@ class SumsKernel:
                 yield f"      MULTIPLY(sums, {k}, {a}, {b});"
 
     def _triangle_row(self, row: int, own: Sequence[tuple[int, Sum]]) -> list[str]:
-        """The same after multiplying the row by the inverse of a triangle, eight samples at a time.
+        """Statements for a row's products after multiplying it by a triangle's inverse, eight samples at a time.
 
         The two results of a lane are its operands of the next product: its samples 0 2 4 6, then 1 3 5 7.
         """

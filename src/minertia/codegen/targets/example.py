@@ -191,7 +191,7 @@ def _servo_loop(style: CStyle, found: Mapping[str, Program], rendered: Mapping[s
 
 
 def _once(style: CStyle, tasks: Mapping[str, Program], prepared: Sequence[str]) -> str:
-    """The function to call when parameters change."""
+    """C text of the function to call when parameters change."""
     names = list(dict.fromkeys(name for task in prepared for name in tasks[task].parameters))
     arguments = ", ".join(f"const {style.precision} *{name}" for name in names)
     lines = [f"static {style.prefix}_{task}_prepared for_{task};" for task in prepared]

@@ -278,7 +278,7 @@ def sincos(style: CStyle) -> str:
 
 
 def sincos_texts(style: CStyle, angle: str) -> dict[str, str]:
-    """Texts common to all sine functions: the angle less its quarter turns w, and the polynomials."""
+    """Texts common to all sine functions: the angle reduced by w quarter turns, and the polynomials."""
     numbers, text = SINCOS_NUMBERS[style.precision], style.number
     reduced = angle
     for part in numbers["parts"]:

@@ -21,7 +21,7 @@ STEP = 1e-30  # of a complex step: the derivative has no rounding of a differenc
 
 
 def _observer(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Momentum from the mass matrix, its rate from the gradient of kinetic energy by complex steps."""
+    """Observer reference: momentum from the mass matrix, its rate from the energy gradient by complex steps."""
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     samples, n = qd.shape
     given = inputs | {"tau": rng.uniform(-20.0, 20.0, (samples, n)), "gain": rng.uniform(10.0, 50.0, (samples, n))}
@@ -39,7 +39,7 @@ def _watch_terms(setting: Setting, program: Program, inputs: Arrays, chi: Any, r
 
 
 def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
-    """Robot terms as in the observer, payload terms from the regressor of the last link."""
+    """Monitor reference: robot terms as in the observer, payload terms from the last link's regressor."""
     robot, q, qd = setting.robot, given["q"], given["qd"]
     C, g = (model.coriolis_matrix(robot, q, qd, parameters=chi), model.gravity_torques(robot, q, parameters=chi))
     names = [full_name(symbol, robot.tip + 1) for symbol in LINK_SYMBOLS]
@@ -56,7 +56,7 @@ def watched_terms(setting: Setting, given: Arrays, chi: Any) -> Arrays:
 
 
 def _energy_slope(setting: Setting, q: Array, qd: Array, chi: Any) -> Array:
-    """d/dq of qd' D qd / 2; C' qd with a floating base, whose velocities are not the rates of coordinates."""
+    """Gradient of qd' D qd / 2 by q; with a floating base C' qd, as its velocities are not coordinate rates."""
     if setting.robot.is_floating:
         C = model.coriolis_matrix(setting.robot, q, qd, parameters=chi)
         return np.asarray(np.einsum("kji,kj->ki", C, qd))
@@ -65,7 +65,7 @@ def _energy_slope(setting: Setting, q: Array, qd: Array, chi: Any) -> Array:
 
 
 def _without_friction(setting: Setting, given: Arrays, chi: Any) -> Array:
-    """Efforts less those of friction and springs."""
+    """Efforts minus those of friction and springs."""
     robot, q, qd, warmth = setting.robot, given["q"], given["qd"], given.get("temperature")
     if robot.open_cuts:
         inertial = [{s: v for s, v in x.items() if s in (*LINK_SYMBOLS, *ROTOR_SYMBOLS)} for x in chi]
@@ -79,7 +79,7 @@ def _without_friction(setting: Setting, given: Arrays, chi: Any) -> Array:
 
 
 def _mixed(setting: Setting, Y: Array) -> Array:
-    """Columns of the base parameters from those of the independent columns."""
+    """Regressor columns of the base parameters, from those of the independent columns."""
     base = setting.base
     return (Y @ np.linalg.inv(base.K[:, base.kept_indices]))[..., setting.essential_rows]
 
@@ -103,7 +103,7 @@ def _momentum_regressor(
 
 
 def _power_regressor(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Energies of robots with a single non-zero parameter, and the power of the columns that are not inertial."""
+    """Reference energies of robots with one non-zero parameter, and power of the columns that are not inertial."""
     robot, q, qd = setting.robot, inputs["q"], inputs["qd"]
     names = setting.base.kept
     Y = model.torque_regressor(robot, q, qd, np.zeros_like(qd), columns=names)
@@ -125,7 +125,7 @@ def _power_regressor(setting: Setting, program: Program, inputs: Arrays, chi: An
 
 
 def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
-    """Five-point differences, exact on polynomials of degree four."""
+    """Five positions on random polynomials of degree four, and their exact derivatives."""
     samples, n, h = len(inputs["q"]), setting.robot.n, 1.0 / 8.0
     numbers = rng.uniform(-1.0, 1.0, (5, samples, n))
     t = h * np.arange(-2, 3)
@@ -137,7 +137,7 @@ def _differentiator(setting: Setting, program: Program, inputs: Arrays, chi: Any
 def _parabola_differentiator(
     setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
 ) -> tuple[Arrays, Arrays]:
-    """Five positions that do not lie on a parabola, and their least-squares parabola."""
+    """Five positions that do not lie on a parabola, and the derivatives of their least-squares parabola."""
     samples, n, h = len(inputs["q"]), setting.robot.n, 1.0 / 8.0
     window = rng.uniform(-1.0, 1.0, (samples, 5, n))
     powers = np.vander(h * np.arange(-2, 3), 3, increasing=True)

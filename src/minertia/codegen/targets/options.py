@@ -1,4 +1,4 @@
-"""Which code is written: its target and its programs."""
+"""Options of the code to be generated: its target and its programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _programs() -> Iterable[str]:
 
 @dataclass(frozen=True, repr=False)
 class CodePrograms(Declared):
-    """Programs of a robot."""
+    """Programs to generate or count for a robot."""
 
     programs: tuple[str, ...] | None = option(
         None,
@@ -48,6 +48,6 @@ class CodePrograms(Declared):
 
 @dataclass(frozen=True, repr=False)
 class CodeFiles(CodePrograms):
-    """What is generated."""
+    """Target and programs of the code to be generated."""
 
     target: str = option("c", "Target of the code.", choices=_targets, titles=_titles, command="target")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.codegen.calibrated_programs import calibrated_frame, corrected_positions, correction_slopes
 from minertia.codegen.elastic_programs import parted, sprung_joints
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
@@ -30,7 +31,7 @@ def named(program: Program, inputs: Arrays) -> Arrays:
 
 
 def motor_side(setting: Setting, tau: Array) -> Array:
-    """Efforts at the motors if the program returns these; a floating base's six stay in front."""
+    """Convert efforts to the motor side if the program returns those; the six of a floating base stay first."""
     if not setting.motors:
         return tau
     first = 6 * setting.robot.is_floating
@@ -87,7 +88,7 @@ def _coriolis(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng:
 
 
 def joint_motion(robot: Robot, q: Array, qd: Array) -> Array:
-    """The rates of q with a floating base at rest, in the shape of q."""
+    """Rates of q with a floating base at rest, in the shape of q."""
     along = np.zeros_like(q)
     along[:, 7 * robot.is_floating :] = qd[:, 6 * robot.is_floating :]
     return along
@@ -161,13 +162,40 @@ def _forward_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any
     return named(program, inputs | {"tau": tau}), dict(zip(("dqdd_dq", "dqdd_dqd", "dqdd_dtau"), found, strict=True))
 
 
+# --------------------------------------------------------------------------------------------------- calibrated robots
+
+
+def _correct_joints(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    return named(program, inputs), {"q_corrected": corrected_positions(setting.robot.numeric, inputs["q"])}
+
+
+def _command_joints(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """The inverse: random commands, and where they bring the joints."""
+    command = inputs["q"]
+    return {"q": corrected_positions(setting.robot.numeric, command)}, {"q_command": command}
+
+
+def _calibrated_pose(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    robot, frame = setting.robot.numeric, calibrated_frame(setting.robot, setting.frame)
+    R, p = model.forward_kinematics(robot, corrected_positions(robot, inputs["q"]), frame)
+    return named(program, inputs), {"R": np.asarray(R), "p": np.asarray(p)}
+
+
+def _calibrated_jacobian(
+    setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
+) -> tuple[Arrays, Arrays]:
+    robot, frame = setting.robot.numeric, calibrated_frame(setting.robot, setting.frame)
+    J = np.asarray(model.jacobian(robot, corrected_positions(robot, inputs["q"]), frame))
+    return named(program, inputs), {"J": J @ correction_slopes(robot, inputs["q"])}
+
+
 # ----------------------------------------------------------------------------------------------------- elastic joints
 
 
 def _motion(
     setting: Setting, inputs: Arrays, chi: Any, rng: np.random.Generator, most: float = 0.0
 ) -> tuple[Arrays, Arrays]:
-    """States of links and motors with the motor efforts; most: largest random excess of the spring efforts."""
+    """States of links and motors, and the motor efforts; most: largest random excess of the spring efforts."""
     robot, shape = setting.robot, inputs["qd"].shape
     # soft springs: stiffness times the rounding of a position is the error of an effort in single precision
     sprung = np.isin(np.arange(robot.n), sprung_joints(robot))
@@ -226,4 +254,8 @@ FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
     "forward_dynamics_derivatives": _forward_slopes,
     "elastic_forward_dynamics": _forward,
     "elastic_inverse_dynamics": _inverse,
+    "correct_joints": _correct_joints,
+    "command_joints": _command_joints,
+    "calibrated_forward_kinematics": _calibrated_pose,
+    "calibrated_jacobian": _calibrated_jacobian,
 }

@@ -1,1 +1,1 @@
-"""Kinematic loops in the dynamics: passive joints closed, and efforts of the tree projected on the coordinates."""
+"""Kinematic loops in the dynamics: closure of passive joints, and projection of tree efforts on the coordinates."""

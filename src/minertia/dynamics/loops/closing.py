@@ -50,7 +50,7 @@ class Closing(LoopEquations):
         self.drawn: Array = np.zeros((0, self.tree.n))  # closed states that were drawn last
 
     def _closed_seed(self) -> Array:
-        """Seed closed to machine precision, with its coordinates kept."""
+        """Seed closed to machine precision, without changing the robot's own coordinates."""
 
         def step(q: Array, off: Array, A: Array) -> Array:
             change = np.zeros_like(q)
@@ -318,7 +318,7 @@ class Closing(LoopEquations):
     # ------------------------------------------------------------------ rates
 
     def rates(self, q: Array) -> Array:
-        """G with qd = G qd_a, shape (N, tree, n), at closed positions."""
+        """Matrix G with tree velocities qd = G qd_a, shape (N, tree, n), at closed positions."""
         A = self.equations(q)[1][:, self.rows]
         G = np.zeros((len(q), self.tree.n, len(self.active)), dtype=A.dtype)
         G[:, self.active] = np.eye(len(self.active))
@@ -337,7 +337,10 @@ class Closing(LoopEquations):
         return self.settled(q, self.bias(q, qd))
 
     def settled(self, q: Array, bias: Array) -> Array:
-        """Passive coordinates, (N, tree), for a bias (N, equations) of their equations: -A_p^-1 b."""
+        """Solution x = -A_p^-1 b of the loop closure A_p x + b = 0 for the passive coordinates.
+
+        bias: b (N, equations).  Returns x (N, tree), zero for all other coordinates.
+        """
         A, b = self.equations(q)[1][:, self.rows], bias[:, self.rows]
         found = np.zeros((len(q), self.tree.n), dtype=b.dtype)
         found[:, self.solved] = -_solve(A[:, :, self.solved], b[:, :, None])[:, :, 0]
@@ -393,7 +396,7 @@ def _largest(off: Array) -> Array:
 
 
 def _solve(A: Array, b: Array) -> Array:
-    """A^-1 b of every sample; NaN for singular matrices, so that they are not accepted."""
+    """Solve A x = b for every sample; NaN for singular matrices, so that they are not accepted."""
     try:
         return np.asarray(np.linalg.solve(A, b))
     except np.linalg.LinAlgError:
@@ -408,7 +411,7 @@ def _solve_one(a: Array, b: Array) -> Array:
 
 
 def _next_to(done: Flags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Unsolved samples next to a solved one, and that one."""
+    """Indices of unsolved samples next to a solved one, and of that solved sample."""
     after = np.flatnonzero(~done[1:] & done[:-1]) + 1
     before = np.setdiff1d(np.flatnonzero(~done[:-1] & done[1:]), after)
     return np.concatenate([after, before]), np.concatenate([after - 1, before + 1])

@@ -74,7 +74,7 @@ class Dyad:
         return one, _turn(b, self._seen(tree, q, start, one, w))
 
     def branch(self, tree: Robot, q: Sequence[Scalar]) -> float:
-        """The sign at positions of all of the tree's coordinates."""
+        """Sign of the branch at positions of all the tree's coordinates."""
         known = dict(enumerate(q))
         _, (d, a, _) = self._start(tree, known)
         angle = known[self.coordinates[0]]
@@ -82,9 +82,9 @@ class Dyad:
         return float(sub(mul(d[0], u[1]), mul(d[1], u[0])))
 
     def _start(self, tree: Robot, q: Mapping[int, Scalar]) -> tuple[Pose, tuple[Plane, Plane, Plane]]:
-        """Frame of the first revolute joint at zero angle.
+        """Frame of the first revolute joint at zero angle, and three vectors in its plane.
 
-        Vector to the end of the second link and both links, in it.
+        The vectors are the one to the end of the second link, and both links.
         """
         start = _before(tree, q, self.first)
         if self.is_one_sided:

@@ -1,4 +1,4 @@
-"""The equations of all open cuts of a robot by the coordinates of its tree, and the order in which loops close."""
+"""Loop-closure equations of all open cuts in the tree's coordinates, and the order in which loops are solved."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LoopEquations:
         self.sizes = np.where(self.turns, 1.0, self.units.max())
 
     def cut_equations(self, cut: Cut, q: Scalars) -> tuple[list[Scalar], list[Row]]:
-        """The equations of a cut on any scalar and their derivatives by the tree's coordinates, in m and cosines."""
+        """Equations of a cut on any scalar, and their derivatives by the tree's coordinates, in m and cosines."""
         values, rows = cut_equations(self.tree, cut, joint_positions(self.tree, q))
         return values, [on_coordinates(self.tree, row) for row in rows]
 
@@ -170,9 +170,10 @@ SINGULAR = 1e-5  # smallest over largest singular value below which no motion of
 
 @dataclass(frozen=True, slots=True)
 class LoopBlock:
-    """Loops that are solved together after those before them: passive coordinates, and as many independent rows.
+    """Block of loops that are solved together, after the preceding blocks.
 
-    sign: of the determinant at the seed.  ratio: of the smallest to the largest singular value there.
+    passive: passive coordinates; rows: as many independent equations.  sign: of the determinant at the seed.
+    ratio: of the smallest to the largest singular value there.
     """
 
     cuts: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Dynamics of robots with loops from those of their trees: tau_a = G' tau, D_a = G' D G, Y_a = G' Y.
 
-(theory, eq. 39).  This is the only place where efforts of the spanning tree become efforts of a robot's coordinates.
-The recursion itself handles no loops: it runs on the tree with a closed motion.
+See theory, eq. 39.  Only this module converts efforts of the spanning tree to efforts of a robot's
+coordinates.  The recursion itself handles no loops: it runs on the tree with a closed motion.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Projection:
         return list(values) if self.G is None else [inner(row, values) for row in self.G]
 
     def bend(self, u: Scalars, v: Scalars) -> list[Scalar]:
-        """G' v with G' the rate of G while the robot moves with velocities u; symmetric in u and v."""
+        """(dG/dt) v while the robot moves with velocities u; symmetric in u and v."""
         if self.closed is None:
             return [0] * len(u)
         plus, minus = ([f(a, b) for a, b in zip(u, v, strict=True)] for f in (add, sub))
@@ -60,9 +60,10 @@ class Projection:
         return [mul(0.25, sub(a, b)) for a, b in pairs]
 
     def along_reference(self, qd: Scalars, qdr: Scalars) -> tuple[State, list[Scalar]]:
-        """The state with accelerations of a reference, G qddr + G' qdr, and velocities G qdr of the reference.
+        """State with the reference accelerations G qddr + (dG/dt) qdr, and the reference velocities G qdr.
 
-        The state was projected with the reference's accelerations; qd, qdr: velocities of the robot and the reference.
+        The state was projected with the reference's accelerations; qd, qdr: velocities of the robot and the
+        reference.
         """
         if self.G is None:
             return self.state, list(qdr)
@@ -71,12 +72,12 @@ class Projection:
         return State(self.state.q, self.state.qd, qdd), self.rates(qdr)
 
     def accelerated(self, qdd: Scalars) -> Projection:
-        """The same motion with accelerations qdd of the robot added."""
+        """Return the motion with accelerations qdd of the robot added."""
         more = zip(self.state.qdd, self.rates(qdd), strict=True)
         return replace(self, state=State(self.state.q, self.state.qd, [add(a, b) for a, b in more]))
 
     def efforts(self, values: Scalars) -> list[Scalar]:
-        """G' tau."""
+        """Efforts G' tau of the robot's coordinates from efforts tau of the tree."""
         return list(values) if self.G is None else [inner(column, values) for column in zip(*self.G, strict=True)]
 
     def rows(self, B: Sequence[Sequence[Scalar]]) -> Matrix:
@@ -91,7 +92,7 @@ class Projection:
         return [self.efforts(row) for row in J]  # (J G)' = G' J'
 
     def square(self, D: Sequence[Sequence[Scalar]]) -> Matrix:
-        """G' D G."""
+        """Projection G' D G of a matrix of the tree."""
         return self.rows(self.columns(D))
 
     def entries(self, entries: Mapping[tuple[int, str], Scalar], rows: Matrix | None = None) -> Entries:
@@ -107,13 +108,13 @@ class Projection:
         return found
 
     def bent(self, qd: Scalars) -> Matrix:
-        """The rate of G, in its shape, while the robot moves with velocities qd."""
+        """Rate dG/dt, in the shape of G, while the robot moves with velocities qd."""
         units = [[int(i == k) for i in range(len(qd))] for k in range(len(qd))]
         return [list(row) for row in zip(*(self.bend(qd, unit) for unit in units), strict=True)]
 
 
 def projected_coriolis(closed: Projection, chi: Parameters, C: Matrix, qd: Scalars) -> Matrix:
-    """G' (C G + D G') of the links, with G' the rate of G: D_a' - 2 C_a stays skew-symmetric."""
+    """Coriolis matrix C_a = G' (C G + D dG/dt) of the links: dD_a/dt - 2 C_a stays skew-symmetric."""
     if closed.G is None:
         return C
     D = mass_matrix(closed.tree, chi, closed.state.q)
@@ -124,7 +125,7 @@ def projected_coriolis(closed: Projection, chi: Parameters, C: Matrix, qd: Scala
 
 
 def projected_momentum(closed: Projection, momenta: Entries, rates: Entries, qd: Scalars) -> tuple[Entries, Entries]:
-    """G' Yp, and G' Yc less the rate of G' times Yp."""
+    """Projected momentum regressors: G' Yp, and G' Yc - (dG/dt)' Yp."""
     if closed.G is None:
         return momenta, rates
     found = closed.entries(rates)
@@ -173,7 +174,7 @@ class _ClosedLoops:
         return self._settled(self.closing.drift(self.positions, own))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """Coordinates of the tree for a bias of all equations, with the robot's coordinates zero."""
+        """Tree coordinates x with A x = -bias in all loop-closure equations; the robot's own ones are zero."""
         return self._settled(self.closing.settled(self.positions, self._stacked(bias) / self.closing.units))
 
     def _stacked(self, values: Sequence[Scalar]) -> Array:

@@ -100,7 +100,7 @@ class LoopsOnScalars:
     def branch(self) -> list[Scalar]:
         """Determinant of the equations over that at the seed, of each block solved by Newton iteration.
 
-        1 at the seed, 0 where loops are singular, and below 0 on the branches that meet that of the seed there.
+        It is 1 at the seed, 0 at singular postures, and negative on the branches that meet the seed's branch there.
         """
         closing, found = self.closing, list[Scalar]()
         at_seed = closing.equations(closing.seed[None])[1][0] * closing.units[:, None]
@@ -118,7 +118,7 @@ class LoopsOnScalars:
         return self.settled(self.closing.cut_bias(self.q, qd[self.first :]))
 
     def settled(self, bias: Sequence[Scalar]) -> list[Scalar]:
-        """Coordinates of the tree for a bias of all equations, with the robot's coordinates zero."""
+        """Tree coordinates x with A x = -bias in all loop-closure equations; the robot's own ones are zero."""
         found: dict[int, Scalar] = dict.fromkeys(self.closing.active, 0)
         for block, solver in zip(self.closing.blocks, self.solvers, strict=True):
             found |= solver.solved(found, [bias[k] for k in block.rows])

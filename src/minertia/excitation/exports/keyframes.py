@@ -12,7 +12,7 @@ FILE = "keyframes.xml"
 
 
 def texts(motion: ControllerMotion) -> dict[str, str]:
-    """File of the key frames, named by the parts of the route with a number."""
+    """File of the key frames, each named after its part of the route with a number."""
     robot, path = motion.robot.numeric, motion.path
     if robot.open_cuts:
         raise Infeasible(

@@ -1,4 +1,4 @@
-"""Which files of a motion are written for controllers."""
+"""Options of the controller files of a trajectory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _forms() -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MotionFiles(Declared):
-    """Files of a motion."""
+    """Controller files of a trajectory: sampling rate and export formats."""
 
     rate: float | None = option(
         None,

@@ -58,7 +58,7 @@ def audit(recording: Recording, robot: RobotLike | None = None) -> tuple[Finding
 
 
 def _finite_part(recording: Recording) -> Recording | None:
-    """Longest run of rows with finite values only; None if it is too short."""
+    """Longest segment of rows without non-finite values; None if it is too short."""
     if recording.has_gaps_in_values:
         channels = [getattr(recording, name) for name in MATRICES if getattr(recording, name) is not None]
         finite = np.logical_and.reduce([np.isfinite(v).all(axis=1) for v in channels])
@@ -68,7 +68,7 @@ def _finite_part(recording: Recording) -> Recording | None:
 
 
 def worst(findings: tuple[Finding, ...]) -> str:
-    """The highest level among findings."""
+    """Highest severity level among findings; "info" if there are none."""
     return max((f.level for f in findings), key=LEVELS.index, default="info")
 
 

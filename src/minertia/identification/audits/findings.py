@@ -1,4 +1,4 @@
-"""What an audit says, and what it did not look at."""
+"""Findings of an audit, and messages on the checks that were skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Finding:
     """One finding about a recording.
 
     level: "info", "warning" (the result may suffer) or "error" (the recording cannot be used as it is).
-    check: short name of the check.  channel: name of the column, "" for the whole log.  row: from 1.
+    check: short name of the check.  channel: name of the column, "" for the whole log.  row: row number, from 1.
     """
 
     level: str
@@ -30,7 +30,7 @@ class Finding:
 
 
 def checks_off(recording: Recording, robot: Robot) -> tuple[str, ...]:
-    """Sentences on skipped checks, with the missing information."""
+    """Messages on skipped checks, each naming the missing information."""
     limits = [robot.joints[j].limits for j in robot.independent]
     missing = {
         "velocities are not logged: they are not compared with the positions": recording.qd is None,

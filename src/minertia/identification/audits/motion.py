@@ -108,7 +108,7 @@ def _compared(recording: Recording, name: str, of: str) -> Iterator[Finding]:
 
 
 def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Check for standstill at the ends, where friction is not defined."""
+    """Check for standstill at both ends of the log, where friction is not defined."""
     if len(recording) < 4 or recording.has_gaps_in_values:
         return
     first, last = moving_range(recording)
@@ -121,7 +121,7 @@ def standstill(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
 
 
 def delay(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Check for a delay of efforts against positions: the shift at which the robot's regressor fits best."""
+    """Check for a delay of the efforts behind the positions: the shift at which the robot's regressor fits best."""
     if robot is None or recording.tau is None:
         return
     even = _even(recording)
@@ -147,11 +147,11 @@ def longest_delay(samples: int, rate_hz: float) -> float:
 
 
 def estimated_delay(recording: Recording, robot: Robot) -> float | None:
-    """Estimate the delay [s] of efforts behind positions, from an evenly sampled recording; None if not clear.
+    """Estimate the delay [s] of efforts behind positions, from a uniformly sampled recording; None if not clear.
 
-    For every shift the efforts are fitted with the columns of each joint's row of the regressor; the shift with the
-    smallest residual (the sum of the logarithms of the joints' residual powers, so that the joints explained best
-    count most), refined by a parabola, is the delay, if most joints agree with it and one fit of all joints predicts
+    For every shift, the efforts of each joint are fitted with its rows of the regressor.  The cost of a shift is
+    the sum of the logarithms of the joints' residual powers, so that the joints explained best count most.  Its
+    minimum, refined by a parabola, is the delay, if most joints agree with it and one fit of all joints predicts
     held-out segments of the log better with the delay than without.
     """
     rate = recording.rate_hz
@@ -171,7 +171,7 @@ def estimated_delay(recording: Recording, robot: Robot) -> float | None:
 
 
 def _searched(Y: Array, tau: Array, rows: NDArray[np.int64], largest: int, rate: float) -> float | None:
-    """Shift [s] that the joints agree on: in coarse steps, then between the neighbours of the best one."""
+    """Shift [s] that the joints agree on: a search in coarse steps, refined between neighbours of the best one."""
     unit = max(1, largest // COARSE)
     bases = [_basis(Y[:, j, :]) for j in range(tau.shape[1])]
     coarse = np.arange(-(largest // unit) * unit, largest + 1, unit)
@@ -208,8 +208,8 @@ def _costs(bases: list[Array], tau: Array, rows: NDArray[np.int64], shifts: NDAr
 def _predicts_better(Y: Array, tau: Array, rows: NDArray[np.int64], shift: int) -> bool:
     """Whether one set of parameters predicts held-out segments better with a shift (cross-validation).
 
-    In unscaled efforts, as residuals are evaluated, and in nearly every segment: a joint with little effort, or one
-    segment, may prefer any shift.
+    Efforts are compared unscaled, as in the evaluation of residuals, and nearly every segment must improve: a
+    joint with little effort, or a single segment, may prefer any shift.
     """
     size = np.maximum(np.std(tau[rows], axis=0), 1e-300)
     sides, columns = np.stack([tau[rows], tau[rows + shift]], axis=2) / size[:, None], Y / size[:, None]
@@ -225,7 +225,7 @@ def _predicts_better(Y: Array, tau: Array, rows: NDArray[np.int64], shift: int) 
 
 
 def _basis(Y: Array) -> Array:
-    """Orthonormal columns spanning the regressor of one joint without its mean."""
+    """Orthonormal basis of the mean-free regressor columns of one joint."""
     Y = Y - Y.mean(axis=0)
     sizes = np.linalg.norm(Y, axis=0)
     Y = Y[:, sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)]
@@ -238,7 +238,7 @@ def _basis(Y: Array) -> Array:
 
 
 def _minimum(x: Array, cost: Array) -> float:
-    """Minimum of a cost by a parabola through its neighbours, which need not be equidistant."""
+    """Abscissa of a cost's minimum, by a parabola through its neighbours, which need not be equidistant."""
     k = int(np.argmin(cost))
     if k in (0, len(x) - 1):
         return float(x[k])
@@ -249,7 +249,7 @@ def _minimum(x: Array, cost: Array) -> float:
 
 
 def _even(recording: Recording) -> Recording | None:
-    """Recording resampled to an even rate, None if that is not possible."""
+    """Recording resampled to a uniform rate; None if that is not possible."""
     try:
         even = repaired(recording, standstill=False)
     except MinertiaError:

@@ -1,4 +1,4 @@
-"""Checks of channels: values that are not numbers, constant, held, stuck, saturated, quantised, spiky; of commands."""
+"""Checks of channel values: NaN, constant, held, stuck, saturated, quantised, spiky; and checks of commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SATURATED = 5  # samples in a row at the largest or smallest value
 
 
 def channels(recording: Recording, *names: str) -> Iterator[tuple[str, int, Array]]:
-    """Name in the log, joint and values of each channel of some signals."""
+    """For each channel of the named signals: its name in the log, joint index and values."""
     for name in names or MATRICES:
         values = getattr(recording, name)
         if values is not None:
@@ -164,7 +164,7 @@ FAR = 1.0  # rad or m between command and position that no servo leaves at rest
 
 
 def commands(recording: Recording, robot: Robot | None) -> Iterator[Finding]:
-    """Findings on the commands of a log."""
+    """Check the commands of a log: constant, held over rows, or far from the positions; report their delay."""
     u = recording.channels.get("command")
     if u is None or not np.isfinite(u).all():
         return

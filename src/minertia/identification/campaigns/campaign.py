@@ -37,7 +37,7 @@ PART = re.compile(r"(.+)\[([^:\]]*):([^:\]]*)\]")  # of a log: file, from, to
 class Log(Declared):
     """One log of a campaign, or a time window of it.
 
-    title: its name if it is not a file.
+    title: name of a log that is not a file.
     """
 
     source: Path | Recording | LogMotion = option(
@@ -63,7 +63,7 @@ class Log(Declared):
 
     @property
     def file(self) -> Path | None:
-        """Path of the file, if it is one."""
+        """Path of the log's file; None if the log is not a file."""
         return self.source if isinstance(self.source, Path) else None
 
     @property
@@ -124,7 +124,7 @@ class Campaign(CampaignOptions):
         check(self)
 
     def _logs(self, given: Any, word: str) -> tuple[Log, ...]:
-        """Logs of any accepted input; recordings without a name get this word and a number."""
+        """Convert any accepted input to logs; recordings without a name are named by `word` and a number."""
         many = isinstance(given, Sequence) and not isinstance(given, str)
         logs = [self._log(item) for item in (given if many else [given])]
         return tuple(
@@ -163,7 +163,7 @@ class Campaign(CampaignOptions):
         return given if isinstance(given, ColumnMap) else read_columns(str(given))
 
     def _measures(self) -> tuple[MeasureColumns, ...]:
-        """What was measured of the tool: as stated, else as the file says that is named for the columns."""
+        """Measurements of the tool: those given, else those of the column file."""
         if self.measures or not isinstance(self.columns, str | Path):
             return self.measures
         top = load_toml(self.columns, CampaignTable)

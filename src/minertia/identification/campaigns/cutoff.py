@@ -37,11 +37,12 @@ OWN_PASS = ("load_coulomb", "stribeck")  # effects that need a pass over the dat
 
 
 def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: float) -> float:
-    """The cut-off [Hz] from which a step up or down does not lower the residual, as it is judged.
+    """Cut-off [Hz] from which no step up or down lowers the residual that is evaluated.
 
-    campaign: settled, so its cut-off is the start.  The residual is that of
-    a weighted fit of the same logs; the number of unknowns is the same for all cut-offs, so a lower one is not bought
-    by a larger model.  shortest: duration [s] of the shortest log to be filtered so, which must hold twenty cycles.
+    campaign: with a cut-off already chosen, which is the initial value.  The residual is that of a weighted fit
+    of the same logs; the number of unknowns is the same for all cut-offs, so that a lower residual is not due to
+    a larger model.  shortest: duration [s] of the shortest log to be filtered, which must contain twenty cycles
+    of the cut-off.
     """
     assert campaign.filter.cutoff_hz is not None
     recordings = [log.beginning for log in logs]
@@ -65,7 +66,7 @@ def fitted_cutoff(campaign: Campaign, logs: Sequence[RecordedLog], shortest: flo
 
 
 def _descended(cost: Callable[[float], float], start: float, limits: tuple[float, float]) -> float:
-    """Line search in steps, first in the direction that helps; the initial value if nothing can be fitted."""
+    """Line search in steps, first downwards, then upwards; the initial value if nothing can be fitted there."""
     best, lowest = start, cost(start)
     if not np.isfinite(lowest):
         return start
@@ -82,7 +83,7 @@ def _descended(cost: Callable[[float], float], start: float, limits: tuple[float
 
 
 def _effects(campaign: Campaign) -> list[Wanted]:
-    """Effects of the campaign except the slow ones."""
+    """Effects of the campaign, except those that need a separate pass over the data."""
     effects = DEFAULT_EFFECTS if campaign.effects is None else campaign.effects
     return [e for e in effects if getattr(e, "kind", e) not in OWN_PASS]
 

@@ -76,7 +76,7 @@ def _disagreements(law: FittedLaw, stated: dict[str, float], channel: str) -> It
 
 
 def fitted_law(recording: Recording, u: Array, j: int, command: Command) -> FittedLaw | None:
-    """Fit the control law of one joint by least squares on filtered signals; None if nothing moves."""
+    """Least-squares fit of one joint's control law on filtered signals; None for constant position or effort."""
     rate = recording.rate_hz
     q, tau = recording.q[:, j], recording.efforts()[:, j]
     if not (np.ptp(q) > 0 and np.ptp(tau) > 0):
@@ -90,7 +90,7 @@ def fitted_law(recording: Recording, u: Array, j: int, command: Command) -> Fitt
 
 
 def _at(smooth: Array, speed: Array, late: int, longest: int, rate: float, command: Command) -> FittedLaw:
-    """Fit of the control law with a command, or an effort, delayed by this number of rows."""
+    """Fit the control law with the command, or the effort, delayed by `late` rows."""
     rows = slice(longest, None)
     shift = slice(longest - late, len(smooth) - late)
     told = smooth[shift, 1]

@@ -87,7 +87,7 @@ class _CampaignWriter:
         return None
 
     def _chosen_with_held(self) -> Chosen | None:
-        """Recognised columns of a log without some of the joints, such as those of a gripper; these are locked.
+        """Recognised columns of a log without some joints, such as those of a gripper; these are locked.
 
         With numbered columns the missing joints cannot be inferred, and the user is asked.
         """
@@ -106,7 +106,7 @@ class _CampaignWriter:
         return None
 
     def _sample(self) -> Recording | None:
-        """First rows, with unknown gains set to 1, as only their time course matters."""
+        """First rows of the log, with unknown gains set to 1 as only their time course matters, or None."""
         if self.chosen is None or (self.chosen.t is None and self.map.rate_hz is None):
             return None
         n = self.robot.n
@@ -185,7 +185,7 @@ class _CampaignWriter:
         return [*lines, *self._angle(), *self._length(), *unit]
 
     def _command(self) -> list[str]:
-        """Lines of the position servo table; here a question mark is a valid value."""
+        """Lines of the position servo table, in which "?" is a valid value: an unknown gain."""
         links = "robot" if self.robot.has_parameters else "physical"
         return [
             "# there are no efforts: the position servos of the joints are simulated (docs/output-error.md)",
@@ -200,7 +200,7 @@ class _CampaignWriter:
         ]
 
     def _stated(self) -> list[str]:
-        """Lines of the file format, if a file beside the log specifies it."""
+        """Lines of the file format settings that the column map specifies."""
         lines = [f"header = [{', '.join(map(_quoted, self.map.header))}]"] if self.map.header else []
         lines += [f"delimiter = {_quoted(self.map.delimiter)}"] if self.map.delimiter else []
         lines += [f"decimal = {_quoted(self.map.decimal)}"] if self.map.decimal != "." else []
@@ -298,7 +298,7 @@ class _CampaignWriter:
 
 
 def with_decimal(log: str | Path, columns: ColumnMap) -> ColumnMap:
-    """Column map with a decimal comma if the first rows can only be read with one."""
+    """Column map with a decimal comma if the first rows of the log can be read only with one."""
     file = open_log(log, columns)
     if columns.decimal != "." or not isinstance(file, CsvLog):
         return columns
@@ -306,7 +306,10 @@ def with_decimal(log: str | Path, columns: ColumnMap) -> ColumnMap:
 
 
 def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Joints that may be missing in a log, and whether its header shows it: unnamed ones, else the last, two ..."""
+    """Candidate sets of joints that a log lacks, and whether its header shows it.
+
+    First the joints that no column names, then the last joint, the last two, and so on.
+    """
     unnamed = tuple(joint for joint in joints if not any(joint in column for column in columns))
     if 0 < len(unnamed) < len(joints):
         yield unnamed, True
@@ -315,7 +318,7 @@ def _absent(joints: tuple[str, ...], columns: Sequence[str]) -> Iterator[tuple[t
 
 
 def _middle(robot: Robot, name: str) -> float:
-    """Middle of a joint's range, 0 if it has none."""
+    """Middle of a joint's range; 0 if it is unlimited."""
     limits = robot.joints[robot.joint_index(name)].limits
     return 0.0 if limits.lower is None or limits.upper is None else 0.5 * (limits.lower + limits.upper)
 

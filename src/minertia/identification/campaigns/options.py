@@ -32,10 +32,107 @@ LEVELS: dict[str, tuple[str, ...]] = {  # of corrections of geometry, with the g
     "transmission": ("gear", "harmonics", "coupling"),
 }
 MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moments, in N m
-MEASURED = (
-    *("point", "pose", "orientation", "direction", "pixel", "pixel_tool"),
-    *("distance", "distance_between", "same_point", "plane"),
-)
+
+
+@dataclass(frozen=True)
+class MeasuredKind:
+    """A row of `MEASURED`: a kind of measurement of the tool, with all that files, base parameters and pages ask of it.
+
+    readings: class in `identification/geometry/measures.py`, by name, since options load no NumPy.  at: number of
+    columns in `at`; needs_at: whether they must be there.  is_length: their unit is that of lengths.  has_rotation,
+    has_camera: what else is given.  is_fixed: `groups` distinguish fixed points, planes or marks of unknown place.
+    is_bound: `groups` are the reading, so that postures depend on each other and cannot be planned.  zero_counts:
+    readings that are all zero are readings, not missing ones.  targets: points on the tool; several have one table
+    each in files, so that only kinds with one are `in_files`.  columns, measured: words for pages.
+    """
+
+    readings: str
+    columns: str
+    measured: str
+    at: int = 3
+    needs_at: bool = True
+    is_length: bool = False
+    has_rotation: bool = False
+    has_camera: bool = False
+    is_fixed: bool = False
+    is_bound: bool = False
+    zero_counts: bool = False
+    targets: int = 1
+
+    @property
+    def in_files(self) -> bool:
+        """Whether a [[measure]] can be of this kind."""
+        return self.targets == 1
+
+
+TURNED = "`rotation`, `rotation_as`"
+CAMERA = "`at` (2), `camera` [fx, fy, cx, cy]"
+MEASURED: dict[str, MeasuredKind] = {
+    "point": MeasuredKind("PointMeasure", "`at` (3)", "position of a point of the tool", is_length=True),
+    "points": MeasuredKind(
+        "PointMeasure",
+        "a `[[measure]]` of kind `point` for each",
+        "positions of three or more points of the tool",
+        is_length=True,
+        targets=3,
+    ),
+    "pose": MeasuredKind(
+        "PoseMeasure", f"`at` (3), {TURNED}", "position and rotation", is_length=True, has_rotation=True
+    ),
+    "orientation": MeasuredKind(
+        "OrientationMeasure", TURNED, "rotation alone", at=0, needs_at=False, has_rotation=True
+    ),
+    "direction": MeasuredKind("DirectionMeasure", "`at` (3)", "direction of gravity in the tool", zero_counts=True),
+    "pixel": MeasuredKind(
+        "PixelMeasure",
+        CAMERA,
+        "image of a point of the tool in a fixed camera; at least 20 readings of one target",
+        at=2,
+        has_camera=True,
+    ),
+    "pixel_tool": MeasuredKind(
+        "PixelToolMeasure",
+        f"{CAMERA}, `groups`",
+        "images of fixed points in a camera on the tool, distinguished by `groups`; at least 20 readings of one target",
+        at=2,
+        has_camera=True,
+        is_fixed=True,
+    ),
+    "distance": MeasuredKind(
+        "DistanceMeasure",
+        "`at` (1), `groups`",
+        "distance to fixed points of unknown position, distinguished by `groups`",
+        at=1,
+        is_length=True,
+        is_fixed=True,
+    ),
+    "distance_between": MeasuredKind(
+        "DistanceBetweenMeasure",
+        "`at` (1)",
+        "distance between the positions of two successive rows",
+        at=1,
+        is_length=True,
+    ),
+    "same_point": MeasuredKind(
+        "SamePointMeasure",
+        "`groups`",
+        "rows with equal entries have the point at one position; with a further `[[measure]]` "
+        '`kind = "distance_between"`, `of`, `within`, `length` [m] the known distance of two such positions',
+        at=0,
+        needs_at=False,
+        is_bound=True,
+    ),
+    "plane": MeasuredKind(
+        "PlaneMeasure",
+        "`at` (1) or none, `groups`",
+        "height over a plane of unknown position, or contact with it",
+        at=1,
+        needs_at=False,
+        is_length=True,
+        is_fixed=True,
+        zero_counts=True,
+    ),
+}
 Gain = float | str
 Gains = Gain | tuple[Gain, ...]
 FORMAT = 1  # of campaign files
@@ -153,7 +250,7 @@ class Command(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ElasticJoints(Declared):
-    """Options of elastic joints: which joints, initial values, and side of the measurement."""
+    """Options of elastic joints: which joints are elastic, initial values, and the side of the encoder."""
 
     joints: tuple[str | int, ...] = option(
         (), "Elastic joints: names, or numbers starting at 1.", range=(1, math.inf), otherwise="those of the robot file"
@@ -185,7 +282,7 @@ class ElasticJoints(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Floor(Declared):
-    """Ground contact: horizontal plane that named frames of the robot cannot penetrate; none by default."""
+    """Ground contact: a horizontal plane that the named frames of the robot cannot penetrate; default: none."""
 
     touches: tuple[str, ...] = option(
         (), "Links or frames of the robot file whose origins can touch the ground.", otherwise="none: no floor"
@@ -209,9 +306,9 @@ class Floor(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MeasureColumns(Declared):
-    """One [[measure]] of a calibration: what was measured of the tool, and where its numbers stand."""
+    """Table [[measure]] of a calibration: kind of measurement of the tool, and the columns that contain it."""
 
-    kind: str = option(help="Kind of measurement.", choices=MEASURED)
+    kind: str = option(help="Kind of measurement.", choices=tuple(k for k, row in MEASURED.items() if row.in_files))
     name: str = option("", "Name of the target in the results.", otherwise="its number")
     at: Sequence[str] = option((), "Columns of the measured point, direction, pixel or distance.")
     rotation: Sequence[str] = option((), "Columns of the rotation.")
@@ -227,7 +324,7 @@ class MeasureColumns(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CalibrationOptions(Declared):
-    """What of a robot's geometry is corrected by measurements of its tool, and how that is written."""
+    """Options of a kinematic calibration: which corrections are fitted, and where joint offsets are written."""
 
     levels: Sequence[str] | None = option(
         None,
@@ -251,7 +348,7 @@ class CalibrationOptions(Declared):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrenchOptions(Declared):
-    """Wrenches of a force/torque sensor at poses at rest: where they are, what they mean, and what is fitted."""
+    """Wrenches of a force/torque sensor at rest or in motion: where they are, what they mean, and what is fitted."""
 
     frame: str | None = option(
         None,
@@ -272,9 +369,15 @@ class WrenchOptions(Declared):
     )
     bias: str = option(
         "auto",
-        "Sensor bias over the poses: constant, linear in their order, or a random walk. `auto` takes the one that "
-        "predicts held-out poses best.",
-        choices=("auto", "constant", "linear", "walk"),
+        "Sensor bias over the poses: constant, in steps where a column `tare` changes, linear in their order, or a "
+        "random walk. `auto` takes the one that predicts held-out poses best.",
+        choices=("auto", "constant", "steps", "linear", "walk"),
+    )
+    motion: str | None = option(
+        None,
+        "Whether rows are poses at rest or samples of a motion, which is differentiated.",
+        choices=("rest", "moving"),
+        otherwise="moving where rows are at most 0.1 s apart and the sensor's position is known",
     )
     moment: str = option("N m", "Unit of the moments.", choices=tuple(MOMENTS))
     columns: Sequence[str] | None = option(
@@ -286,7 +389,7 @@ class WrenchOptions(Declared):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
-    """Plain-value options of a campaign, and tables of them."""
+    """Plain-value options of a campaign, and the tables that group them."""
 
     name: str = option("", "Title of reports.", table="", otherwise="name of the file")
     repairs: Repairs = option(factory=Repairs, table="logs")

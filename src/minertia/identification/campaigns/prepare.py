@@ -106,7 +106,7 @@ def prepare_campaign(campaign: Campaign, tell: Tell = silent) -> PreparedCampaig
 
 
 def _is_recorded(log: Log) -> bool:
-    """Whether a log has to be filtered; a motion is filtered already."""
+    """Whether a log is a file or recording, which has to be filtered; a given motion is filtered already."""
     return log.file is not None or isinstance(log.source, Recording)
 
 
@@ -149,7 +149,7 @@ def _prepared(campaign: Campaign, read: RecordedLog) -> EffortLog:
 
 
 def refuse_twins(campaign: Campaign) -> None:
-    """Raise an error for duplicate or overlapping logs, which would count twice or validate their own fit."""
+    """Raise an error for duplicate or overlapping logs: they would count twice, or validate on training data."""
     for k, log in enumerate((*campaign.train, *campaign.validate)):
         if any(_overlap(log, fitted) for fitted in campaign.train[:k]):
             is_fitted = k < len(campaign.train)
@@ -180,7 +180,7 @@ def _same_source(a: Log, b: Log) -> bool:
 
 
 def _refuse_copies(read: Sequence[RecordedLog], count: int) -> None:
-    """Raise an error for a file with the same samples as another one that is fitted."""
+    """Raise an error for a file with the same samples as another file that is fitted."""
     for k, one in enumerate(read):
         for other in read[: min(k, count)]:
             a, b = one.beginning, other.beginning

@@ -1,4 +1,4 @@
-"""Logs that are ready to be fitted: `PreparedLog`, and of logs of efforts `EffortLog`."""
+"""Logs that are ready to be fitted: `PreparedLog`, and for logs of efforts `EffortLog`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ HELD = 1_000_000  # samples left after decimation that are kept in memory betwee
 
 @dataclass(frozen=True)
 class PreparedLog:
-    """One log of a problem, ready to be fitted; each kind of problem derives its own.
+    """One log of a problem, ready to be fitted; each kind of problem derives its own class.
 
-    recording: as it was recorded and repaired, of a log in blocks the beginning; None where a motion was given.
+    recording: the repaired recording, or the beginning of a log in blocks; None if the log was given as a motion.
     findings: of its audit.
     """
 
@@ -48,11 +48,12 @@ class PreparedLog:
 
 @dataclass(frozen=True)
 class EffortLog(PreparedLog):
-    """A log of efforts in blocks of motion, as it is fitted and as it is judged; to go through it gives those to fit.
+    """Log of efforts in blocks of motion, for fit and evaluation; iteration yields the blocks to fit.
 
-    blocks: to fit, without what a known load asks for.  edged: the same samples with both ends and their load.
-    recorded: None of a motion that was given, which is judged as it is fitted.  filter: resolved.  evaluation: how
-    efforts are compared.  rows: those that are.  carried: the load, which predictions of the empty robot lack.
+    blocks: to fit, without the efforts of a known payload.  edged: the same samples with both ends and the
+    payload. recorded: None for a log given as a motion, which is evaluated as it is fitted.  filter: resolved.
+    evaluation: how efforts are compared.  rows: indices of the compared efforts.  carried: the payload, which is
+    missing in predictions of the unloaded robot.
     """
 
     blocks: LogMotion = field(repr=False)
@@ -66,7 +67,7 @@ class EffortLog(PreparedLog):
 
     @classmethod
     def given(cls, log: Log) -> EffortLog:
-        """A log that was given as a motion."""
+        """Log that was given as a motion."""
         blocks: LogMotion = log.source  # type: ignore[assignment]
         first = next(blocks_of(blocks), None)
         return cls(log.name, None, blocks, None if first is None else row_prints(first.q, first.tau))
@@ -75,7 +76,7 @@ class EffortLog(PreparedLog):
     def of(
         cls, log: RecordedLog, plan: Filter, evaluation: Evaluation, rows: tuple[int, ...], load: Carried | None
     ) -> EffortLog:
-        """A recorded log through a resolved filter."""
+        """Recorded log with a resolved filter applied."""
         blocks, edged = _filtered(log, plan, load)
         return cls(
             log.log.name, log.beginning, blocks, log.prints, log, edged, plan, evaluation, rows, load,
@@ -94,7 +95,7 @@ class EffortLog(PreparedLog):
 
     @property
     def kept(self) -> int | None:
-        """Number of samples left after the filter; None where only a pass can tell."""
+        """Number of samples that remain after the filter; None if it is known only after a pass over the log."""
         if self.recorded is None:
             return getattr(self.blocks, "kept", None)
         assert self.filter is not None
@@ -102,23 +103,23 @@ class EffortLog(PreparedLog):
 
     @property
     def states(self) -> int | None:
-        """Number of samples at which a pass evaluates columns; None where only the pass can tell."""
+        """Number of samples at which regressor columns are evaluated; None if known only after a pass."""
         if self.recorded is None or not isinstance(self.blocks, Passes):
             return states(self.blocks)
         assert self.filter is not None
         return self.kept if self.filter.on == "signals" else self.recorded.count
 
     def in_torques(self) -> EffortLog:
-        """The log with efforts for rows, whatever it is fitted with."""
+        """Log whose regression equations are those of the efforts, whatever it is fitted with."""
         return replace(self, blocks=judged_motion(self.blocks))
 
     @property
     def judged(self) -> Iterable[Motion]:
-        """Blocks to compare one after the other, each with its instants; of a motion that was given those to fit."""
+        """Blocks to be evaluated, each with its evaluation times; for a given motion, the blocks to fit."""
         return Passes(lambda: iter(self)) if self.evaluation is None else Passes(self._judged)
 
     def _judged(self) -> Iterator[Motion]:
-        """Blocks that overlap by what the evaluation filter needs."""
+        """Blocks to be evaluated, overlapping by the settling time of the evaluation filter."""
         log, plan, evaluation = self.recorded, self.filter, self.evaluation
         assert log is not None and plan is not None and evaluation is not None
         step = thinning(plan, log.rate_hz) if plan.on == "signals" else 1
@@ -131,7 +132,7 @@ class EffortLog(PreparedLog):
                 yield replace(motion, instants=own)
 
     def compared(self, block: Motion, predicted: Array) -> tuple[Array, Array]:
-        """Measured and predicted efforts of a block through the evaluation filter, at its instants."""
+        """Measured and predicted efforts of a block after the evaluation filter, at its evaluation times."""
         assert self.evaluation is not None and block.instants is not None
         rows, full = list(self.rows), np.array(block.tau)
         full[:, rows] = predicted if self.carried is None else predicted + self.carried.efforts(block)[:, rows]
@@ -149,16 +150,16 @@ class EffortLog(PreparedLog):
 
     @property
     def unit(self) -> str | None:
-        """Unit of the efforts that are compared; None of a motion that was given."""
+        """Unit in which efforts are compared; None for a log given as a motion."""
         if self.evaluation is None or self.recording is None:
             return None
         return self.recording.log_unit if self.evaluation.log_unit else self.recording.effort_unit
 
 
 def _filtered(log: RecordedLog, plan: Filter, load: Carried | None) -> tuple[LogMotion, Iterable[Motion]]:
-    """Blocks to fit and to judge: of a log in memory filtered once, else anew at each pass.
+    """Blocks to fit and blocks to evaluate; a log in memory is filtered once, others anew at each pass.
 
-    Where decimation leaves few samples, the first pass keeps them and the log is not read again.
+    If decimation leaves few samples, the first pass keeps them and the log is not read again.
     """
     if isinstance(log.blocks, list):
         (recording,) = log.blocks
@@ -175,13 +176,13 @@ def _filtered(log: RecordedLog, plan: Filter, load: Carried | None) -> tuple[Log
 
 
 def _kept(log: RecordedLog, plan: Filter) -> int:
-    """Number of samples left after a filter."""
+    """Number of samples that remain after a filter."""
     ends = math.ceil((plan.trim_s or 0.0) * log.rate_hz) + half_length(plan, log.rate_hz)
     return len(range(ends, log.count - ends, thinning(plan, log.rate_hz)))
 
 
 def _overlapping(motions: Iterable[Motion], halo: int) -> Iterator[tuple[Motion, float, float]]:
-    """Motions extended by `halo` samples on either side, and the valid time range of each [s]."""
+    """Motions that overlap by `halo` samples on either side, and the valid time range of each [s]."""
     held: Motion | None = None
     start = -np.inf
     for motion, is_last in with_last(motions):

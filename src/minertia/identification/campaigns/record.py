@@ -18,7 +18,7 @@ FORMED = ("train", "validate", "name", "columns", "repairs", "filter", "effects"
 
 
 def campaign_record(campaign: Any) -> dict[str, Any]:
-    """A campaign as plain data, without its robot."""
+    """Campaign as a dict of plain data, without its robot."""
     columns = stated(campaign.map)
     drive = columns.pop("drive", {})
     return {
@@ -40,13 +40,13 @@ def campaign_record(campaign: Any) -> dict[str, Any]:
 
 
 def further_fields(campaign: Any) -> dict[str, Any]:
-    """Non-default campaign fields without a record form of their own, by value; new fields are among them."""
+    """Non-default campaign fields, as plain data, that have no record format of their own; includes new fields."""
     values = {one.name: (getattr(campaign, one.name), one.default) for one in further_options(type(campaign))}
     return {name: plain(value) for name, (value, usual) in values.items() if value != usual}
 
 
 def further_options(kind: type) -> list[Option]:
-    """The options of a class of campaigns whose record is their value."""
+    """Options of a campaign class that are recorded by value."""
     return [one for one in options(kind) if one.name not in (*APART, *FORMED)]
 
 

@@ -1,4 +1,4 @@
-"""`RecordedLog`: a log of a campaign as it was recorded, audited and repaired, in blocks."""
+"""`RecordedLog`: log of a campaign after audit and repair, in blocks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ USELESS = ("length", "constant")  # checks of an audit without whose passing not
 
 @dataclass(frozen=True)
 class RecordedLog:
-    """One log at even times, in blocks that can be read again; a log in memory is one block.
+    """One uniformly sampled log, in blocks that can be read repeatedly; a log in memory is one block.
 
-    beginning: its first samples, all of one in memory; the notes say what was done to the log.  count, span: samples,
-    and first and last stamp [s].  findings: of its audit.  prints: of its rows as they were logged, by which shared
-    ones are found; None without efforts.
+    beginning: its first samples (all of a log in memory), with notes on the repairs of the log.  count: number of
+    samples; span: first and last stamp [s].  findings: of its audit.  prints: fingerprints of the logged rows, by
+    which rows shared with other logs are found; None without efforts.
     """
 
     log: Log
@@ -40,7 +40,7 @@ class RecordedLog:
 
     @classmethod
     def of(cls, log: Log, recording: Recording) -> RecordedLog:
-        """A log in memory, as it is."""
+        """Log in memory, unchanged."""
         return cls(log, [recording], recording, len(recording), (float(recording.t[0]), float(recording.t[-1])))
 
     def __repr__(self) -> str:
@@ -53,9 +53,9 @@ class RecordedLog:
 
 
 def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> RecordedLog:
-    """A log read, audited and repaired as its campaign says; simulated: under its commands, from first to last sample.
+    """Read, audit and repair a log as its campaign specifies; simulated: for simulation under its commands.
 
-    A log that is simulated needs no efforts, keeps standstill, and is held in memory.
+    A log to be simulated needs no efforts, keeps its standstill, and is held in memory from first to last sample.
     """
     blocks, seen = _logged(campaign, log, simulated)
     logged = _beginning(blocks, seen.stamps.torn)
@@ -82,7 +82,7 @@ def recorded_log(campaign: Campaign, log: Log, *, simulated: bool = False) -> Re
 
 
 def _logged(campaign: Campaign, log: Log, simulated: bool) -> tuple[Blocks, Overview]:
-    """The blocks of a log as it was logged: one where it is held in memory, else those of its file at each pass."""
+    """Blocks of a log before repairs: one block if it is held in memory, else read from its file at each pass."""
     if simulated or log.file is None or open_log(log.file, campaign.map).weight() < LONG_BYTES:
         blocks = [campaign.as_logged(log, effort=not simulated)]
         return blocks, overview(blocks)
@@ -98,7 +98,7 @@ def _file_blocks(campaign: Campaign, log: Log) -> Iterator[Recording]:
 
 
 def _beginning(blocks: Blocks, torn: tuple[int, ...]) -> Recording:
-    """The first samples; all of a log in memory.  torn: rows that were dropped from the whole log."""
+    """First samples of a log, or all of a log in memory; torn: malformed rows dropped from the whole log."""
     if isinstance(blocks, list):
         return blocks[0]
     parts: list[Recording] = []
@@ -110,7 +110,7 @@ def _beginning(blocks: Blocks, torn: tuple[int, ...]) -> Recording:
 
 
 def _refuse_useless(campaign: Campaign, log: Log, logged: Recording, findings: tuple[Finding, ...]) -> None:
-    """Refuse a log from which nothing can be fitted."""
+    """Raise an error for a log from which nothing can be fitted."""
     names = campaign.joints or campaign.robot.coordinate_names
     used = {logged.column(f"tau{j + 1}") for j, name in enumerate(campaign.robot.coordinate_names) if name in names}
     for finding in findings:

@@ -21,9 +21,10 @@ from minertia.robot.robot import Robot
 
 
 def write_campaign(campaign: Any, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
-    """Write a `Campaign`; a robot that no file holds as it is (made in Python, or with joints held) is put beside it.
+    """Write a `Campaign`, and beside it the robot if no existing file describes it exactly.
 
-    force: replace files that minertia did not write, or that were edited since.  Returns the files that were written.
+    Such robots were made in Python or have locked joints.  force: replace files that minertia did not write, or
+    that were edited since.  Returns the files that were written.
     """
     file = Path(path)
     robot, extra = _robot(campaign.robot, file)
@@ -41,7 +42,7 @@ def write_campaign(campaign: Any, path: str | Path, *, force: bool = False) -> t
 
 
 def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
-    """TOML text of a campaign with log paths relative to a folder; robot: name of the robot."""
+    """TOML text of a campaign with log paths relative to a folder; robot: name or path of the robot."""
     record = campaign_record(campaign)
     if record["estimator"]["name"] != campaign.estimator:
         raise CampaignError("an estimator object of Python cannot be written to a file; give its name and options")
@@ -75,7 +76,7 @@ def campaign_text(campaign: Any, folder: Path, robot: str) -> str:
 
 
 def _robot(robot: Robot, file: Path) -> tuple[str, dict[str, str]]:
-    """Name of the robot in a campaign, and the file to write if no existing one reads back the same."""
+    """Name of the robot in a campaign file, and the robot file to write if no existing file reads back the same."""
     source = robot.source or ""
     for name in (Path(source).stem, source):
         if name in bundled_robots() or os.path.isfile(name):

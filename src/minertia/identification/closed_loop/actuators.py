@@ -133,7 +133,7 @@ def _springs(elastic: dict[str, Any]) -> list[str]:
 
 
 def _meanings(loop: dict[str, Any]) -> list[str]:
-    """Comments on the meaning of the values in an MJCF."""
+    """Comments for an MJCF that explain the meaning of its values."""
     found = []
     if any(loop["damping_is_one"]):
         found.append(
@@ -153,7 +153,7 @@ def _meanings(loop: dict[str, Any]) -> list[str]:
 
 
 def not_held(model: IdentifiedModel) -> list[str]:
-    """Sentences on features of an identified model that MuJoCo does not simulate."""
+    """Messages on features of an identified model that MuJoCo does not simulate."""
     loop, robot = loop_of(model), model.robot
     rigid = replace(robot, joints=tuple(replace(joint, elastic=None) for joint in robot.joints))
     found = [f"{note.where}: {note.text}" for note in unheld_effects(rigid, HELD, "MJCF")]
@@ -223,7 +223,7 @@ def to_isaac_lab(model: IdentifiedModel, step: float = ISAAC_STEP) -> str:
 
 
 def _not_in_isaac(model: IdentifiedModel, loop: dict[str, Any]) -> list[str]:
-    """Sentences on features of an identified model that Isaac Lab's actuators do not support."""
+    """Messages on features of an identified model that Isaac Lab's actuators do not support."""
     found = [f"{note.where}: {note.text}" for note in unheld_effects(model.robot, IN_ISAAC, "Isaac Lab")]
     if any(loop["ki"]):
         found.append("the integral action of the position servos cannot be represented there")

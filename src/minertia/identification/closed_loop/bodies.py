@@ -18,7 +18,7 @@ CLEAR = 1e-6  # slack from which values are those of bodies beyond the solver's 
 
 
 class Bodies:
-    """Unknowns of the linear model among those of a servo model, and their physically consistent set."""
+    """Unknowns that a servo model shares with the linear model, and their physically consistent set."""
 
     def __init__(self, model: ServoModel, names: Sequence[str]) -> None:
         self.model, self.linear = model, model.linear
@@ -36,7 +36,7 @@ class Bodies:
         return beta
 
     def held(self, theta: Array, R: Array, rows: int) -> Array:
-        """Values if physically consistent, else the best consistent ones for the factor of [S | e + S theta]."""
+        """The values if physically consistent, else the consistent ones that fit [S | e + S theta] best."""
         try:
             if feasibility(self.space, self.beta(theta)).slack > CLEAR:
                 return theta

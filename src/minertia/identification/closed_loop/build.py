@@ -1,4 +1,4 @@
-"""Unknowns of a campaign of commands: known, shared, unknown, or fixed by convention."""
+"""Unknowns of a campaign of commands: known, shared, free, or fixed by convention."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GAUGE = 1.0  # kp of the first joint of a group where nothing fixes the scale
 
 
 def loop_model(campaign: Campaign, period: float) -> ServoModel:
-    """Servo model of a campaign of commands; period: between rows of its logs [s], which bounds the delay."""
+    """Servo model of a campaign of commands; period: sampling period of its logs [s], which bounds the delay."""
     robot, command = campaign.robot, campaign.command
     require_simple(robot)
     if campaign.joints and len(campaign.joints) < robot.n:
@@ -117,7 +117,7 @@ class _ServoBuilder:
 
     @staticmethod
     def _constants(term: Term) -> dict[str, float]:
-        """Constants of an effect, which are not estimated from commands."""
+        """Constants of an effect, which must be given because they are not estimated from commands."""
         values, missing = term.effect.filled(term.settings)
         if term.tag:
             missing = [name for name, usual in term.effect.constants.items() if usual is None]
@@ -202,7 +202,7 @@ class _ServoBuilder:
 
     @property
     def reference(self) -> str:
-        """Reference that fixes the scale."""
+        """Name of the reference that fixes the scale: that given, else "gains", "links" or "none"."""
         if self.command.reference is not None:
             return self.command.reference
         if not self._firsts:
@@ -316,7 +316,7 @@ class _ServoBuilder:
         return FloorUnder(tuple(moved))
 
     def _atoms_of(self, joints: Sequence[int], G: Array) -> tuple[int, ...]:
-        """Unknown atoms that act in a group; of the links those with an effect there."""
+        """Indices of the unknown atoms that act in a group; for the links, those with an effect there."""
         shown: Any = shown_at(self.robot, self.links)[list(joints)].any(axis=0) if self.links else ()
 
         def acts(atom: Atom) -> bool:

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def refuse_loads(campaign: Campaign) -> None:
-    """Raise an error for payloads if the links are fixed, and for a payload reference that no training log has."""
+    """Raise an error for payloads with fixed links, or a payload reference without a loaded training log."""
     is_loaded = any(log.load is not None for log in (*campaign.train, *campaign.validate))
     if is_loaded and campaign.links == "robot":
         raise CampaignError(
@@ -36,13 +36,13 @@ def refuse_loads(campaign: Campaign) -> None:
 
 
 def with_loads(model: ServoModel, logs: Sequence[LoopLog], named: Iterable[Log]) -> list[LoopLog]:
-    """Logs with the contribution of their payloads to the rollout parameters."""
+    """Logs with the contribution of their known payloads to the parameters of the simulation."""
     pairs = zip(logs, named, strict=True)
     return [log if given.load is None else replace(log, carried=_atoms(model, given.load)) for log, given in pairs]
 
 
 def _atoms(model: ServoModel, load: Load) -> Array:
-    """Contribution of a payload to the atoms: its ten parameters, regrouped like those of the links."""
+    """Contribution of a payload to the atoms: its ten inertial parameters, regrouped like those of the links."""
     robot, linear = model.robot, model.linear
     body = carried(robot, load)
     assert body is not None

@@ -1,7 +1,8 @@
 """Detection of external contact in log segments: a table, a person, a cable.
 
-The robot's parameters cannot explain such positions, and a fit would take the contact for friction or gravity.
-Such a segment has a far larger residual than other motion, at the joints that are inertially coupled.
+The robot's parameters cannot explain such positions, and a fit would mistake the contact for friction or
+gravity. A contact segment has a far larger residual than other motion, at the joints that are inertially
+coupled.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ STRETCH = 0.5  # s
 
 @dataclass(frozen=True)
 class UsualRest:
-    """Typical residuals of moving segments: of each joint [rad or m] (n,), and of each group, relative to that."""
+    """Typical residuals of segments with motion.
+
+    joints (n,): of each joint [rad or m].  groups: of each joint group, relative to those of its joints.
+    """
 
     joints: Array
     groups: Array
@@ -40,7 +44,7 @@ def usual_rest(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]
 
 
 def pushed_rows(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
-    """Mask (N, n) of positions in contact segments and adjacent transients; joints of a group together."""
+    """Mask (N, n) of positions in contact segments and adjacent transients; the joints of a group share it."""
     found = _are_pushed(model, log, rest, usual)
     grown = found.copy()
     grown[1:] |= found[:-1]
@@ -65,14 +69,14 @@ def pushed(model: ServoModel, logs: Sequence[LoopLog], rest: Sequence[Array]) ->
 
 
 def _are_pushed(model: ServoModel, log: LoopLog, rest: Array, usual: UsualRest) -> Mask:
-    """Segments (segments, groups) with a far larger residual than others, also relative to the tracking error."""
+    """Mask (segments, groups) of far larger residuals than typical, and large relative to the tracking error."""
     levels, lag = _rms(rest, log), np.maximum(_of_groups(model, _rms(log.lag, log)), 1e-12)
     far = _of_groups(model, levels / usual.joints) > at.PUSHED * usual.groups
     return np.asarray(far & (_of_groups(model, levels) > at.PUSHED_LEFT * lag))
 
 
 def told_times(log: LoopLog, rows: Mask) -> str:
-    """Times of contact in a log, in words; empty if there are none."""
+    """Text with the times of contact in a log [s]; empty if there are none."""
     any_joint = np.concatenate([[False], rows.any(axis=1), [False]])
     edges = np.flatnonzero(np.diff(any_joint.astype(int)))
     spans = [
@@ -82,7 +86,7 @@ def told_times(log: LoopLog, rows: Mask) -> str:
 
 
 def _stretches(log: LoopLog) -> list[slice]:
-    """Segments of rows; the last one takes the remainder."""
+    """Divide the rows of a log into segments; the last one takes the remainder."""
     size, count = max(1, round(STRETCH / log.period)), len(log.q)
     starts = list(range(0, max(count - size // 2, 1), size))
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], count], strict=True)]

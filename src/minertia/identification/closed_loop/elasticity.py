@@ -1,8 +1,8 @@
 """Detection of joint elasticity in joints that were fitted as rigid.
 
-With two encoders the difference of both sides is proportional to the link effort.  With one, a very stiff spring is
-added to the fitted servo model at every joint: if the first step of a fit makes it softer by many standard deviations,
-and removes much of a residual that is not noise, the rigid fit lacks it.
+With two encoders, the difference of both sides is proportional to the link effort.  With one, a very stiff
+spring is added to the fitted servo model at every joint.  A joint is reported as elastic if the first step of
+a fit makes its spring softer by many standard deviations and removes much of a residual that is not noise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STIFF = 40.0  # Hz, of the springs that are put in
 
 
 def elasticity_notes(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...]:
-    """Sentences on joints that were fitted as rigid and appear to be elastic."""
+    """Messages on joints that were fitted as rigid but appear to be elastic."""
     both = _both_sides(campaign, fit, logs)
     return both if both is not None else _one_side(campaign, fit, logs)
 
@@ -40,7 +40,7 @@ def elasticity_notes(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) 
 
 
 def _both_sides(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tuple[str, ...] | None:
-    """Elasticity from the difference of two encoders; None if the logs do not have them."""
+    """Messages on elasticity from the difference of two encoders; None if the logs do not have both."""
     model, names = fit.model, campaign.robot.coordinate_names
     if not all("motor" in log.recording.channels for log in logs):
         return None
@@ -99,7 +99,10 @@ def _one_side(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> tupl
 
 
 def noise(q: Array) -> Array:
-    """Encoder noise from third differences, which contain little motion; includes quantisation."""
+    """Standard deviation of encoder noise [rad or m] from third differences, including quantisation.
+
+    Third differences contain little motion.
+    """
     third = np.diff(q, n=3, axis=0)
     return np.asarray(np.median(np.abs(third), axis=0) / 0.6745 / np.sqrt(20.0))
 
@@ -107,7 +110,7 @@ def noise(q: Array) -> Array:
 def _springs_wanted(
     campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog], side: str
 ) -> dict[int, tuple[float, float]]:
-    """For each joint the significance of its compliance [standard deviations], and the residual fraction removed."""
+    """Significance of each joint's compliance [standard deviations], and the residual fraction that it removes."""
     elastic = ElasticJoints(joints=tuple(range(1, campaign.robot.n + 1)), encoder=side)
     known = {name: value for name, value in campaign.fix.items() if name in fit.model.linear.names}
     try:

@@ -48,7 +48,7 @@ GUESSES = {"IA": 0.01, "FV": 0.1, "FC": 0.2, "kp": 20.0, "kd": 1.0, "link": 0.0}
 
 @dataclass
 class _Rolled:
-    """Parameter values, followed by the initial states of all logs, with their simulated motion."""
+    """Parameter values, followed by the initial states of all logs, and residuals of the simulated motion there."""
 
     theta: Array
     rest: list[Array]  # of each log, (N, n); zero where something else pushed the robot
@@ -128,7 +128,7 @@ class _OutputError:
         return self._finished(point, steps)
 
     def at(self, theta: Array, steps: Sequence[int], *, slopes: bool = True) -> _Rolled | None:
-        """Simulated motion at some values; None if it diverges."""
+        """Simulated motion at the parameter values theta; None if it diverges."""
         motions = self._motions(theta, steps, slopes=slopes)
         if motions is None:
             return None
@@ -151,7 +151,7 @@ class _OutputError:
         return motions
 
     def _without_contact(self, point: _Rolled, first: Array, steps: tuple[int, ...]) -> _Rolled:
-        """Refit without rows of external contact, which become visible once they are excluded.
+        """Refit without rows of external contact, repeated because further contact appears after each exclusion.
 
         first: initial values of the fit.
         """
@@ -202,12 +202,12 @@ class _OutputError:
         return np.asarray(np.linalg.lstsq(model.G, wanted - model.constant * model.G.any(axis=1), rcond=None)[0])
 
     def _places(self, k: int, part: GroupSlopes) -> list[int]:
-        """Unknowns of a group's columns in a log, including its initial state."""
+        """Indices of the unknowns of a group's columns in a log, including its initial state."""
         p, own = self.model.count, self.starts[k]
         return [c if c < p else own[c - p] for c in part.columns]
 
     def _triangle(self, point: _Rolled) -> Array:
-        """Triangular factor of [S | e + S theta] over each position's noise, by groups of joints."""
+        """Triangular factor of [S | e + S theta], weighted by each position's noise, by groups of joints."""
         if point.R is None:
             parts = []
             for k, e in enumerate(point.rest):
@@ -222,7 +222,7 @@ class _OutputError:
         return point.R
 
     def _whole(self, point: _Rolled) -> Observation:
-        """The same as an ordinary linear problem."""
+        """Gauss-Newton step at a point as an ordinary linear problem: rows S with right-hand side e + S theta."""
         pairs = []
         for k, e in enumerate(point.rest):
             Y = np.zeros((*e.shape, self.total))
@@ -232,7 +232,7 @@ class _OutputError:
         return observation_of(self.model, self.names, [log.name for log in self.logs], pairs)
 
     def _proposed(self, point: _Rolled, damping: float) -> tuple[Array, Array]:
-        """Values of the next step, and standard deviations for white residuals."""
+        """Parameter values after the next step, and their standard deviations for white residuals."""
         whole = self._triangle(point)
         kept = [k for k in independent_columns(whole[:-1, :-1], TOGETHER) if k not in self.held]
         others = [k for k in range(self.total) if k not in kept]
@@ -302,7 +302,7 @@ class _OutputError:
         )  # fmt: skip
 
     def _inflation(self, point: _Rolled) -> Array:
-        """Ratio of standard deviations to those for white residuals, for judging convergence; by groups."""
+        """Ratio of standard deviations to those for white residuals, by joint groups, for the convergence test."""
         found = np.ones(self.total)
         kept = set(independent_columns(self._triangle(point)[:-1, :-1], TOGETHER))
         for g, group in enumerate(self.model.groups):
@@ -321,7 +321,7 @@ class _OutputError:
         return found
 
     def _hidden(self, kept: Sequence[int], point: _Rolled) -> dict[str, str]:
-        """Sentences on unidentifiable unknowns."""
+        """Messages on unidentifiable unknowns, by name."""
         R = self._triangle(point)[:-1, :-1]
         lengths = np.linalg.norm(R, axis=0)
         found = {}
@@ -350,9 +350,9 @@ def _bound_note(model: ServoModel, k: int) -> str:
 def probed(
     model: ServoModel, logs: Sequence[LoopLog], theta: Array, steps: Sequence[int]
 ) -> tuple[Array, Array, Array] | None:
-    """First step of a fit: its values, standard deviations, and the fraction of each residual it removes.
+    """First step of a fit: its values, standard deviations, and the fraction of each residual that it removes.
 
-    Standard deviations hold under correlated residuals; None if the simulation diverges.
+    Standard deviations are valid under correlated residuals.  None if the simulation diverges.
     """
     with one_thread():
         fit = _OutputError(model, logs)
@@ -377,5 +377,8 @@ def probed(
 
 
 def _not_narrower(widths: Spread) -> Spread:
-    """Standard deviations, at least those for white residuals: encoder noise is white, model errors are slow."""
+    """Standard deviations bounded below by those for white residuals.
+
+    Encoder noise is white, while model errors are slow.
+    """
     return replace(widths, inflation=np.maximum(widths.inflation, 1.0))

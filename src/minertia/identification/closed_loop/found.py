@@ -22,10 +22,10 @@ Array = NDArray[np.float64]
 class LoopFit:
     """Estimates of all unknowns of a model.
 
-    part: the linear problem of the last iteration, for the identifiable unknowns; kept: their indices, beyond the
-    model's those of the initial states. hidden: unidentifiable ones, with a sentence each.  sigma: of the positions
-    [rad or m]; steps: between rows of each log. pushed: mask of each log (N, n) of positions excluded because of
-    external contact.
+    part: the linear problem of the last iteration, for the identifiable unknowns; kept: their indices, where
+    those beyond the model's unknowns are initial states.  hidden: unidentifiable unknowns, with a message each.
+    sigma: noise of the positions [rad or m].  steps: simulation steps between rows of each log.  pushed: mask of
+    each log (N, n) of positions excluded because of external contact.
     """
 
     model: ServoModel
@@ -42,7 +42,7 @@ class LoopFit:
 
     @property
     def covariance(self) -> Array:
-        """Covariance of all unknowns under correlated residuals; unidentifiable ones have none."""
+        """Covariance of all unknowns under correlated residuals; zero for unidentifiable ones."""
         R = self.part.triangle(self.sigma)
         inv = inverse(R[:-1, :-1])
         own = inv @ inv.T if self.widths is None else self.widths.stated
@@ -60,7 +60,7 @@ class LoopFit:
 
 
 def contact_notes(logs: Sequence[LoopLog], masks: Sequence[Mask]) -> list[str]:
-    """Sentence on excluded segments of contact."""
+    """Messages on segments excluded because of external contact."""
     told = [f"{told_times(log, rows)} of {log.name}" for log, rows in zip(logs, masks, strict=True) if rows.any()]
     if not told:
         return []

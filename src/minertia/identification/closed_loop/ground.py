@@ -41,7 +41,7 @@ def heights(robot: Robot, floor: Floor, q: Array) -> Array:
 
 
 def with_floor(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> Array:
-    """Values with initial values for unknown ground parameters; the ground is at the robot's lowest point."""
+    """Parameter values with initial values of unknown ground parameters; the ground at the robot's lowest point."""
     found = theta.copy()
     if not model.floor.touches:
         return found

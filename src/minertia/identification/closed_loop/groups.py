@@ -17,7 +17,7 @@ NEGLIGIBLE = 1e-9  # of the largest entry of a column
 
 
 def require_simple(robot: Robot) -> None:
-    """Raise an error for robots whose servos cannot be simulated here."""
+    """Raise an error for robots whose position servos the simulation does not support."""
     if robot.is_floating:
         raise MinertiaError(
             f"'{robot.name}' has a floating base, which joint logs do not determine; read it with a fixed base"

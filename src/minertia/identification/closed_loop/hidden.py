@@ -1,7 +1,8 @@
 """Structurally unidentifiable directions of a fit to commands and positions.
 
-With unknown gains, all efforts of a group of inertially coupled joints can be scaled by one factor;
-servo damping and viscous friction act on the same velocity; an offset is equivalent to a shift of the encoder zero.
+With unknown gains, all efforts of a group of inertially coupled joints can be scaled by a common factor.
+Servo damping and viscous friction act on the same velocity.  An offset is equivalent to a shift of the
+encoder zero.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def hidden_directions(robot: Robot, *, friction: bool = True, known: Collection[int] = (), seed: int = 0) -> int:
-    """Number of directions of [links with IA | FV FC OFF | KP | KD] unidentifiable from any motion.
+    """Number of directions of [links with IA | FV FC OFF | KP | KD] that no motion can identify.
 
     friction: whether viscous friction is among the unknowns.  known: coordinates (from 0) whose kp is known.
     """

@@ -44,7 +44,7 @@ def _rest(model: ServoModel, theta: Array, log: LoopLog, h: float) -> Array | No
 
 
 def _residuals(model: ServoModel, log: LoopLog, rest: Array | None, counted: Mask | None = None) -> Residuals:
-    """Residuals of the rows that count, restricted to the positions (N, n) that are `counted`."""
+    """Residuals of the evaluated rows of a log; `counted`: mask (N, n) of positions to include, default: all."""
     joints, lag = model.output_names, log.lag[log.rows]
     if rest is None:
         endless = (float("inf"),) * len(joints)
@@ -56,7 +56,7 @@ def _residuals(model: ServoModel, log: LoopLog, rest: Array | None, counted: Mas
 
 
 def contact_sentences(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[LoopLog], h: float) -> list[str]:
-    """Sentences on validation logs with apparent external contact, with the residual of the other rows."""
+    """Messages on validation logs with apparent external contact, with the residual of their other rows."""
     model, found = fit.model, []
     if not model.command.leave_out_contact:
         return []
@@ -80,7 +80,7 @@ def steps_of(log: LoopLog, h: float) -> int:
 
 
 def file_values(model: ServoModel, theta: Array) -> Array | None:
-    """Values with the robot file's inertia and friction under the same servos; None if it has no masses."""
+    """Parameter values with the robot file's inertia and friction and the same servos; None without file masses."""
     robot = model.robot
     if not robot.has_parameters:
         return None
@@ -126,7 +126,7 @@ def command_evidence(fit: LoopFit, logs: Sequence[LoopLog], unseen: Sequence[Loo
 
 
 def _friction_alone(fit: LoopFit, logs: Sequence[LoopLog], file: Array) -> LoopFit | None:
-    """Fit of friction, gains and delay with all else from the robot file; None if nothing else was fitted."""
+    """Fit of friction, gains and delay, all else from the robot file; None if there is nothing to fix or to fit."""
     names = fit.model.names
     fixed = {name: float(file[k]) for k, name in enumerate(names) if not _is_frictional(name)}
     if not fixed or len(fixed) == len(names):
@@ -140,7 +140,7 @@ def _is_frictional(name: str) -> bool:
 
 
 def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | None:
-    """Held-out residual of the last log, or the last part of the only one; None if that is too short."""
+    """Held-out residual of the last log, or of the last part of a single log; None if that is too short."""
     logs = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]
     if len(logs) > 1:
         rest, last = list(logs[:-1]), logs[-1]
@@ -156,7 +156,7 @@ def left_out(fit: LoopFit, logs: Sequence[LoopLog], h: float) -> Residuals | Non
 
 
 def scale(model: ServoModel) -> str:
-    """Sentence on the reference that fixes the scale."""
+    """Message on the reference that fixes the scale."""
     if model.gauges:
         names = ", ".join(model.robot.coordinate_names[j] for j in model.gauges)
         return f"the scale is not identifiable: values are ratios, in units of kp of {names}, which was set to 1"
@@ -178,7 +178,7 @@ def hidden_sentences(fit: LoopFit) -> list[str]:
 
 
 def loose_gains(fit: LoopFit) -> list[str]:
-    """Names of gains kp whose scale the logs do not determine, by the relative standard deviation of kp.
+    """Names of gains kp with a large relative standard deviation: the logs do not determine their scale.
 
     A rank test does not detect them.
     """
@@ -200,7 +200,7 @@ def _scale(fit: LoopFit, name: str) -> str:
 
 
 def _delay_and_damping(fit: LoopFit) -> list[str]:
-    """Warning where slow motion determines only the sum kd + fv + kp delay, with the sums and their deviations."""
+    """Warning if slow motion determines only the sum kd + fv + kp delay, with the sums and standard deviations."""
     model = fit.model
     if "delay" not in model.names or model.names.index("delay") not in fit.kept:
         return []

@@ -1,7 +1,8 @@
-"""Least squares on the efforts of the control law: initial values of the output-error fit, a quick fit, and DIDIM.
+"""Least squares on the efforts of the control law: initial values of the output-error fit, quick fit, and DIDIM.
 
-Commands and positions pass one zero-phase filter, on a grid fine enough that a zero-order-held command is not shifted
-by half a sample.  Each atom has its own regressor column, so that known gains move to the right-hand side.
+The same zero-phase filter is applied to commands and positions, on a grid fine enough that a zero-order-held
+command is not shifted by half a sample.  Each atom has its own regressor column, so that known gains move to
+the right-hand side.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def filtered_signals(log: LoopLog) -> tuple[Array, Array, Array]:
 
 
 def _rates(log: LoopLog) -> tuple[float, int, float]:
-    """Sampling rate of the fine grid, its rows per row of the log, and the cut-off [Hz]."""
+    """Sampling rate of the fine grid [Hz], its rows per row of the log, and the cut-off [Hz]."""
     factor = max(1, int(np.ceil(FINE * log.period)))
     return factor / log.period, factor, chosen_cutoff(log.q, 1 / log.period)
 
@@ -145,7 +146,7 @@ def observation_of(
 ) -> Observation:
     """Regression equations (Y, tau) of logs as an `Observation`, with its R factors, weights and intervals.
 
-    Each log is one block, because no choice here depends on a part of its rows.
+    Each log is one block, as no choice is made from a part of its rows.
     """
     logs = []
     for title, (Y, tau) in zip(titles, rows, strict=True):
@@ -209,7 +210,7 @@ def law_fit(model: ServoModel, logs: Sequence[LoopLog], states: Sequence[Array] 
 
 
 def _valley(x: Array, y: Array, k: int) -> float:
-    """Abscissa of the minimum of a parabola through three points."""
+    """Abscissa of the minimum of a parabola through point k of a curve and its two neighbours."""
     if not 0 < k < len(x) - 1 or not np.isfinite(y[k - 1 : k + 2]).all():
         return float(x[k])
     a, b, _ = np.polyfit(x[k - 1 : k + 2], y[k - 1 : k + 2], 2)
@@ -246,9 +247,9 @@ def _fit_at(
 
 
 def didim(model: ServoModel, logs: Sequence[LoopLog]) -> Array | None:
-    """DIDIM: least squares on the control law's efforts with the robot's regressor on simulated states.
+    """DIDIM: least squares on the control law's efforts, with the regressor evaluated at simulated states.
 
-    Gautier, Janot, Vandanjon.
+    Method of Gautier, Janot and Vandanjon.
     """
     theta = law_fit(model, logs)
     for _ in range(ROUNDS):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SprungLayout:
-    """Simulated coordinates: the n joints, then the motors of the elastic ones.
+    """Simulated coordinates: the n joints, then the motors of the elastic joints.
 
-    elastic: joints (from 0).  encoder: the side on which positions of elastic joints were measured; feedback: the side
-    that their position servos use.
+    elastic: indices of elastic joints (from 0).  encoder: the side on which positions of elastic joints were
+    measured; feedback: the side that their position servos use.
     """
 
     n: int
@@ -25,24 +25,24 @@ class SprungLayout:
         return self.n + len(self.elastic)
 
     def motor(self, joint: int) -> int:
-        """Coordinate of the motor of a joint; the joint coordinate itself where the joint is rigid."""
+        """Coordinate of the motor of a joint; for a rigid joint, the joint coordinate itself."""
         return self.n + self.elastic.index(joint) if joint in self.elastic else joint
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Measured coordinates: one per joint, followed by the motors where both sides are measured."""
+        """Measured coordinates: one per joint, followed by the motors if both sides are measured."""
         if self.encoder == "both":
             return tuple(range(self.size))
         return tuple(self.motor(j) if self.encoder == "motor" else j for j in range(self.n))
 
     @property
     def joint_of(self) -> tuple[int, ...]:
-        """The joint of each output."""
+        """Joint index of each output."""
         return (*range(self.n), *(self.elastic if self.encoder == "both" else ()))
 
     @property
     def shown_by(self) -> tuple[int, ...]:
-        """Output that measures each coordinate or, where it is not measured, the other side of its spring."""
+        """For each coordinate, the output that measures it or else the other side of its spring."""
         motors = range(self.n, self.size) if self.encoder == "both" else self.elastic
         return (*range(self.n), *motors)
 
@@ -60,7 +60,7 @@ class SprungLayout:
         return (*joints, *(self.motor(j) for j in self.inside(joints)))
 
     def place(self, joints: Sequence[int], joint: int, *, at_link: bool) -> int:
-        """Index among the `coordinates` of the given joints on which an effort acts: motor or link side."""
+        """Index among the `coordinates` of the given joints at which an effort acts: motor side or link side."""
         inside = self.inside(joints)
         return joints.index(joint) if at_link or joint not in inside else len(joints) + inside.index(joint)
 

@@ -28,13 +28,14 @@ FEWEST = 20  # rows that can be fitted
 
 @dataclass(frozen=True)
 class LoopLog(PreparedLog):
-    """A log of commands, one block: period [s], positions q, commands u (N, n), commanded velocities or None, start.
+    """Log of commands, as one block: sampling period, positions, commands and initial state.
 
-    With elastic joints (layout) q holds what was measured, and the start all coordinates.
-    lead: by how much a row's command acts before the row's positions were read [s].  first: row from which it counts.
-    carried: what a load that is known adds to the atoms of a model, None where there is none.
-    pushed: positions (N, n) known to be those of a robot that something else pushed, which no fit counts; None where a
-    fit is to look for them.
+    period [s].  q, u (N, n): measured positions and commands [rad or m].  ud: commanded velocities, or None.  q0,
+    v0: initial state.  With elastic joints (layout), q contains the measured coordinates, and q0, v0 all
+    coordinates. lead: time by which a row's command acts before the row's positions are read [s].  first: first
+    row that counts. carried: contribution of a known payload to the atoms of a model, else None. pushed: mask (N,
+    n) of positions known to be under external contact, which are excluded from fits; None if a fit is to detect
+    them.
     """
 
     recording: Recording
@@ -52,12 +53,12 @@ class LoopLog(PreparedLog):
 
     @property
     def told(self) -> Array:
-        """Command that belongs to each measured position, (N, outputs)."""
+        """Command of the joint of each measured position, (N, outputs)."""
         return self.u if self.layout is None else np.asarray(self.u[:, self.layout.joint_of])
 
     @property
     def lag(self) -> Array:
-        """Tracking error: measured positions minus commands."""
+        """Tracking error: measured positions minus commands (N, outputs) [rad or m]."""
         return np.asarray(self.q - self.told)
 
     @property
@@ -81,7 +82,7 @@ class LoopLog(PreparedLog):
         )  # fmt: skip
 
     def command(self, steps: int, delay: float, joints: tuple[int, ...], *, linear: bool, by_rate: bool) -> LoopCommand:
-        """Command of a joint group in each simulation step, `steps` of them per row, delayed [s]."""
+        """Command of a joint group in each simulation step, with `steps` per row and the given delay [s]."""
         u = self.u[:, list(joints)]
         held = HeldCommand(u, self.period, linear)
         h = self.period / steps
@@ -114,7 +115,7 @@ class HeldCommand:
         return k, (position - k)[:, None] * self.period
 
     def at(self, t: Array) -> Array:
-        """Command at the given times, counted from the first row."""
+        """Command at the given times [s], counted from the first row."""
         k, past = self._cell(t)
         if not self.linear:
             return np.asarray(self.u[k])
@@ -144,7 +145,7 @@ def loop_log(campaign: Campaign, log: Log) -> LoopLog:
 
 
 def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
-    """The same of a log that was read; positions that cannot be radians would make nonsense of every value."""
+    """Command log of a log that was read and repaired; raises an error for positions that appear to be degrees."""
     wrong = next((f for f in log.findings if f.check == "degrees"), None)
     if wrong is not None:
         raise RecordingError(
@@ -156,7 +157,7 @@ def commanded_log(campaign: Campaign, log: RecordedLog) -> LoopLog:
 
 
 def made_log(campaign: Campaign, name: str, whole: Recording) -> LoopLog:
-    """The same of a recording with even stamps."""
+    """Command log of a uniformly sampled recording."""
     u = whole.channels.get("command")
     if u is None:
         raise RecordingError(
@@ -202,7 +203,7 @@ def _start(given: float | str | None, own: float | None) -> float | None:
 
 
 def layout_of(campaign: Campaign) -> SprungLayout:
-    """Coordinates of a campaign's robot; an error where the encoder side of elastic joints is not specified."""
+    """Layout of a campaign's coordinates; raises an error if the encoder side of elastic joints is unspecified."""
     robot, given = campaign.robot, campaign.elastic
     elastic = tuple(elastic_joints(given, robot))
     if elastic and given.encoder is None:
@@ -245,7 +246,7 @@ def _measured(whole: Recording, layout: SprungLayout) -> Array:
 
 
 def start_of(q: Array, period: float, layout: SprungLayout | None = None) -> tuple[Array, Array]:
-    """Initial position and velocity from a parabola through the first rows; zero velocity where rest is likely.
+    """Initial position and velocity from a parabola through the first rows; zero velocity if probably at rest.
 
     layout: of elastic joints, whose unmeasured coordinates are initialised with the other side of their spring.
     """

@@ -49,12 +49,12 @@ class Atom:
 
     @property
     def is_effect(self) -> bool:
-        """Whether it is the coefficient of a joint effect."""
+        """Whether the atom is the coefficient of a joint effect."""
         return self.kind in BY_SYMBOL
 
     @property
     def simulated(self) -> str:
-        """Its kind in the simulation."""
+        """Kind of the atom in the simulation: "effect", "link" (also for ground contact), or its own kind."""
         return "effect" if self.is_effect else "link" if self.kind == "floor" else self.kind
 
 
@@ -62,7 +62,7 @@ class Atom:
 class JointGroup:
     """Joints simulated together, with the indices of the unknown atoms that act on them (links first).
 
-    effects: atoms of all effects that act on them, in the order of the kernel's.
+    effects: indices of the atoms of all effects that act on them, in the order of the kernel's effects.
     """
 
     joints: tuple[int, ...]
@@ -106,7 +106,7 @@ class ServoModel:
         return len(self.names)
 
     def index(self, kind: str, place: int) -> int:
-        """Index of an atom."""
+        """Index of the atom of this kind and place."""
         return self.atoms.index(Atom(kind, place))
 
     @cached_property
@@ -170,7 +170,7 @@ class ServoModel:
         return Springs(link, tuple(range(first, first + len(inside))), *numbers)
 
     def _sees(self, group: JointGroup) -> tuple[int, ...]:
-        """Coordinates that the control laws of a group feed back; empty where each uses its own."""
+        """Coordinates that the control laws of a group feed back; empty if each law uses its own coordinate."""
         inside = self.layout.inside(group.joints)
         if not inside or self.layout.feedback == "motor":
             return ()

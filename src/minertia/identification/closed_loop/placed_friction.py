@@ -1,8 +1,8 @@
-"""Position-dependent friction, as of joints driven through linkages, added where the logs support it.
+"""Position-dependent friction, as of joints driven through linkages, added if the logs support it.
 
-It enters the fitted servo model with value zero at every joint.  It is fitted at a joint where the first Gauss-Newton
-step moves it by many standard deviations and removes much of that joint's residual.  It is retained where held-out
-data are predicted better.
+It enters the fitted servo model with value zero at every joint.  It is fitted at a joint if the first
+Gauss-Newton step changes it by many standard deviations and removes much of that joint's residual.  It is
+retained if held-out data are predicted better.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _moved(fit: LoopFit, model: ServoModel) -> Array:
 
 
 def _asked_for(campaign: Campaign, fit: LoopFit, logs: Sequence[LoopLog]) -> dict[int, float]:
-    """Joints (from 0) where the first step supports it, with the part of the residual sum of squares it removes."""
+    """Joints (from 0) whose first step supports such friction, and the residual fraction that it removes."""
     every = range(campaign.robot.n)
     model = _model(_with(campaign, logs, every), logs)
     masked = [replace(log, pushed=rows) for log, rows in zip(logs, fit.pushed, strict=True)]

@@ -27,7 +27,7 @@ DRAWN_STEP = 1e-3  # s, of the curves of a fit, whose residuals have steps of th
 
 @dataclass(frozen=True)
 class SimulatedLog(PredictedLog):
-    """A log, the servo model with its parameters that simulates it, and residuals; step: of its curves [s]."""
+    """Log with the servo model and parameter values that simulate it, and residuals; step: of its curves [s]."""
 
     log: LoopLog
     model: ServoModel

@@ -60,7 +60,7 @@ class CommandProblem(Problem):
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether all fitted logs hold commands and no efforts."""
+        """Whether all fitted logs contain commands and no efforts."""
         return isinstance(campaign, Campaign) and is_commanded(campaign)
 
     @classmethod
@@ -100,7 +100,7 @@ class CommandProblem(Problem):
         return self.servos.output_names
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> ServoEstimate:
-        """Estimate the unknowns by the method of the campaign, or by another: output-error, law, didim."""
+        """Estimate the unknowns by the campaign's method, or by the given one: output-error, law or didim."""
         method = asked_method(self.campaign, estimator)
         return solve_commands(self.campaign, self.servos, list(self.logs), method, tell)
 
@@ -135,11 +135,11 @@ class CommandProblem(Problem):
         return fit.model.linear.values(fit.model.standard(fit.theta))
 
     def covariance(self, estimate: Estimate, evidence: Evidence) -> Array:
-        """Covariance of the estimate as stated by the fit."""
+        """Covariance of all unknowns, as stated by the fit."""
         return _servo(estimate).servo.covariance
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
-        """The model, whose evidence holds the position loops; bodies are possible ones where there are any."""
+        """Identified model, whose evidence contains the position servos; physically consistent if possible."""
         return command_parts(_servo(estimate).servo).model(estimate, facts)
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class CommandProblem(Problem):
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
-        """Whether a model has position servos."""
+        """Whether a saved model contains position servos, and so was fitted to commands."""
         return LOOP in model.evidence
 
     @classmethod
@@ -212,7 +212,7 @@ def _servo(estimate: Estimate) -> ServoEstimate:
 
 
 def is_commanded(campaign: Campaign) -> bool:
-    """Whether the fitted logs hold commands and no efforts."""
+    """Whether the fitted logs contain commands and no efforts."""
     return bool(campaign.train) and all(_has_commands_alone(campaign, log) for log in campaign.train)
 
 

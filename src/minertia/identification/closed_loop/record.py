@@ -36,7 +36,7 @@ LOOP = "loop"  # key of a model's evidence that holds its position loops
 
 
 def command_parts(fit: LoopFit) -> ModelParts:
-    """Parts of a model for saving, simulation and code generation; its evidence holds the position servos."""
+    """Components of an identified model from a fit to commands; its evidence contains the position servos."""
     model, theta = fit.model, fit.theta
     slopes = model.standard_slopes()
     standard, is_physical = _standard(model, theta)
@@ -59,7 +59,8 @@ def _sprung(model: ServoModel, theta: Array) -> Robot:
 def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
     """All standard parameters, and whether they are physically consistent.
 
-    Fitted links are bodies that give the same efforts.
+    If the links were fitted, their parameters are physically consistent ones with the same efforts, if these
+    exist.
     """
     standard = model.standard(theta)
     if not model.keeps_links:
@@ -75,7 +76,7 @@ def _standard(model: ServoModel, theta: Array) -> tuple[dict[str, float], bool]:
 
 
 def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> tuple[ServoModel, Array]:
-    """Position servos of a saved model, with all parameters known."""
+    """Servo model of a saved model, and the values of its unknowns."""
     loop = model.evidence[LOOP]
     given: dict[str, Any] = {key: loop[key] for key in ("law", "hold", "delay_of", "velocity_reference")}
     given |= {key: tuple(loop[key]) for key in ("kp", "kd", "ki", "limit", "zeros") if key in loop}
@@ -92,7 +93,7 @@ def recorded_loop(campaign: Campaign, model: IdentifiedModel, period: float) -> 
 
 
 def _own_effects(robot: Robot) -> tuple[Any, ...]:
-    """Default effects, and all others of a robot that the servo simulation supports."""
+    """Default effects, and all other effects of a robot that the servo simulation supports."""
     more = [
         at_joints(robot, symbol, [j], robot.constants[j].get(symbol, {}))
         for j, own in enumerate(robot.effects)

@@ -35,14 +35,14 @@ class GroupSlopes:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Simulated positions of one log (N, outputs), and their sensitivities by group; most others are zero."""
+    """Simulated positions of one log (N, outputs), and their sensitivities by joint group."""
 
     q: Array
     slopes: tuple[GroupSlopes, ...]
 
     @property
     def is_steady(self) -> bool:
-        """Whether all sensitivities are small enough that the parameters still determine the motion."""
+        """Whether all sensitivities are bounded, so that the parameters still determine the motion."""
         ends = [(s.values.min(initial=0.0), s.values.max(initial=0.0)) for s in self.slopes]
         return all(-STEEPEST < least <= most < STEEPEST for least, most in ends)
 
@@ -89,7 +89,7 @@ def model_rollout(
 
 
 def with_start(model: ServoModel, theta: Array, log: LoopLog, steps: int) -> LoopLog:
-    """Log with the initial state that fits its first rows best, which do not count in the cost."""
+    """Log with the initial state that best fits its first rows, which are not part of the cost."""
     rows = log.first + 1
     begin = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
     n, best, lowest = model.layout.size, log, np.inf

@@ -63,7 +63,7 @@ def solve_commands(
 
 
 def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
-    """Name of the requested method; an error for an effort estimator, which would have no effect."""
+    """Name of the requested method; raises an error for an effort estimator, which would have no effect."""
     asked = campaign.estimator if estimator is None else estimator
     if isinstance(asked, str) and asked in ("output-error", *METHODS):
         return asked
@@ -77,7 +77,7 @@ def asked_method(campaign: Campaign, estimator: str | Estimator | None) -> str:
 
 
 def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
-    """Campaign with one common kp where some joints have no scale of their own, and the reason."""
+    """Campaign with one common kp if the scale of some gains is not determined, and the reason; else None."""
     loose = loose_gains(fit)
     if not loose or any(value != UNKNOWN for value in campaign.command.each("kp", campaign.robot.n)):
         return None
@@ -88,7 +88,7 @@ def _with_same_gains(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] |
 
 
 def _without_offsets(campaign: Campaign, fit: LoopFit) -> tuple[Campaign, str] | None:
-    """Campaign without offsets where they are confounded with the weights that fix the scale of kp, and the reason."""
+    """Campaign without offsets if they are confounded with the weights that scale kp, and the reason; else None."""
     loose = loose_gains(fit)
     offsets = [name for name in fit.model.names if symbol_of(name) == "OFF"]
     if not loose or not offsets or not fit.model.keeps_links:
@@ -104,7 +104,7 @@ METHODS: dict[str, Callable[[ServoModel, list[LoopLog]], np.ndarray | None]] = {
 
 
 def fitted(model: ServoModel, logs: list[LoopLog], method: str) -> LoopFit:
-    """Fit by one of the methods; standard deviations and residuals are always those of the positions."""
+    """Fit by the given method; standard deviations and residuals are always those of the positions."""
     if method == "output-error":
         return output_error(model, logs)
     if method not in METHODS:

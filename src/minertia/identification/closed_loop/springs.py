@@ -36,7 +36,8 @@ STEP = 2e-3  # s, of the scan
 def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> list[Array]:
     """Initial values with stiffness and damping of elastic joints, the others unchanged; the best comes first.
 
-    Several candidates where one encoder shows resonances alone, because a fit may converge to the wrong one.
+    Several candidates are returned if resonances are seen by one encoder only, as a fit may converge to the wrong
+    one.
     """
     if not model.layout.elastic:
         return [theta]
@@ -58,7 +59,7 @@ def with_springs(model: ServoModel, logs: Sequence[LoopLog], theta: Array) -> li
 
 
 def steady_rotors(model: ServoModel, theta: Array) -> Array:
-    """Least rotor inertia for a stable servo with delayed effort [kg m2, kg]; zero without effort delay."""
+    """Smallest rotor inertia of a stable servo with delayed effort [kg m2 or kg]; zero without effort delay."""
     if model.command.delay_of != "effort":
         return np.zeros(model.robot.n)
     values = model.atom_values(theta)
@@ -67,7 +68,7 @@ def steady_rotors(model: ServoModel, theta: Array) -> Array:
 
 
 def link_inertias(model: ServoModel, theta: Array, log: LoopLog) -> Array:
-    """Inertia of the links that each joint moves mid-log [kg m2, kg], without its rotor; never zero."""
+    """Link inertia at each joint at the median positions of a log [kg m2 or kg], without its rotor; never zero."""
     values = model.atom_values(theta)
     middle = np.median(log.q, axis=0)
     found = np.zeros(model.robot.n)
@@ -87,7 +88,7 @@ def _mass(model: ServoModel, group: JointGroup, values: Array, q: Array) -> Arra
 
 
 def placed(model: ServoModel, theta: Array, inertia: Array, j: int, stiffness: float) -> Array:
-    """Parameter values with this stiffness at a joint, and its given or a default damping."""
+    """Parameter values with this stiffness at joint j, and its given or a default damping."""
     found, k = theta.copy(), float(np.clip(stiffness, *STIFFNESS))
     rotor = max(float(model.atom_values(theta)[model.index("IA", j)]), 0.02 * inertia[j])
     usual = 2 * DAMPED * np.sqrt(k * inertia[j] * rotor / (inertia[j] + rotor))
@@ -138,7 +139,7 @@ def link_efforts(model: ServoModel, theta: Array, q: Array, qd: Array, qdd: Arra
 
 
 def _scanned(model: ServoModel, log: LoopLog, theta: Array, inertia: Array) -> list[Array]:
-    """Best resonance of each elastic joint by a scan, one joint after the other, and distinct alternatives."""
+    """Candidates from a resonance scan of each elastic joint in turn: the best, and distinct alternatives."""
     rows = min(len(log.q), round(LONGEST / log.period))
     short = replace(log, q=log.q[:rows], u=log.u[:rows], ud=None if log.ud is None else log.ud[:rows])
     best, lowest = theta, _cost(model, theta, short)

@@ -76,13 +76,13 @@ class EffortRows:
         return {**self.linear.choice.fixed, **self.campaign.fix}
 
     def unseen_observation(self) -> Observation | None:
-        """Linear problem of the validation logs, None without any."""
+        """Linear problem of the validation logs; None if there are none."""
         if not self.unseen:
             return None
         return with_fixed(_observed(self.linear, self.unseen), self.known)[0]
 
     def in_torques(self, part: Observation) -> Observation | None:
-        """Fitted logs with efforts for rows and the unknowns of a part; None where the rows are efforts already."""
+        """Linear problem of a part's unknowns with effort equations; None if its equations are efforts already."""
         if part.row_names == self.linear.row_names:
             return None
         whole = _observed(self.linear, [log.in_torques() for log in self.logs])

@@ -1,8 +1,9 @@
-"""The best robot that a file of another format can hold, fitted to the same logs.
+"""Physically consistent robots for files of other formats, fitted to the same logs.
 
-A format without a place for what was identified cannot take the values of the model: left out, an effect is missing,
-where another one could have stood in for it.  So the problem is built and solved once more with the effects that the
-format holds, with links that can exist and stay near those of the robot's file.
+A format that cannot represent every identified effect cannot take over the values of the model: an effect
+that is merely omitted is missing, although another effect could have replaced it.  So the problem is built
+and solved again with the effects that the format supports, and with physically consistent links near those of
+the robot file.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ STAND_INS = ("FV", "FC")  # for friction of any other kind
 
 
 def exported(problem: EffortRows, estimate: Estimate) -> dict[str, dict[str, Any]]:
-    """Values of a robot for each target by name, as a model's file keeps them, and what each leaves of its logs.
+    """Robot parameters fitted for each export target by name, as stored in a model file, with their residuals.
 
-    Without those for which there is no physically consistent robot.
+    Targets without a physically consistent robot are omitted.
     """
     found: dict[str, dict[str, Any]] = {}
     rotors: dict[str, float] = {}
@@ -59,7 +60,7 @@ def exported(problem: EffortRows, estimate: Estimate) -> dict[str, dict[str, Any
 
 
 def _built(problem: EffortRows, target: ExportTarget) -> EffortRows:
-    """The problem with the effects of a target; the logs stay as they were read and filtered."""
+    """The problem with the effects of an export target; the logs are not read or filtered again."""
     effects = tuple(target_effects(problem, target))
     robot, campaign = problem.linear.robot, problem.campaign
     kept = {name: v for name, v in campaign.fix.items() if symbol_of(name) not in BY_SYMBOL or _is_held(name, target)}
@@ -82,10 +83,11 @@ def _is_held(name: str, target: ExportTarget) -> bool:
 
 
 def target_effects(problem: EffortRows, target: ExportTarget) -> Iterator[Wanted]:
-    """Effects of a fit for a target: those of the model that it holds, and stand-ins for other friction.
+    """Effects to fit for an export target: those of the model that it supports, and substitutes for friction.
 
-    Where the effects of the model were chosen by its logs, all that the target has for every joint.  What depends on
-    the position, such as a spring, stays in the fit where the target has no place for it, too: it is no mass.
+    If the effects of the model were selected from its logs, all standard effects that the target supports are
+    fitted, at every driven joint.  Effects that do not depend on velocity, such as a spring, are fitted even if
+    the target cannot represent them, as they would otherwise be mistaken for masses.
     """
     robot, choice = problem.linear.robot, problem.linear.choice
     names = dict.fromkeys(choice.own) if problem.ladder is None else {}
@@ -104,11 +106,12 @@ def target_effects(problem: EffortRows, target: ExportTarget) -> Iterator[Wanted
 
 
 def _estimator(problem: EffortRows, rotors: Mapping[str, float]) -> Physical:
-    """Physically consistent links near those of the robot's file, as far as the logs do not say otherwise.
+    """Estimator of physically consistent links, regularised towards those of the robot file.
 
-    A link of the file is taken to be right to `LINK_ERROR`, in the distance of pseudo-inertias that is the same in any
-    frame, in which a body that is heavier as a whole is nearer than one whose mass has moved: beside rows whose
-    residuals have a size of 1, its square counts 1 / LINK_ERROR^2.
+    The links of the file are assumed to be accurate to `LINK_ERROR`, in the entropic divergence of
+    pseudo-inertias, which does not depend on the frame.  In this divergence a body that is heavier as a whole is
+    nearer than one whose mass has moved.  For small errors the divergence is half of a squared distance, which
+    has the weight 1 / LINK_ERROR^2 relative to squared residuals of unit size.
     """
     rows = problem.observation.samples * len(problem.observation.row_names)
     prior, weight = _prior(problem.campaign, rotors), 1 / (rows * LINK_ERROR**2)
@@ -116,7 +119,7 @@ def _estimator(problem: EffortRows, rotors: Mapping[str, float]) -> Physical:
 
 
 def _prior(campaign: Campaign, rotors: Mapping[str, float]) -> dict[str, float] | None:
-    """The prior of the campaign, else the robot's file, None without masses; with rotors as discs in their links."""
+    """Prior of the campaign, else of the robot file, with rotors as discs in their links; None without masses."""
     stated = prior_values(campaign)
     values = values_of_file(campaign.robot) if stated is None and campaign.robot.has_parameters else dict(stated or {})
     if not any(symbol_of(name) == "M" and mass > 0 for name, mass in values.items()):
@@ -132,7 +135,7 @@ def _prior(campaign: Campaign, rotors: Mapping[str, float]) -> dict[str, float] 
 def _left(
     problem: EffortRows, estimate: Estimate, asked: EffortRows, standard: Mapping[str, float], target: ExportTarget
 ) -> list[dict[str, Any]]:
-    """What model and file leave of each unseen log, of the fitted ones without any."""
+    """Residuals of the model and of the exported file on each validation log, or else on each fitted log."""
     linear = asked.linear
     beta = linear.values({name: value for name, value in standard.items() if _is_held(name, target)})
     found = []

@@ -1,4 +1,4 @@
-"""Files of an identification from efforts: the robot's own file, and an MJCF beside a URDF, with new parameters."""
+"""Robot files of an identification from efforts: the robot's own format, and an MJCF in addition to a URDF."""
 
 from __future__ import annotations
 
@@ -9,37 +9,45 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.io.errors import MinertiaError
 from minertia.io.files import FileError
-from minertia.robot.files import write_robot
+from minertia.robot.files import STAGES, write_robot
 from minertia.robot.robot import Note, Robot
 from minertia.robot.targets import target_of
 
-TEMPLATES = (".urdf", ".xml", ".mjcf")
+TEMPLATES = (".urdf", ".xml", ".mjcf", *STAGES)
 
 
 def robot_files(robot: Robot) -> tuple[str, ...]:
-    """Names of the robot's files in a result."""
+    """Names of the robot files that a result contains."""
     own = _own_file(robot)
     return () if own is None else _robot_files(own)
 
 
 def _robot_files(own: Path) -> tuple[str, ...]:
-    """Names of the robot's files in a result: its own file, and an MJCF beside a URDF, which represents more."""
+    """Names of the robot files in a result: its own file, and for a URDF also an MJCF, which represents more."""
     suffix = own.suffix.lower()
+    if suffix in STAGES:
+        return ("robot.usda",)
     return (f"robot{suffix}", *(("robot.mjcf",) if suffix == ".urdf" else ()))
 
 
 def _own_file(robot: Robot) -> Path | None:
-    """Path of the URDF or MJCF from which a robot was read."""
+    """Path of the URDF, MJCF or USD stage from which a robot was read."""
     source = Path(robot.source or "")
     return source if source.suffix.lower() in TEMPLATES and source.is_file() else None
 
 
 def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[Note, ...]:
-    """Write them, each with the best parameters that it can hold; the notes say what it has no place for."""
+    """Write the robot files, each with the best parameters it can represent; notes name what it lacks."""
     source = _own_file(model.nominal)
     if source is None:
         return ()
     notes: list[Note] = []
+    is_stage = source.suffix.lower() in STAGES
+    if is_stage:
+        advice = (
+            f"robot.usda is a whole new file; minertia convert model.toml NEW.usda --template {source.name} overrides"
+        )
+        notes.append(Note("info", source.name, f"{advice} this stage, shapes included"))
     for name in _robot_files(source):
         older = f"; the {name} there belongs to an earlier result" if (out / name).exists() else ""
         if not model.is_physical and getattr(target_of(name), "name", "") not in model.exports:
@@ -48,7 +56,7 @@ def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[N
             return (*notes, Note("warning", source.name, text))
         is_own = name == _robot_files(source)[0]
         try:
-            told = write_robot(model, draft / name, template=source if is_own else None)
+            told = write_robot(model, draft / name, template=source if is_own and not is_stage else None)
         except FileError:
             raise
         except MinertiaError as err:

@@ -140,7 +140,7 @@ def residuals_on(model: LinearModel, beta: Array, log: EffortLog) -> tuple[Resid
 
 
 def residuals_elsewhere(model: LinearModel, log: EffortLog, efforts: Callable[[Motion], Array]) -> Residuals:
-    """Residuals of efforts (N, rows) that another program computes, on the beginning of a log as it is judged."""
+    """Residuals of efforts (N, rows) computed by another program, on the beginning of a log as evaluated."""
     pairs, samples = [], 0
     for block in log.judged:
         own = efforts(block)
@@ -154,14 +154,14 @@ def residuals_elsewhere(model: LinearModel, log: EffortLog, efforts: Callable[[M
 
 
 def _noise_of(log: EffortLog, block: Motion) -> Array:
-    """Noise of each effort of a block of a log, in the unit and the band in which it is judged."""
+    """Noise of each effort in a block of a log, in the unit and frequency band of the evaluation."""
     assert log.evaluation is not None
     rate = (len(block) - 1) / max(float(block.t[-1] - block.t[0]), 1e-9)
     return white_noise(log.in_unit(block.tau)[:, list(log.rows)], rate, log.evaluation.cutoff_hz)
 
 
 def friction_part(observation: Observation, beta: Array) -> float:
-    """Part of the fitted effort due to friction, offsets excluded."""
+    """Fraction of the fitted effort due to friction, offsets excluded."""
     model = observation.model
     own = [k for k, name in enumerate(model.names) if model.is_friction(k) and symbol_of(name) != OFFSET]
     whole = float(np.linalg.norm(observation.totals[:, :, -1]))
@@ -185,7 +185,7 @@ def _unseen(
 
 
 def _unmoved(problem: EffortRows) -> dict[str, float]:
-    """Joints that hardly moved in the fitted logs and do move in a validation log."""
+    """Joints that hardly moved in the fitted logs but do in a validation log, with the ratio of the ranges."""
     reach, found = fitted_reach(problem.observation), dict[str, float]()
     for log in problem.unseen:
         for joint, times in unmoved(problem.linear.robot, reach, log.judged).items():
@@ -215,7 +215,7 @@ def correlated_covariance(estimate: Estimate, parameters: Sequence[ParameterEvid
 
 
 def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
-    """Faults, each of which alone rejects a model."""
+    """Messages on faults, each of which alone makes the verdict reject the model."""
     fit = estimate.fit
     assert fit is not None
     found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
@@ -254,12 +254,12 @@ def _repeats(problem: EffortRows) -> Iterator[str]:
 
 
 def _rows(log: EffortLog) -> Recording | Motion:
-    """Raw rows of a log, or of the motion it was given as."""
+    """Logged rows of a log, or the motion that it was given as."""
     return next(iter(log)) if log.recording is None else log.recording
 
 
 def wrong_units(logs: Sequence[EffortLog]) -> str | None:
-    """Warning where a log is hardly in the units in which it was read."""
+    """Warning if a log can hardly be in the units in which it was read; else None."""
     found = [(log.name, f) for log in logs for f in log.findings if f.level == "error" and f.check in UNITS]
     if not found:
         return None

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 def standard_parameters(
     observation: Observation, estimate: Estimate, *, physical: bool
 ) -> tuple[dict[str, float], bool, float]:
-    """All standard parameters, whether they are physically consistent, and the cost in the sum of squares.
+    """All standard parameters, whether they are physically consistent, and the increase of the sum of squares.
 
     Those of the physical fit, else physically consistent ones with the same efforts, else those that fit best.
     """

@@ -1,4 +1,4 @@
-"""Predicted efforts of a log, through the filter of the evaluation."""
+"""Predicted efforts of a log after the evaluation filter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN_UNIT = {"revolute": "N m", "prismatic": "N"}
 
 @dataclass(frozen=True)
 class PredictedEfforts(PredictedLog):
-    """A log, the model with its parameters, and residuals; of a log in blocks the first one is drawn."""
+    """Log with the model and parameter values that predict it, and residuals; curves show the first block only."""
 
     log: EffortLog
     linear: LinearModel
@@ -43,7 +43,7 @@ class PredictedEfforts(PredictedLog):
         return residuals_on(self.linear, self.linear.nominal(), self.log)[0]
 
     def curves(self) -> Curves:
-        """Measured and predicted efforts through the evaluation filter; a log given as a motion is not filtered."""
+        """Measured and predicted efforts after the evaluation filter; a log given as a motion is not filtered."""
         model, log = self.linear, self.log
         part = next(iter(log.judged))
         if part.instants is None:
@@ -70,7 +70,7 @@ class PredictedEfforts(PredictedLog):
 
 
 def _at_outputs(model: LinearModel, part: Motion, values: Array, times: Array) -> Array:
-    """Positions or velocities of the joints of the efforts at these times [s]; NaN at a floating base."""
+    """Positions or velocities of the joints of the efforts at these times [s]; NaN for a floating base."""
     names: Sequence[str] = model.robot.coordinate_names
     found = np.full((len(times), len(model.row_names)), np.nan)
     for row, name in enumerate(model.row_names):

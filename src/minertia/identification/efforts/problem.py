@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,15 +19,16 @@ from minertia.identification.efforts.files import robot_files, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
 from minertia.identification.efforts.model import standard_parameters
 from minertia.identification.efforts.prediction import PredictedEfforts
+from minertia.identification.efforts.shown import is_plain, noise_of_efforts, shown_by_efforts
 from minertia.identification.efforts.solve import solve_efforts
-from minertia.identification.efforts.validate import predicted_efforts
+from minertia.identification.efforts.validate import drawn_efforts, predicted_efforts
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelFacts, ModelParts, Problem
+from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, ModelParts, Problem
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
@@ -45,7 +46,7 @@ class EffortProblem(EffortRows, Problem):
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """True: logs that no other kind of problem accepts are read as efforts, an error where they have none."""
+        """Return True: logs that no other kind of problem accepts are read as logs of efforts."""
         return True
 
     @classmethod
@@ -92,7 +93,7 @@ class EffortProblem(EffortRows, Problem):
         return correlated_covariance(estimate, evidence.parameters, evidence.spread)
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> IdentifiedModel:
-        """The model; physical: look for standard parameters that a robot can have."""
+        """Identified model of an estimate; physical: search for physically consistent standard parameters."""
         standard, is_physical, excess = standard_parameters(self.observation, estimate, physical=physical)
         further = {
             "standard_excess": excess,
@@ -104,12 +105,19 @@ class EffortProblem(EffortRows, Problem):
         return parts.model(estimate, facts)
 
     def exports(self, estimate: Estimate) -> dict[str, dict[str, Any]]:
-        """The best robot that each format of other programs can hold."""
+        """Physically consistent robot for each export format, fitted to the same logs."""
         return exported(self, estimate)
+
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What the logs show without a prior, and how efforts scatter about predictions."""
+        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate).to_dict()}
+        if not is_plain(self, estimate):
+            found["shown"] = shown_by_efforts(self, estimate, self.covariance(estimate, evidence)).to_dict()
+        return found
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
-        """True: models that no other kind of problem recognises."""
+        """Return True: models that no other kind of problem recognises were fitted to efforts."""
         return True
 
     @classmethod
@@ -120,8 +128,15 @@ class EffortProblem(EffortRows, Problem):
         return predicted_efforts(with_efforts(model), logs, reading)
 
     @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Predicted efforts of logs for rows of unknowns."""
+        return drawn_efforts(with_efforts(model), values, logs, reading)
+
+    @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """Names of the robot's own file, and of an MJCF beside a URDF."""
+        """Names of the robot files to be written: the robot's own file, and for a URDF also an MJCF."""
         return robot_files(campaign.robot)
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:

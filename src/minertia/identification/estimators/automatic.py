@@ -1,8 +1,8 @@
 """Choice between unconstrained least squares and physically consistent fits, by cross-validation.
 
-Weakly exciting motion leaves directions of the parameters to the noise: the unconstrained fit follows it, and fails on
-other motion.  Physical consistency of the links, and a prior from the robot file, constrain such directions.
-Cross-validation decides how far to trust either.
+With weakly exciting motion, some directions of the parameters are determined by noise: the unconstrained fit
+follows the noise, and fails on other motion.  Physical consistency of the links, and a prior from the robot
+file, constrain such directions.  Cross-validation decides how far to trust either.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MOST_LINKS = 20  # semidefinite programs of larger robots take minutes
 class Automatic(Estimator):
     """Unconstrained weighted least squares, unless a physical fit predicts held-out folds clearly better.
 
-    Where least squares makes rotor inertia or friction negative, a physical fit that predicts as well is chosen.
-    prior: standard parameters by name (None: the robot's own, where it has any).  fixed: known parameters.
+    If least squares makes rotor inertia or friction negative, a physical fit that predicts as well is chosen.
+    prior: standard parameters by name (None: those of the robot, if it has any).  fixed: known parameters.
     """
 
     prior: Mapping[str, float] | None = None
@@ -62,7 +62,7 @@ class Automatic(Estimator):
         return chosen.fit(problem.reduced(excitation(problem).independent))
 
     def chosen(self, problem: Observation) -> Choice:
-        """Estimator to use for a problem, with a message where it is not weighted least squares."""
+        """Estimator to use for a problem, with a message if it is not weighted least squares."""
         plain = Choice(WeightedLeastSquares(), "wls")
         space = physical_space(problem.model, self.prior, self.fixed, problem.effort_rms).free()
         if len(problem.blocks) < FEWEST_BLOCKS or not 0 < len(space.links) <= MOST_LINKS:
@@ -90,7 +90,7 @@ class Automatic(Estimator):
 
 
 def impossible_effects(problem: Observation) -> list[str]:
-    """Effects whose least-squares coefficient is significantly negative although it cannot be."""
+    """Effects that cannot be negative but whose least-squares coefficient is significantly negative."""
     part = problem.reduced(excitation(problem).independent)
     beta, R, _ = weighted_solution(part)
     deviation = np.linalg.norm(inverse(R[:-1, :-1]), axis=1)
@@ -99,7 +99,7 @@ def impossible_effects(problem: Observation) -> list[str]:
 
 
 def _errors(problem: Observation, space: PhysicalSpace, weights: tuple[float, ...]) -> tuple[Array, dict[float, Array]]:
-    """Sums of squares on held-out folds over the noise variance: of least squares, and for each prior weight."""
+    """Sums of squares on held-out folds over the noise variance: for least squares, and for each prior weight."""
     found = excitation(problem)
     _, _, sigma = weighted_solution(problem.reduced(found.independent))
     folds = [unshifted_fold(problem, fold) for fold in block_folds(problem, sigma)]  # few blocks need the choice most

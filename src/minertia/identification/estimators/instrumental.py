@@ -67,7 +67,7 @@ class InstrumentalVariable(Estimator):
         return Fit(beta, half @ ZZ @ half.T, sigma)
 
     def _step(self, problem: Observation, beta: Array, inv: Array, sigma: Array) -> tuple[Array, Array, Array]:
-        """Correction in standard deviations, Z'Z and Z'W; columns are orthonormal for the measured motion."""
+        """Correction in standard deviations, Z'Z and Z'W, for columns orthonormal in the measured motion."""
         p = problem.count
         ZZ, ZW, Zr = np.zeros((p, p)), np.zeros((p, p)), np.zeros(p)
         change = _simulation(problem.model, problem.expand(beta), self.bandwidth, self.segments)
@@ -123,7 +123,7 @@ def simulated(model: LinearModel, beta: Array, section: Motion, bandwidth: float
 
 
 def _rates(model: LinearModel, beta: Array, bandwidth: float, states: int) -> Callable[..., tuple[Array, Array]]:
-    """Function that returns x' and v' of the observer; states: total number of states it will be evaluated at."""
+    """Function that returns x' and v' of the observer; states: total number of states to be evaluated."""
 
     def rates(x: Array, v: Array, measured: tuple[Array, Array]) -> tuple[Array, Array]:
         q, tau = measured

@@ -53,8 +53,8 @@ CLEAR = 1e-6  # slack from which a fit is physical beyond the solver's tolerance
 class Physical(Estimator):
     """Physically consistent least squares by semidefinite programming, efforts weighted by joint.
 
-    prior: standard parameters by name (None: the robot's own).  fixed: known parameters.  heaviest: mass of a link over
-    that of the prior, which the data must contradict to be passed.
+    prior: standard parameters by name (None: those of the robot).  fixed: known parameters.  heaviest: limit of a
+    link's mass relative to the prior's, which is exceeded only if the data contradict it.
     """
 
     prior: Mapping[str, float] | None = None
@@ -118,7 +118,10 @@ class Physical(Estimator):
     def _limited(
         self, space: PhysicalSpace, R: Array, rows: int, weight: float, settle: bool
     ) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
-        """The fit with masses within their limits; those that the data contradict go, the one that helps most first."""
+        """Fit with limited link masses; limits that the data contradict are removed.
+
+        The limit whose removal improves the fit most is removed first.
+        """
 
         def fitted(within: PhysicalSpace) -> tuple[PhysicalSpace, PhysicalFit, tuple[str, ...]]:
             return self._placed(within, R, rows, weight, settle)
@@ -163,7 +166,7 @@ class Physical(Estimator):
     def _free_fit(
         self, problem: Observation, space: PhysicalSpace, beta: Array, sigma: Array, slack: float
     ) -> Fit | None:
-        """Unconstrained fit where it is physically consistent, so that constraints are inactive."""
+        """Unconstrained fit, if it is physically consistent and the constraints are thus inactive; else None."""
         try:
             x = nearest_with_base(space, beta, self.margin)
         except SolverFailed:
@@ -209,7 +212,7 @@ class Physical(Estimator):
         return Prior(_own(problem, problem.model.K @ space.x0), rows, error @ error.T)
 
     def _covariance(self, problem: Observation, space: PhysicalSpace, sigma: Array, weight: float) -> Array:
-        """K H^-1 K' with H the Hessian of the cost; an active constraint only makes it smaller."""
+        """Covariance K H^-1 K' with the Hessian H of the cost; an active constraint only makes it smaller."""
         scales = space.scales
         K = problem.model.K[list(problem.keep)] * scales
         A = problem.triangle(sigma)[:-1, :-1] @ K
@@ -271,5 +274,5 @@ def _unphysical(problem: Observation, part: Observation, fixed: Mapping[str, flo
 
 
 def _own(problem: Observation, beta: Array) -> Array:
-    """Values of the problem's unknowns from those of the full model."""
+    """Values of the problem's unknowns, selected from those of the full model."""
     return np.asarray((beta - problem.shift)[list(problem.keep)])

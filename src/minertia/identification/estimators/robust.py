@@ -23,7 +23,7 @@ MAD = 0.6745  # median absolute deviation of a unit normal
 @final
 @dataclass(frozen=True)
 class Robust(Estimator):
-    """Huber's M-estimator, scale per effort from the median absolute residual."""
+    """Huber's M-estimator, with the scale of each effort from its median absolute residual."""
 
     threshold: float = option(
         1.345, "Huber threshold in units of the residual scale; 1.345 is 95 % efficient on clean data.", range=LEAST
@@ -50,7 +50,7 @@ class Robust(Estimator):
         return np.asarray(self.threshold / np.maximum(u, self.threshold))
 
     def _covariance(self, problem: Observation, beta: Array, scale: Array) -> Array:
-        """A^-1 B A^-1 with A = sum psi' y y', B = sum psi^2 y y'."""
+        """Sandwich covariance A^-1 B A^-1 with A = sum psi' y y', B = sum psi^2 y y'."""
 
         def inside(block: Rows) -> Array:
             u = np.abs(block.tau - block.Y @ beta) / scale
@@ -67,7 +67,7 @@ class Robust(Estimator):
 
 
 def _scale(problem: Observation, beta: Array) -> Array:
-    """Median absolute residual of each effort over that of a unit normal."""
+    """Noise scale of each effort: its median absolute residual over that of a unit normal distribution."""
     step = -(-problem.samples // SAMPLE)
     taken = [np.abs(rest[::step]) for _, rest in problem.rest(problem.expand(beta))]
     return np.asarray(np.median(np.concatenate(taken), axis=0) / MAD)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CarriedLoad:
-    """Point mass [kg] at the end of a branch that explains a log's residual best, and the residual with it."""
+    """Point mass [kg] at the end of a branch that best explains a log's residual, and the residual with it."""
 
     mass: float
     link: str
@@ -30,7 +30,7 @@ class CarriedLoad:
 
 
 def changed(log: Residuals, training: Residuals, unknown: float, load: CarriedLoad | None) -> str | None:
-    """Message where a log stems from a changed robot; unknown: see `unknown_part`."""
+    """Message if a log appears to stem from a changed robot, else None; unknown: see `unknown_part`."""
     over_joints, usual = _over_joints(log), _over_joints(training)
     much = over_joints > at.CHANGED_LEAST and over_joints > at.LOAD_TIMES * max(usual, unknown)
     times = log.relative / max(training.relative, 1e-300)
@@ -55,7 +55,7 @@ def _over_joints(residuals: Residuals) -> float:
 
 
 def carried_load(trial: Trial, predicted: Array) -> CarriedLoad | None:
-    """Payload that explains the residual of a validation log; predicted: efforts (N, joints used) of its rows."""
+    """Payload that explains the residual of a validation log, or None; predicted: efforts (N, joints used)."""
     joints = list(trial.joints)
     size = np.maximum(trial.sizes[joints], 1e-300)
     rest = ((trial.tau()[:, joints] - predicted) / size).ravel()
@@ -79,8 +79,8 @@ def carried_load(trial: Trial, predicted: Array) -> CarriedLoad | None:
 class Tool:
     """Payload in the fitted logs that the robot file lacks, estimated from all joints but a prismatic one.
 
-    weight: its weight on the prismatic joint [N]; before, after: relative residual of the other joints with the file's
-    masses, without and with it.
+    weight: on the prismatic joint [N].  before, after: relative residual of the other joints with the file's
+    masses, without and with the payload.
     """
 
     weight: float
@@ -88,10 +88,10 @@ class Tool:
     after: float
 
     def explains(self, more: float) -> bool:
-        """Whether its weight can explain this additional constant effort on the prismatic joint [N].
+        """Whether the payload's weight can explain this additional constant effort on the prismatic joint [N].
 
-        Its mass is identifiable where it rotates; elsewhere rotor inertia absorbs it, and only its gravity torque shows
-        it.
+        The payload mass is identifiable if it rotates; otherwise rotor inertia absorbs it, and only its gravity
+        torque shows.
         """
         is_seen = self.before > at.TOOL_SEEN and self.after < at.TOOL_FALLS * self.before
         part = self.weight / more if more else 0.0
@@ -99,7 +99,10 @@ class Tool:
 
 
 def tool_beside(trial: Trial, slide: int) -> Tool | None:
-    """Payload at the end of a branch that best explains the residual of all joints but one with the file's masses."""
+    """Payload at the end of a branch that best explains the other joints' residual with the file's masses.
+
+    slide: the prismatic joint that is excluded.
+    """
     others = [j for j in trial.joints if j != slide and trial.sizes[j] > 0]
     rigid, tau, found = inverse_dynamics(trial.bare, trial.q, trial.qd, trial.qdd), trial.tau(), []
     count = np.sqrt(len(tau) * max(len(others), 1))

@@ -38,7 +38,7 @@ class Doubts:
 
 
 def doubts(trial: Trial | None, unseen: list[Trial]) -> Doubts:
-    """Diagnosis from the fitted logs and from each validation log."""
+    """Diagnosis from the fitted logs, and from each validation log."""
     if trial is None:
         return Doubts(not_judged=(NOTHING_TRIED,))
     found = suspicions(trial)
@@ -55,7 +55,7 @@ def _not_judged(trial: Trial) -> tuple[str, ...]:
 
 
 def _unlike_its_weight(trial: Trial) -> str | None:
-    """Message on a prismatic joint whose constant effort is not the file's weight, which a fitted offset hides."""
+    """Message on a prismatic joint whose constant effort differs from the file's weight, hidden by an offset."""
     if not trial.has_masses:
         return None
     for j, (measured, asked) in trial.offsets().items():
@@ -94,7 +94,7 @@ def _contradiction(trial: Trial) -> str | None:
 
 
 def _beyond_limits(trial: Trial) -> str | None:
-    """Message on efforts far beyond the file's limits, where no masses give their size."""
+    """Message on efforts far beyond the file's limits, for robots without masses that determine their scale."""
     if trial.has_masses or not trial.in_newtons:
         return None
     tau, over = np.abs(trial.tau()), []
@@ -111,7 +111,7 @@ def _beyond_limits(trial: Trial) -> str | None:
 
 
 def _moves_alike(trial: Trial, unseen: list[Trial]) -> str | None:
-    """Message where joints do not move independently, so that validation says nothing about other motion."""
+    """Message if joints do not move independently, so that validation is not informative about other motion."""
     times = other_combinations(trial)
     tested = max((of_motion(trial, other) for other in unseen), default=1.0)
     together = alike([trial, *unseen])

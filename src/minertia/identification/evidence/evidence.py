@@ -15,7 +15,7 @@ from minertia.io.notebook import plural
 
 
 class AlternativeSetup(Protocol):
-    """A set-up that explains the logs far better than the one stated: what it is, and what to change."""
+    """Set-up that explains the logs far better than the specified one: description, and change to make."""
 
     @property
     def check(self) -> str: ...  # noqa: D102
@@ -30,17 +30,18 @@ class AlternativeSetup(Protocol):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of an estimate.
+    """Evidence for an estimate: residuals, parameter uncertainty and the results of all checks.
 
-    training: residuals of all fitted logs together; logs: of each.  unseen: of the logs that were only predicted;
-    rivals: of other models on those.  left_out: of cross-validation folds of the training, each predicted by the rest.
-    spread: widths under correlated residuals, None where there are too few blocks to tell.
-    suspicions: set-ups that explain the logs far better than the one stated.
-    faults: sentences of what else alone makes a model not good: units that cannot be, efforts that no robot can have
-    caused, a log that is not unseen.  remarks: sentences on what is odd without deciding.
-    not_judged: sentences on checks that could not be made.  friction: part of the fitted effort that friction takes.
-    unmoved: joints that hardly moved in the fit, with how many times their range there unseen logs go beyond it.
-    measure: what residuals are compared with.
+    training: residuals of all fitted logs together; logs: of each fitted log.  unseen: residuals of the
+    validation logs; rivals: of the reference models on these.  left_out: of cross-validation folds of the
+    training logs, each predicted by a fit of the others.  spread: interval widths under correlated residuals,
+    None if there are too few blocks. suspicions: set-ups that explain the logs far better than the specified one.
+    faults: messages on other faults, each of which alone makes a model not good: impossible units, efforts that
+    no robot can have caused, a validation log that is not independent.  remarks: warnings that do not decide.
+    not_judged: messages on checks that could not be made.  friction: fraction of the fitted effort due to
+    friction. unmoved: joints that hardly moved in the fit, with the ratio by which validation logs exceed their
+    range there. measure: reference quantity of the residuals.  drifts: whether the fit follows a drift that cannot be
+    predicted, so that training and validation residuals are not comparable.
     """
 
     training: Residuals
@@ -58,6 +59,7 @@ class Evidence:
     friction: float = 0.0
     unmoved: Mapping[str, float] = field(default_factory=dict)
     measure: Measure = EFFORT
+    drifts: bool = False
 
     def __repr__(self) -> str:
         unseen = f", {plural(len(self.unseen), 'validation log')}" if self.unseen else ""

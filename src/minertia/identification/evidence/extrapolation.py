@@ -33,7 +33,7 @@ class Reach:
     speed: Array
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {"low": self.low.tolist(), "high": self.high.tolist(), "speed": self.speed.tolist()}
 
     @classmethod
@@ -78,9 +78,9 @@ def remarks(
     seen: float = float("inf"),
     unknown: float | None = None,
 ) -> tuple[str, ...]:
-    """Warnings where a motion extrapolates; training, seen: relative residual of the fit and of this motion.
+    """Warnings if a motion extrapolates; training, seen: relative residuals of the fit and of this motion.
 
-    unknown: `unknown_part` of the motion, where it is known already.
+    unknown: `unknown_part` of the motion, if already computed.
     """
     found = []
     part = unknown_part(model, beta, covariance, parts) if unknown is None else unknown
@@ -103,14 +103,14 @@ def remarks(
 
 
 def unmoved(robot: Robot, fitted: Reach, parts: Iterable[MotionLike]) -> dict[str, float]:
-    """Joints that hardly moved in the fit and far exceed that range in a motion, with the ratio to it."""
+    """Joints that hardly moved in the fit and far exceed that range in a motion, with the ratio of the ranges."""
     beyond = _beyond(fitted, reach_of(robot, parts))
     each = zip(robot.coordinate_names, beyond.tolist(), strict=True)
     return {name: times for name, times in each if times > at.UNMOVED}
 
 
 def _beyond(fitted: Reach, own: Reach) -> Array:
-    """Excess of each coordinate over the range of the fit, relative to that range."""
+    """Excess of each coordinate beyond the range of the fit, relative to that range."""
     width = np.maximum(fitted.high - fitted.low, 1e-6)
     return np.asarray(np.maximum(fitted.low - own.low, own.high - fitted.high) / width)
 

@@ -40,9 +40,9 @@ WIDEST = 60.0  # half of an interval over the root of its mean variance, at most
 class Draws:
     """Uncertainty of the parameter covariance.
 
-    ratios (values, draws): variances under draws from the posterior of the noise, over the stated one.  scores:
-    effective number of independent samples for each variance at a given spectrum.  freedom: the same including the
-    uncertainty of the band powers.
+    ratios (values, draws): variances under posterior draws of the noise, relative to the stated variance.
+    scores: effective number of independent samples of each variance, given the spectrum.  freedom: the same,
+    including the uncertainty of the band powers.
     """
 
     ratios: Array
@@ -54,11 +54,12 @@ class Draws:
 class Spread:
     """Standard deviations under correlated residuals, for the unknowns of a problem.
 
-    inflation: stated standard deviation over that for white residuals.  A stated standard deviation is half of the 95 %
-    interval over 1.96: where the noise level is uncertain, it differs from the root of the mean variance.
-    freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the residuals of
-    the middle effort, in samples; blocks: number of such lengths in the logs.  covariance, white: of all parameters,
-    the posterior mean, and under white residuals.  draws: for joint tests, where the spectrum is known.
+    inflation: stated standard deviation over that for white residuals.  A stated standard deviation is half of
+    the 95 % interval over 1.96: if the noise level is uncertain, it differs from the root of the mean variance.
+    freedom: degrees of freedom of each variance (Satterthwaite 1946).  length: autocorrelation time of the
+    residuals of the middle effort, in samples; blocks: number of such lengths in the logs.  covariance: posterior
+    mean covariance of all parameters; white: the covariance for white residuals.  draws: for joint tests, if the
+    spectrum is known.
     """
 
     inflation: Array
@@ -84,7 +85,7 @@ class Spread:
         return np.asarray(self.covariance * np.outer(scale, scale))
 
     def among(self, places: Sequence[int], count: int) -> Spread:
-        """Spread of `count` unknowns, of which those at `places` have widths and the others none."""
+        """Spread of `count` unknowns, of which only those at the indices `places` have widths."""
         inflation, freedom = np.ones(count), np.full(count, FEWEST_FREEDOM)
         covariance, white = np.zeros((2, count, count))
         own = list(places)
@@ -93,7 +94,7 @@ class Spread:
         return Spread(inflation, freedom, self.length, self.blocks, covariance, white)
 
     def half_width(self, deviation: Array) -> Array:
-        """Half the 95 % interval of values with these stated standard deviations."""
+        """Half the width of the 95 % interval of values with these stated standard deviations."""
         return np.asarray(NORMAL * deviation)
 
 
@@ -112,7 +113,7 @@ def spread(
     """Standard deviations under correlated residuals, relative to white noise (theory, eq. 27).
 
     known (any, unknowns): rows of prior knowledge of the unknowns, as they entered the fit; error (any, any):
-    covariance of their errors, the identity where none is given.
+    covariance of their errors, default: the identity.
     """
     with one_thread():
         R = problem.triangle(sigma)[:, :-1]
@@ -161,7 +162,7 @@ def _lengths(count: int) -> list[int]:
 
 
 def stretches(rows: Iterable[Weighted], samples: Sequence[int]) -> Iterator[tuple[Array, Array]]:
-    """Rows of logs, given in pieces of any length, as equal segments."""
+    """Divide the rows of logs, given in pieces of any length, into equal segments."""
     wanted = [_lengths(count) for count in samples]
     pieces: list[Weighted] = []
     log = 0
@@ -210,9 +211,9 @@ def _spread(residue: Residue, samples: int) -> Spread:
 
 
 def _possible(residue: Residue, spectra: Sequence[Spectrum], by_noise: Array) -> tuple[Array, Array]:
-    """Posterior draws of the variances over their mean, (values, draws), and half their relative variance by bands.
+    """Posterior draws of the variances over their mean (values, draws), and half their relative band variance.
 
-    by_noise: part of each parameter's variance that is due to noise, and not to prior knowledge.
+    by_noise: fraction of each parameter's variance that is due to noise rather than to prior knowledge.
     """
     drawn = np.asarray(sum(each @ own.drawn.T for each, own in zip(residue.each, spectra, strict=True)))
     means = np.array([each @ own.powers for each, own in zip(residue.each, spectra, strict=True)])
@@ -226,7 +227,7 @@ def _at_least_few(freedom: Array) -> Array:
 
 
 def half_width_of(variances: Array) -> Array:
-    """Half of the 95 % interval of normal mixtures with the equally probable variances of each row."""
+    """Half the width of the 95 % interval of normal mixtures; each row has equally probable variances."""
     deviations = np.sqrt(np.maximum(variances, 1e-12))
     low, high = np.zeros(len(variances)), np.full(len(variances), WIDEST)
     for _ in range(30):

@@ -27,7 +27,7 @@ class LeftOut:
 
     @classmethod
     def of(cls, found: Residuals) -> LeftOut:
-        """Result of one held-out part, predicted by a fit of the other data."""
+        """Result of one held-out part of the data, predicted by a fit of the rest."""
         return cls(np.array(found.joint_rmse), found.efforts, 1)
 
     def __repr__(self) -> str:
@@ -35,7 +35,7 @@ class LeftOut:
 
     @property
     def relative(self) -> float:
-        """Relative residual: norm of the residual over that of the effort; nan without folds, inf where a fit fails."""
+        """Relative residual: norm of residual over norm of effort; nan without folds, inf if a fit fails."""
         size = float(np.linalg.norm(self.effort))
         return float(np.linalg.norm(self.rest)) / size if size > 0 else float("nan" if not len(self.rest) else "inf")
 
@@ -51,8 +51,8 @@ def left_out_error(
 ) -> LeftOut:
     """Cross-validation residuals over folds (blocks of time), each predicted by a fit of the others.
 
-    refit: estimate from an R factor of weighted rows; by default least squares.  judged: the same blocks and unknowns
-    with efforts for rows, where those of the problem are not.
+    refit: estimate from an R factor of weighted rows; default: least squares.  judged: the same blocks and
+    unknowns with effort equations, if the problem has other equations.
     """
     rows = problem if judged is None else judged
     count = len(rows.row_names)
@@ -71,7 +71,10 @@ def left_out_error(
 
 
 def _refitted(R: Array, refit: Callable[[Array], Array] | None) -> Array | None:
-    """Estimate from an R factor; least squares where refit is None or fails, None where that is singular."""
+    """Estimate from an R factor by `refit`, or by least squares if `refit` is None or fails.
+
+    None if least squares is singular.
+    """
     if refit is not None:
         try:
             return refit(R)

@@ -19,15 +19,15 @@ FEWEST = 16  # frequencies below which nothing is said
 
 
 def white_noise(tau: Array, rate_hz: float, cutoff_hz: float) -> Array:
-    """Root mean square noise of each column below a cut-off; 0 where it cannot be estimated."""
+    """Root mean square noise of each column below a cut-off, in its unit; 0 if it cannot be estimated."""
     density = white_density(tau, rate_hz, ABOVE * cutoff_hz)
     return np.zeros(tau.shape[1]) if density is None else np.asarray(np.sqrt(density * PASSED * cutoff_hz))
 
 
 def white_density(tau: Array, rate_hz: float, above_hz: float) -> Array | None:
-    """Power spectral density of each column, well above some frequency; None where the rate is too low.
+    """Power spectral density of each column, well above a frequency [Hz]; None if the rate is too low.
 
-    By the median over frequencies, robust to single tones and to the tail of the motion's spectrum.
+    It is the median over frequencies, robust to single tones and to the tail of the motion's spectrum.
     """
     n = len(tau)
     f = np.arange(n // 2 + 1) * rate_hz / n

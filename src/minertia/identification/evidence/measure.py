@@ -11,15 +11,15 @@ from minertia.identification.evidence import thresholds as at
 
 @dataclass(frozen=True)
 class Measure:
-    """What residuals are relative to, in words, and what a verdict allows.
+    """Reference quantity of the residuals of a kind of problem, its texts, and the thresholds of the verdict.
 
-    word: the quantity.  unit: of its residuals.  predicts: what a model predicts.  about: how the relative residual is
-    made, for pages.  curves: what is drawn over time.
-    worse, better: times another model's residual from which a model is worse, and part of it up to which it is better.
-    most: what may be left of it where friction takes such a part; joint: of one joint, where such a part is left of
-    all; output: of one joint, from which it is worse than without a model.  knows_noise: whether logs tell theirs, so
-    that joints that have hardly more of it say nothing.
-    advice: what may leave that much, and where to look if more is left.
+    word: name of the quantity.  unit: of its residuals.  predicts: what a model predicts.  about: how the
+    relative residual is computed, for reports.  curves: what is drawn over time. worse, better: ratio to a
+    reference model's residual from which a model is worse, and up to which it is better. most: largest relative
+    residual for a given friction fraction; joint: that of one joint, for a given overall relative residual;
+    output: that of one joint, from which the model is worse than no model.  knows_noise: whether the noise of
+    logs can be estimated, so that joints with hardly more than noise are not counted. advice: possible causes of
+    a large residual, and where to look.  each: word for one output.
     """
 
     word: str
@@ -34,6 +34,7 @@ class Measure:
     knows_noise: bool
     advice: str
     output: float = 1.0
+    each: str = "joint"
 
 
 EFFORT = Measure(
@@ -69,7 +70,7 @@ LAG = Measure(
 WRENCH = Measure(
     word="tool's wrench",
     unit="N, N m for moments",
-    predicts="wrenches at rest",
+    predicts="wrenches",
     about="Norm of measured less predicted wrenches over norm of the tool's own (measured less bias); 100 % "
     "corresponds to no compensation of the tool.",
     curves="Wrench of the tool, bias removed",
@@ -81,6 +82,7 @@ WRENCH = Measure(
     advice="a compensated tool may have: check the curves (contact during the measurement, a cable that pulls, "
     "axes, sign, a bias that jumps)",
     output=math.inf,
+    each="channel",
 )
 GEOMETRY = Measure(
     word="error without corrections",
@@ -96,4 +98,5 @@ GEOMETRY = Measure(
     knows_noise=False,
     advice="useful corrections have",
     output=math.inf,  # a coordinate, which may have had no error
+    each="coordinate",
 )

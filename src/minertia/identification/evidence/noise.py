@@ -49,10 +49,10 @@ FADED = 0.1  # autocorrelation below which samples count as independent
 class Kinds:
     """Noise models, their mixtures and frequency bands, for segments of at most `longest` samples.
 
-    size: of the padded Fourier transform.  memory (kinds, size/2+1): autocorrelation at each lag, white noise first,
-    then exponentials; spectra: their transforms.  mixtures (grid, kinds): parts of the kinds, with sum 1; prior: their
-    probabilities; slow: the kind of the exponential in each, 0 for white noise, in rising order.  edges: first
-    frequency of each band.  weights: of squared transforms in sums of squares.
+    size: of the padded Fourier transform.  memory (kinds, size/2+1): autocorrelation at each lag, white noise
+    first, then exponentials; spectra: their transforms.  mixtures (grid, kinds): fractions of the kinds, with sum
+    1; prior: probabilities of the mixtures; slow: index of the exponential kind in each mixture, 0 for white
+    noise, ascending. edges: first frequency of each band.  weights: of squared transforms in sums of squares.
     """
 
     size: int
@@ -66,17 +66,17 @@ class Kinds:
 
     @classmethod
     def of(cls, longest: int) -> Kinds:
-        """White noise, and exponentials with correlation times up to twice the segment."""
+        """Noise models with white noise, and exponentials with correlation times up to twice the segment length."""
         return _kinds(longest)
 
     def bands(self, samples: int) -> list[tuple[int, slice]]:
-        """Bands that contain ordinates of the cosine transform of this many samples, with the ordinates."""
+        """Bands that contain ordinates of the cosine transform of `samples` samples, with their slices."""
         places = np.round(np.arange(samples) * (self.size / (2 * samples))).astype(int)
         ends = [*np.searchsorted(places, self.edges).tolist(), samples]
         return [(b, slice(ends[b], ends[b + 1])) for b in range(len(self.edges)) if ends[b] < ends[b + 1]]
 
     def banded(self, ordinates: Array) -> Array:
-        """Sums over the bands of a function of the ordinates of a cosine transform, along its last axis."""
+        """Sum a function of the ordinates of a cosine transform over each band, along its last axis."""
         found = np.zeros((*ordinates.shape[:-1], len(self.edges)))
         own = self.bands(ordinates.shape[-1])
         found[..., [b for b, _ in own]] = np.add.reduceat(ordinates, [part.start for _, part in own], axis=-1)
@@ -84,19 +84,20 @@ class Kinds:
 
     @property
     def band(self) -> NDArray[np.int64]:
-        """The band of each frequency."""
+        """Index of the band of each frequency."""
         return np.searchsorted(self.edges, np.arange(self.memory.shape[1]), side="right") - 1
 
 
 def cosines(rows: Array) -> Array:
-    """The orthonormal cosine transform along the last axis."""
+    """Orthonormal cosine transform along the last axis."""
     return np.asarray(fft.dct(rows, type=2, norm="ortho", axis=-1))
 
 
 def expected(kinds: Kinds, samples: int) -> Array:
-    """Expected power of the ordinates of this many samples of each kind of noise, (kinds, samples).
+    """Expected power of each ordinate for each kind of noise with `samples` samples, (kinds, samples).
 
-    With autocorrelation c_h and a = pi k / N ordinate k has c_0 + 2/N sum_h c_h ((N - h) cos(a h) - sin(a h) / sin(a)).
+    With autocorrelation c_h and a = pi k / N ordinate k has c_0 + 2/N sum_h c_h ((N - h) cos(a h) - sin(a h) /
+    sin(a)).
     """
     memory, lags = kinds.memory[:, :samples], np.arange(samples)
     found = fft.dct(np.pad((samples - lags) * memory, ((0, 0), (0, 1))), type=1)[:, :-1] / samples
@@ -122,7 +123,10 @@ def _kinds(longest: int) -> Kinds:
 
 
 def _grid(spectra: Array, times: Array) -> tuple[Array, Array]:
-    """Mixtures: white noise, and each exponential alone or with white noise between its extreme densities."""
+    """Grid of normalised noise mixtures, and their prior probabilities.
+
+    Mixtures: white noise, and each exponential alone or with white noise of a density between its extreme ones.
+    """
     count = len(spectra)
     found, prior = [np.eye(count)[0]], [WHITE]
     odds = times**-SLOWER
@@ -138,12 +142,12 @@ def _grid(spectra: Array, times: Array) -> tuple[Array, Array]:
 
 
 def _transformed(even: Array, size: int) -> Array:
-    """Spectra of even sequences that are given at lags from 0 to half the size."""
+    """Spectra of even sequences, given at lags from 0 to half the size."""
     return np.asarray(fft.rfft(np.concatenate([even, even[:, -2:0:-1]], axis=1), size, axis=1).real)
 
 
 def _edges(size: int, longest: int) -> NDArray[np.int64]:
-    """Edges of frequency bands of the cosine transform, wider with frequency; the first is the mean."""
+    """Edges of frequency bands of the cosine transform, wider at higher frequency; the first band is the mean."""
     step, found, position = size / longest, [0], 0.5
     while position * step < size / 2 + 1 - step:
         found.append(round(position * step))
@@ -222,7 +226,8 @@ class Residue:
     def taken(self) -> Array:
         """Power of each kind of noise that the fit absorbed, (efforts, bands, kinds).
 
-        With the hat matrix H and noise of covariance D in all efforts, residuals have D - H D - D H + H D H.
+        With the hat matrix H and noise of covariance D in all efforts, residuals have covariance D - H D - D H + H D
+        H.
         """
         bands = len(self.whole)
         mean = self.whole / self.whole[:, :1]  # of one ordinate
@@ -233,7 +238,7 @@ class Residue:
         return np.asarray(2 * self.hat - np.array(back).reshape(self.hat.shape))
 
     def _near(self, j: int) -> int:
-        """Number of low-frequency bands in which the noise of effort j affects the parameters or informs on it."""
+        """Number of low-frequency bands in which noise of effort j affects the parameters or can be estimated."""
         absorbed = np.cumsum(self.taken[j, :, 0])
         edges = self.kinds.edges
         last = int(np.searchsorted(absorbed, ABSORBED * absorbed[-1]))
@@ -270,13 +275,13 @@ class Residue:
 
 
 def _levels(j: int, freedom: Array) -> Array:
-    """Draws of the power of a spectral shape in effort j over its estimate, for these degrees of freedom."""
+    """Draws of the noise power of effort j relative to its estimate, for these degrees of freedom."""
     d = float(np.minimum(freedom, TELLING).sum())
     return np.asarray(d / np.random.default_rng([SEED, j]).permutation(chi2.ppf((np.arange(DRAWS) + 0.5) / DRAWS, d)))
 
 
 def likelihood(mean: Array, power: Array, freedom: Array) -> tuple[Array, Array]:
-    """Log likelihood of each spectral shape, known up to a factor in bands, (bands, shapes), and that factor.
+    """Log likelihood of each spectral shape (bands, shapes), known up to a factor per band, and that factor.
 
     Power with d degrees of freedom about a mean m has the log likelihood -d/2 (log m + power / m).
     """
@@ -289,8 +294,8 @@ def likelihood(mean: Array, power: Array, freedom: Array) -> tuple[Array, Array]
 def posterior(kinds: Kinds, likelihoods: Sequence[Array]) -> tuple[Array, NDArray[np.int64]]:
     """Posterior probability of each spectral shape in each effort, (efforts, grid), and draws, (efforts, DRAWS).
 
-    Efforts have a common correlation time with a prior probability of ALIKE, else each its own; the ratios of slow to
-    white noise are each effort's own.
+    With a prior probability of ALIKE all efforts have a common correlation time, else each has its own; each
+    effort has its own ratio of slow to white noise.
     """
     count = len(kinds.memory)
     prior = np.bincount(kinds.slow, kinds.prior, minlength=count)
@@ -336,7 +341,7 @@ def memory_length(kinds: Kinds, powers: Array) -> int:
 
 
 def _squares(A: Array, seen: NDArray[np.complex128]) -> Array:
-    """Squared magnitudes of the product A seen."""
+    """Squared magnitudes of the entries of the product A seen."""
     re, im = (A @ np.array(part) for part in (seen.real, seen.imag))
     return np.asarray(re * re + im * im)
 

@@ -1,9 +1,10 @@
 """Prediction uncertainty of a fit on other motion, relative to the fitted motion.
 
-With the covariance s2 P of a fit on rows Y, efforts of other rows X are uncertain by s2 tr(X P X') where those of the
-fit are by s2 tr(Y P Y').  The other motion is that of the same joints in other combinations: each one's positions,
-velocities and accelerations in another order.  Where all joints move in the same way, that is many times as uncertain,
-and cross-validation on the fitted motion, which has the same correlation, cannot detect it.
+With the covariance s2 P of a fit on rows Y, the prediction variance of the fitted rows is s2 tr(Y P Y'), that
+of other rows X is s2 tr(X P X').  The other motion combines the same joint motions differently: the
+positions, velocities and accelerations of each joint in another order.  If all joints move in the same way,
+its uncertainty is many times as large; cross-validation on the fitted motion, which has the same correlation,
+cannot detect this.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NOTHING = 1e-6  # of a column, below which what is left of it is rounding
 
 
 def other_combinations(trial: Trial) -> float:
-    """Prediction uncertainty for the same joint motions in other combinations, over that of the fitted motion."""
+    """Prediction uncertainty for the same joint motions in other combinations, relative to the fitted motion."""
     if np.sum(np.ptp(trial.q, axis=0) > STILL) < 2:
         return 1.0
     rng = np.random.default_rng(0)
@@ -35,9 +36,10 @@ def other_combinations(trial: Trial) -> float:
 
 
 def alike(trials: Sequence[Trial]) -> float:
-    """Part of the normalised variance of all moving joints along their first principal component.
+    """Fraction of the normalised variance of all moving joints along their first principal component.
 
-    Of four joints and more: in the plane of the first two, where joints on one sine stay whatever their phases.
+    For four joints and more, it is that in the plane of the first two components, which contains all joints on
+    one sine whatever their phases.
     """
     q = np.concatenate([trial.q for trial in trials])
     moving = np.flatnonzero(np.ptp(q, axis=0) > STILL)
@@ -48,7 +50,7 @@ def alike(trials: Sequence[Trial]) -> float:
 
 
 def of_motion(trial: Trial, other: Trial) -> float:
-    """Prediction uncertainty of another motion over that of the fitted one."""
+    """Prediction uncertainty of another motion, relative to that of the fitted motion."""
     return _ratio(trial, _power(trial, (other.q, other.qd, other.qdd)))
 
 

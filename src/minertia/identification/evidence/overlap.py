@@ -36,12 +36,12 @@ def row_prints(q: Array, tau: Array) -> Prints:
 
 
 def shared_part(prints: Prints, fitted: Prints) -> float:
-    """Part of a log's rows that also occur in a fitted log."""
+    """Fraction of a log's rows that also occur in a fitted log."""
     return float(np.isin(prints, fitted).mean()) if len(prints) else 0.0
 
 
 def copied_part(log: Recording | Motion, fitted: Recording | Motion) -> float:
-    """Part of a log whose noise is that of a fitted one, robust to changed time stamps, rounding and rate."""
+    """Fraction of a log whose noise is copied from a fitted log; robust to changed stamps, rounding and rate."""
     own, theirs = _efforts(log), _efforts(fitted)[:LONGEST]
     if min(len(own), len(theirs)) < BLOCK or own.shape[1] != theirs.shape[1]:
         return 0.0
@@ -63,12 +63,12 @@ def _efforts(log: Recording | Motion) -> Array:
 
 
 def _rate(log: Recording | Motion) -> float:
-    """Rows per second."""
+    """Sampling rate [Hz] of a log."""
     return (len(log) - 1) / max(float(log.t[-1] - log.t[0]), 1e-9)
 
 
 def _copied(window: Array, fitted: Array, step: int, noise: Array) -> float:
-    """Part of some rows whose noise is that of every step-th row of a fitted log, at any position in it."""
+    """Fraction of a window whose noise is that of every `step`-th row of a fitted log, at any position in it."""
     best = max((_aligned(window, fitted[phase::step]) for phase in range(step)), key=lambda found: found[0])
     _, lag, thinned = best
     first, last = max(-lag, 0), min(len(window), len(thinned) - lag)
@@ -91,7 +91,7 @@ def _aligned(window: Array, fitted: Array) -> tuple[float, int, Array]:
 
 
 def _rough(tau: Array) -> Array:
-    """Second differences of each column, normalised by their median size and clipped."""
+    """Second differences of each column, normalised by their median magnitude and clipped."""
     rest = np.zeros_like(tau)
     rest[1:-1] = tau[2:] - 2 * tau[1:-1] + tau[:-2]
     usual = np.median(np.abs(rest), axis=0)
@@ -100,7 +100,7 @@ def _rough(tau: Array) -> Array:
 
 
 def _is_copy(a: Array, b: Array, noise: Array) -> bool:
-    """Whether the difference of two segments has far less noise than that of independent logs, at most joints.
+    """Whether, at most joints, the difference of two segments has far less noise than that of independent logs.
 
     A segment in which a log is quieter than elsewhere, as at standstill, is compared with its own noise.
     """
@@ -115,7 +115,7 @@ def _is_copy(a: Array, b: Array, noise: Array) -> bool:
 def _noise_of_both(log: Recording | Motion, fitted: Recording | Motion) -> Array:
     """Noise power of each effort per row, of the log with less noise; decimation does not change it.
 
-    At the log's own rate, which is above repeatable content such as vibration.
+    It is estimated at the log's own rate, which is above repeatable content such as vibration.
     """
     each = [white_density(_efforts(rows)[:LONGEST], 1.0, 0.0) for rows in (log, fitted)]
     return np.asarray(np.min([found for found in each if found is not None], axis=0))

@@ -40,7 +40,7 @@ class ParameterEvidence:
         return f"<ParameterEvidence {clipped(self.name, 40)} = {self.value:.5g}, {known}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry of the result's parameter list."""
+        """Return as a dict: an entry of the result's parameter list."""
         relative = self.relative_deviation
         return {
             "name": self.name,
@@ -52,7 +52,7 @@ class ParameterEvidence:
 
 
 def over_recordings(problem: Observation, sigma: Array) -> dict[str, dict[str, float]]:
-    """Mean, standard deviation, minimum and maximum over fits of each log alone, where it excites the unknown."""
+    """Mean, standard deviation, minimum and maximum over fits of each log alone that excites the unknown."""
     if len(problem.logs) < 2:
         return {}
     values: dict[str, list[float]] = {name: [] for name in problem.names}

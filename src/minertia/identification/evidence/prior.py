@@ -25,9 +25,10 @@ HELD = 0.5  # part of the prior's variance of a value that is left where the pri
 
 @dataclass(frozen=True)
 class HeldSpread:
-    """widths: standard deviations by noise and by the error of the prior.  by_prior: whether the prior decides.
+    """Standard deviations of a fit with a prior.
 
-    relative_error: of the prior, estimated from the data.
+    widths: standard deviations due to noise and to the error of the prior.  by_prior: whether the prior rather
+    than the data determines each unknown.  relative_error: of the prior, estimated from the data.
     """
 
     widths: Spread
@@ -59,9 +60,9 @@ def held_spread(problem: Observation, fit: Fit) -> HeldSpread:
 def prior_error(problem: Observation, sigma: Array, prior: Prior, noise: float) -> float:
     """Most probable relative error s of a prior, from the directions that the data determine.
 
-    Data minus prior prediction have the variance s^2 l_i + noise in their eigendirections; s^2 is expected about
-    USUAL^2, as from BELIEF directions (scaled inverse chi-square).  noise: power of the noise over that of white noise
-    of the same size.
+    Data minus prior prediction have the variance s^2 l_i + noise in their eigendirections; s^2 has a scaled
+    inverse chi-square prior about USUAL^2 with BELIEF degrees of freedom.  noise: power of the noise relative to
+    that of white noise of the same size.
     """
     R = problem.triangle(sigma)[:-1]
     values, vectors = np.linalg.eigh(R[:, :-1] @ prior.error @ R[:, :-1].T)

@@ -61,7 +61,7 @@ def _turned(trial: Trial, j: int) -> tuple[float, ...]:
 
 
 def exchanged(trial: Trial) -> Iterator[Proposal]:
-    """Two joints with exchanged columns, of all signals or of efforts alone; cyclic orders of the likeliest three."""
+    """Propose exchanged columns of two joints, of all signals or efforts, and cycles of the likeliest three."""
     for a, b in combinations(trial.tried, 2):
         what = f"{_name(trial, a)} and {_name(trial, b)} seem exchanged"
         change = "exchange their columns in q and effort of [columns]"
@@ -91,7 +91,7 @@ def _in_turn(trial: Trial, turn: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def signs(trial: Trial) -> Iterator[Proposal]:
-    """Joint with reversed sign, of its position and effort or of one of them."""
+    """Propose joints with reversed sign, of position and effort or of one of them."""
     for j in trial.tried:
         sign = _turned(trial, j)
         both = f"reverse it: signs = {_list(sign)} in [drive], relative to the present ones"
@@ -107,7 +107,7 @@ def signs(trial: Trial) -> Iterator[Proposal]:
 
 
 def units(trial: Trial) -> Iterator[Proposal]:
-    """Revolute joint in degrees among others in radians, or prismatic joint in millimetres."""
+    """Propose a revolute joint in degrees among others in radians, or a prismatic joint in millimetres."""
     kinds = [trial.robot.joints[j].kind for j in trial.robot.independent]
     far = [j for j in trial.tried if np.ptp(trial.q[:, j]) > at.FAR]
     slides = [j for j in far if kinds[j] == "prismatic"]
@@ -127,7 +127,7 @@ def _in_unit(trial: Trial, some: list[int], kind: str) -> Proposal:
 
 
 def zeros(trial: Trial) -> Iterator[Proposal]:
-    """Joint with a different zero position."""
+    """Propose joints with a different zero position."""
     for j in trial.tried:
         is_turning = trial.robot.joints[trial.robot.independent[j]].kind == "revolute"
         steps = (TURNS if trial.has_masses else QUARTERS) if is_turning else SLIDES
@@ -150,7 +150,7 @@ def _zero(trial: Trial, j: int, value: float, step: float, is_turning: bool) -> 
 
 
 def gravities(trial: Trial) -> Iterator[Proposal]:
-    """Other direction of gravity, none in the efforts, or reduced gravity."""
+    """Propose another direction of gravity, no gravity in the efforts, or reduced gravity."""
     stated = np.array(trial.robot.gravity)
     size = float(np.linalg.norm(stated))
     if size == 0:
@@ -164,12 +164,12 @@ def gravities(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted(trial: Trial, stated: Array) -> Callable[[], Iterable[Proposal]]:
-    """Gravity fitted with the file's masses, tried where another direction, or none, is the best proposal."""
+    """Function that proposes a gravity fitted with the file's masses, if another direction or none is best."""
     return (lambda: _fitted_gravity(trial, stated)) if trial.has_masses else tuple
 
 
 def _fitted_gravity(trial: Trial, stated: Array) -> Iterator[Proposal]:
-    """Gravity direction that fits the file's masses best; where it is the specified one, a far smaller magnitude."""
+    """Propose the gravity direction that best fits the file's masses; if as specified, a far smaller magnitude."""
     inertia, fitted = trial.inertia_and_gravity()
     size, length = float(np.linalg.norm(stated)), float(np.linalg.norm(fitted))
     if length > 0 and fitted @ stated < math.cos(at.ELSEWHERE) * size * length:
@@ -199,10 +199,10 @@ def _plain(gravity: Sequence[float]) -> str:
 
 
 def clocks(trial: Trial) -> Iterator[Proposal]:
-    """Wrong time unit: gravity torque does not depend on the clock, inertia torque does with its square.
+    """Propose other time units: gravity torque does not depend on the clock, inertia torque on its square.
 
-    Where gravity torque does not vary, the clock is as uncertain as the effort scale, and confounded with it but for
-    friction.
+    If gravity torque does not vary, the clock is as uncertain as the effort scale, and confounded with it except
+    for friction.
     """
     if not any(trial.robot.gravity):
         return
@@ -215,7 +215,7 @@ def clocks(trial: Trial) -> Iterator[Proposal]:
 
 
 def _fitted_clock(trial: Trial) -> Iterator[float]:
-    """Clock factor that fits the file's masses best, where gravity is about as specified."""
+    """Clock factor that best fits the file's masses, if gravity is about as specified."""
     if not trial.has_masses:
         return
     inertia, fitted = trial.inertia_and_gravity()
@@ -235,7 +235,7 @@ def _clock(clock: float) -> Proposal:
 
 
 def paces(trial: Trial) -> Iterator[Proposal]:
-    """Clocks that are slightly off, as where 100 rows a second are 120, from the ratio of inertia to gravity."""
+    """Propose clocks that are slightly off, as 120 rows a second for 100, by the ratio of inertia to gravity."""
     if any(trial.robot.gravity):
         yield from map(_pace, PACES)
 
@@ -253,7 +253,7 @@ def _paced(clock: float, nearby: Callable[[], Iterable[Proposal]]) -> Proposal:
 
 
 def delays(trial: Trial) -> Iterator[Proposal]:
-    """Delayed or advanced efforts."""
+    """Propose delayed or advanced efforts."""
     for delay in DELAYS:
         yield _delay(delay)
 
@@ -267,10 +267,11 @@ def _delay(delay: float) -> Proposal:
 
 
 def scales(trial: Trial) -> Iterator[Proposal]:
-    """Effort scale that differs from that of the file's masses: of one joint, or of most.
+    """Propose effort scales other than that of the file's masses: of one joint, or of most joints.
 
-    A smaller error suffices for one joint than for several.  Too large an effort is no sign where no joint further out
-    has the right scale: a tool missing in the file makes the efforts of a wrist thirty times as large.
+    A smaller error suffices for one joint than for several.  Too large an effort is not evidence if no joint
+    further out has the right scale: a tool missing in the file makes the efforts of a wrist thirty times as
+    large.
     """
     if not trial.has_masses:
         return
@@ -288,7 +289,7 @@ def scales(trial: Trial) -> Iterator[Proposal]:
 def _far(
     trial: Trial, least: float = at.SCALE, part: float = at.EXPLAINED
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Ratio of each joint's effort to that of the file's masses, whether it is significant, and far from 1."""
+    """Ratio of each joint's effort to that of the file's masses, whether significant, and whether far from 1."""
     found, explained = trial.scales()
     clear = (explained > part) & (found > 0)
     return found, clear, clear & (np.abs(np.log(np.maximum(found, 1e-300))) > math.log(least))
@@ -299,7 +300,7 @@ def _typical(factors: Array) -> float:
 
 
 def gains(trial: Trial) -> Iterator[Proposal]:
-    """Effort scale error of one joint, confirmed by the other joints that move the same masses."""
+    """Propose an effort scale of one joint, confirmed by the other joints that move the same masses."""
     if len(trial.joints) < 2:
         return
     for j, factor in trial.fitted_gains().items():
@@ -308,7 +309,7 @@ def gains(trial: Trial) -> Iterator[Proposal]:
 
 
 def ratios(trial: Trial) -> Iterator[Proposal]:
-    """Joint with another position ratio, with its effort (a gear) or alone (an encoder)."""
+    """Propose another position ratio of a joint, with its effort (a gear) or without (an encoder)."""
     for j in trial.tried:
         for factor in RATIOS:
             yield from (_ratio(trial, j, factor, with_effort) for with_effort in (True, False))
@@ -331,7 +332,7 @@ def _ratio(trial: Trial, j: int, factor: float, with_effort: bool) -> Proposal:
 
 
 def drifts(trial: Trial) -> Iterator[Proposal]:
-    """Clock drift between positions and efforts: growing delay, from the start or about the middle."""
+    """Propose a clock drift between positions and efforts: a growing delay, from the start or about the middle."""
     seconds = max(track.seconds for track in trial.tracks)
     for end in ENDS:
         yield from (_drift(trial, end / seconds, start) for start in (0.0, -end / 2))
@@ -349,7 +350,7 @@ def _drift(trial: Trial, drift: float, start: float) -> Proposal:
 
 
 def lates(trial: Trial) -> Iterator[Proposal]:
-    """Effort of one joint delayed or advanced relative to the others."""
+    """Propose a delayed or advanced effort of one joint relative to the others."""
     for j in trial.tried:
         for delay in LATES:
             yield _late(trial, j, delay)
@@ -364,7 +365,7 @@ def _late(trial: Trial, j: int, delay: float) -> Proposal:
 
 
 def couplings(trial: Trial) -> Iterator[Proposal]:
-    """Motor coupled to two neighbouring joints, which the robot file does not model."""
+    """Propose a motor coupled to two neighbouring joints, which the robot file does not model."""
     if trial.robot.coupling is not None:
         return
     pairs = [(a, b) for a in trial.tried for b in (a - 1, a + 1) if b in trial.tried]
@@ -381,7 +382,7 @@ def _coupling(trial: Trial, a: int, b: int, c: float) -> Proposal:
 
 
 def lengths(trial: Trial) -> Iterator[Proposal]:
-    """Robot file of another size of the same family."""
+    """Propose the robot file of another size of the same family."""
     if trial.robot.open_cuts or not any(np.any(joint.p) for joint in trial.bare.joints[1:]):
         return
     yield from (_length(factor) for factor in LENGTHS)

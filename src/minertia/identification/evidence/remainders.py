@@ -1,4 +1,4 @@
-"""Residual of efforts beside friction, rotor inertia and offsets: the small least-squares problems of a trial."""
+"""Least-squares residuals of efforts after fitting friction, rotor inertia and offsets, for set-up trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def root_mean_square(parts: Array) -> float:
 
 
 def beside_rigid(effects: Array, tau: Array, rigid: Array) -> tuple[float, float]:
-    """RMS residual beside the rigid-body effort, and the offset, by non-negative least squares on the effects."""
+    """RMS residual with the given rigid-body effort, and the offset; effects by non-negative least squares."""
     rest, means = tau - rigid, effects.mean(axis=0)
     x, left = nnls(effects - means, rest - rest.mean())
     return float(left) / np.sqrt(len(tau)), float(rest.mean() - means @ x)
@@ -53,9 +53,10 @@ def _orthogonal(effects: Array) -> tuple[Array, Array]:
 
 
 def within_bounds(parts: list[tuple[Array, int]], links: int, samples: int) -> float:
-    """Residual over all joints with bounded mass factors and centres of the links, and effects of each joint.
+    """Residual over all joints with bounded mass factors and link centres of mass, and effects of each joint.
 
-    parts: of each joint its rows (links, three ways of each centre, effects, effort) and its number of effects.
+    parts: for each joint, its rows (links, three directions of each centre, effects, effort) and its number of
+    effects.
     """
     shared = 4 * links
     total = shared + sum(count for _, count in parts)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class Residuals:
     """Residuals of one log or of several: relative = norm of residual over norm of effort; rmse [N m or N].
 
-    joint_noise: noise part of each joint's rmse, from the log's high frequencies; empty where it cannot be estimated.
+    joint_noise: noise component of each joint's rmse, from the log's high frequencies; empty if not estimated.
     """
 
     log: str
@@ -65,7 +65,7 @@ class Residuals:
 
     @property
     def efforts(self) -> Array:
-        """RMS effort of each joint; 0 where it has none."""
+        """RMS effort of each joint, in the unit of rmse; 0 if its relative residual is 0 or not finite."""
         rmse, relative = np.array(self.joint_rmse), np.array(self.joint_relative)
         is_known = np.isfinite(relative) & (relative > 0)
         return np.asarray(np.divide(rmse, relative, out=np.zeros(len(rmse)), where=is_known))
@@ -99,7 +99,7 @@ class Residuals:
 
 
 def residuals_of(log: str, joints: Sequence[str], residual: Array, effort: Array, samples: int) -> Residuals:
-    """Residuals from norms per joint of residual and effort over a number of samples."""
+    """Residuals from the norms of residual and effort of each joint over a number of samples."""
     total, size = float(np.linalg.norm(residual)), float(np.linalg.norm(effort))
     relative = np.divide(residual, effort, out=np.full(len(effort), np.inf), where=effort > 0)
     return Residuals(
@@ -119,7 +119,7 @@ def residuals_of_arrays(log: str, joints: Sequence[str], measured: Array, predic
 
 
 def training_residuals(observation: Observation, beta: Array, log: str = "training") -> Residuals:
-    """Residuals over all logs of an observation of all the model's unknowns, as fitted."""
+    """Residuals of the fitted equations over all logs of an observation; beta: all unknowns of the model."""
     effort = np.linalg.norm(observation.totals[:, :, -1], axis=1)
     return residuals_of(log, observation.row_names, observation.residuals(beta), effort, observation.samples)
 
@@ -130,7 +130,7 @@ def log_residuals(observation: Observation, beta: Array) -> list[Residuals]:
 
 
 def pooled(log: str, parts: Sequence[tuple[Residuals, int]]) -> Residuals:
-    """Residuals of several logs together, with their numbers of samples."""
+    """Pool the residuals of several logs, weighted by their numbers of samples."""
     joints = parts[0][0].joints
     rest = np.sqrt(sum(n * np.array(r.joint_rmse) ** 2 for r, n in parts))
     sizes = [np.array(r.joint_rmse) * np.sqrt(n) / np.maximum(np.array(r.joint_relative), 1e-300) for r, n in parts]

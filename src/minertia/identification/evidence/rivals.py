@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def rivals(observation: Observation) -> dict[str, Array]:
-    """Values of reference models by name: the robot file's inertias with fitted friction, and the file as it is."""
+    """Parameter values of the reference models by name: file inertias with fitted friction, and the file itself."""
     model = observation.model
     if not model.robot.has_parameters:
         return {"friction only": friction_only(observation, None)}

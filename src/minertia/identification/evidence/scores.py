@@ -1,9 +1,10 @@
 """Parameter covariance from the scores of all efforts, sample by sample.
 
-Each effort's residual is whitened with the spectrum of its noise.  What remains is heteroscedasticity along the log and
-correlation between efforts (noise of positions, backlash, the clock): neither has to be modelled where the scores of
-all efforts at one time are added before they are squared (White 1980, clustered by time).  Slow noise may be correlated
-differently from fast noise, so the white residuals are given the correlation of each octave of frequencies.
+Each effort's residual is whitened with the spectrum of its noise.  What remains is heteroscedasticity along
+the log and correlation between efforts (noise of positions, backlash, the clock).  Neither has to be modelled
+if the scores of all efforts at one time are added before they are squared (White 1980, clustered by time).
+Slow noise may be correlated differently from fast noise, so the white residuals are given the correlation of
+each octave.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Check of the set-up of the robot: alternative set-ups are evaluated on the same rows by the same criteria.
 
-One is accepted where the residual with the file's masses, or with refitted masses, is far smaller and neither is
-larger.  With masses that are 30 % off a right set-up has a relative residual of some tenths, and no other set-up half
-of that.
+An alternative is accepted if the residual with the file's masses, or with refitted masses, is far smaller,
+and neither is larger.  With masses that are 30 % off, the right set-up has a relative residual of some
+tenths, and no other set-up has half of that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Suspicion:
 
     @property
     def size(self) -> float:
-        """Residual with the file's masses or, where there are none, with refitted masses."""
+        """Relative residual with the file's masses or, without file masses, with refitted masses."""
         return self.after.refit if self.after.masses is None else self.after.masses
 
     @property
@@ -50,7 +50,7 @@ class Suspicion:
         return f"{self.what}: with this set-up, {', '.join(parts)}; {self.change}"
 
     def to_dict(self) -> dict[str, object]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {
             "check": self.check,
             "what": self.what,
@@ -91,7 +91,8 @@ def _suspicion(trial: Trial, before: Left, check: str) -> Suspicion | None:
 def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
     """Whether a scale reduces the residual, with the file's masses, of the joints whose efforts it changes.
 
-    For a revolute joint the fit within the file's tolerances must agree, because centres of mass explain its scale.
+    For a revolute joint the fit within the file's tolerances must agree, as a centre of mass could explain its
+    scale.
     """
     factors = np.array(setup.scales)[list(trial.joints)]
     kinds = [trial.robot.joints[trial.robot.independent[j]].kind for j in trial.joints]
@@ -103,7 +104,7 @@ def _scale_mends(trial: Trial, setup: Setup, left: tuple[Left, Left]) -> bool:
 
 
 def _best(trial: Trial, proposals: list[Proposal], by_refit: bool) -> Proposal | None:
-    """Proposal with the smallest residual, refined where there are values between it and its neighbours."""
+    """Proposal with the smallest residual, refined by values between it and its neighbours if there are any."""
     proposals = [proposal for proposal in proposals if trial.can_be(proposal.setup)]
     if not proposals:
         return None
@@ -162,7 +163,7 @@ def _is_clear(before: Left, after: Left, check: str) -> bool:
 
 
 def _within_falls(before: Left, after: Left, falls: float, more: float = 0.0) -> bool:
-    """Whether the residual with links within the file's tolerances falls; true where it was not computed."""
+    """Whether the residual with links within the file's tolerances decreases; True if it was not computed."""
     if before.within is None or after.within is None:
         return True
     return after.within < min(falls * before.within, before.within - more)

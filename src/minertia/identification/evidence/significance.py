@@ -1,9 +1,9 @@
 """Significance: essential parameters, and the smallest set that predicts as well.
 
-The 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative standard deviation with an F
-test; the held-out error against the number of parameters, and the operations a controller saves with fewer.  All on
-R factors: no log is read again.  Residuals of filtered data are correlated, so standard deviations and the F test count
-only as many samples as are independent (see `intervals`).
+Methods: the 1 % rule of Izaguirre, Hashimoto, Paul, Hayward 1992; backward elimination by relative standard
+deviation with an F test; the held-out error against the number of parameters, with the operations that a
+controller saves. All use R factors: no log is read again.  Residuals of filtered data are correlated, so
+standard deviations and the F test count only as many samples as are independent (see `intervals`).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Significance:
     """Contributions, the essential parameters, their new estimates, and the effect of the reduction.
 
     contributions (unknowns, efforts): largest effort of each parameter over the joint's largest measured effort.
-    covariance: of the new estimates, under correlated residuals, including the bias by omitting the others; noise:
-    without that.
-    curve: number of parameters, relative residual on training and on held-out data, parameter dropped at that step; at
-    some points multiplications and additions of the inverse dynamics with the remaining parameters.
+    covariance: of the new estimates, under correlated residuals, including the bias due to the omitted
+    parameters; noise: without that bias. curve: number of parameters, relative residual on training and on
+    held-out data, parameter dropped at that step; at some points multiplications and additions of the inverse
+    dynamics with the remaining parameters.
     """
 
     names: tuple[str, ...]
@@ -70,11 +70,11 @@ class Significance:
 
     @property
     def gain(self) -> float:
-        """Condition number before over after."""
+        """Reduction of the condition number: value before over value after."""
         return self.condition_before / self.condition_after
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         deviations = np.sqrt(np.diag(self.covariance))
         return {
             "rule": self.rule,
@@ -94,13 +94,13 @@ class Significance:
 
 
 def contributions(problem: Observation, beta: Array) -> Array:
-    """Largest effort of each parameter at each joint over the joint's largest measured effort, (unknowns, efforts)."""
+    """Largest effort of each parameter over the joint's largest measured effort, (unknowns, efforts)."""
     largest = np.maximum(problem.largest[:, -1], 1e-300)
     return np.asarray((problem.largest[:, :-1] * np.abs(beta) / largest[:, None]).T)
 
 
 def one_percent(problem: Observation, share: float = SHARE) -> Significance:
-    """Drop every parameter whose largest contribution to any effort is below a share of it, and refit."""
+    """Drop parameters whose peak contribution is below `share` of the peak effort of every joint, and refit."""
     with one_thread():
         problem = _complete(problem)
         whole = _Whole.of(problem)
@@ -117,10 +117,11 @@ def eliminate(
     unseen: Observation | None = None,
     counts: bool = True,
 ) -> Significance:
-    """Backward elimination: drop the parameter with the largest relative deviation until an F test rejects.
+    """Backward elimination: drop the parameter of largest relative standard deviation until an F test rejects.
 
-    unseen: validation logs for the error on other motion; without them, cross-validation folds of the training.
-    counts: count the operations of generated code along the curve, which takes longer than the elimination itself.
+    unseen: validation logs for the error on other motion; without them, cross-validation folds of the training
+    logs. counts: count the operations of generated code along the curve, which takes longer than the elimination
+    itself.
     """
     with one_thread():
         problem = _complete(problem)
@@ -157,7 +158,7 @@ class FTest:
         self.full = float(R[-1, -1] ** 2)
 
     def relative(self, keep: Sequence[int]) -> Array:
-        """Relative standard deviation of each parameter in a fit of some columns."""
+        """Relative standard deviation of each parameter in a fit of the columns `keep`."""
         T = triangle(self.R[:, [*keep, self.R.shape[1] - 1]])
         deviation = np.linalg.norm(inverse(T[:-1, :-1]), axis=1)
         if self.widths is not None:
@@ -165,7 +166,7 @@ class FTest:
         return np.asarray(deviation / np.maximum(np.abs(solution(T)), 1e-300))
 
     def objects(self, keep: Sequence[int]) -> bool:
-        """Whether a fit of some columns is significantly worse."""
+        """Whether a fit of the columns `keep` alone is significantly worse than that of all columns."""
         count = self.R.shape[1] - 1
         gone = [k for k in range(count) if k not in keep]
         if self.widths is not None:
@@ -263,8 +264,9 @@ def _stated(widths: Spread | None, R: Array) -> Array:
 def shifted(shift: Array, deviation: Array) -> Array:
     """Standard deviations of parameters, including the bias caused by omitting others.
 
-    shift: from the fit of all parameters, with its standard deviations.  The truth lies about that fit; half of an
-    interval about the shifted value that holds it in 95 % of cases is 1.96 of these standard deviations.
+    shift: difference from the fit of all parameters; deviation: standard deviations of that fit, about which the
+    truth lies.  The interval about the shifted value that contains it in 95 % of cases is 1.96 of these to either
+    side.
     """
     size = np.maximum(deviation, 1e-300)
     return np.asarray(size * np.sqrt(noncentral.ppf(0.95, 1, np.minimum((shift / size) ** 2, 1e6))) / NORMAL)
@@ -292,7 +294,7 @@ class _Path:
     def count_operations(self, chosen: int) -> None:
         """Add the operations of the inverse dynamics with the remaining parameters, at some points of the path.
 
-        chosen: number of parameters of a point that must be among them.
+        chosen: number of parameters of a point that is always included.
         """
         steps = np.unique(np.linspace(0, len(self.points) - 1, min(COUNTED, len(self.points))).round().astype(int))
         wanted = {*steps.tolist(), len(self.points) - chosen}
@@ -313,9 +315,9 @@ def _positions(problem: Observation, unseen: Observation) -> list[int]:
 
 
 def operations(model: LinearModel, names: Sequence[str]) -> dict[str, int]:
-    """Multiplications and additions of generated inverse dynamics whose other base parameters are zero.
+    """Multiplications and additions of generated inverse dynamics in which the other base parameters are zero.
 
-    Parameters enter at run time.  Of the other effects (springs ...) those that remain in the model are counted.
+    Parameters are run-time inputs.  Other effects (springs ...) are counted if they remain in the model.
     """
     base = model.base
     terms = {f"{t.symbol}{t.joint + 1}": t.settings for t in model.choice.terms if t.is_known or t.name in names}

@@ -21,7 +21,8 @@ Array = NDArray[np.float64]
 class Slide:
     """Prismatic joint along which gravity is constant.
 
-    weight: of the links it moves; asked: its component along the axis; stated: the offset in the robot file [N].
+    weight: of the links it moves; asked: its component along the axis; stated: the offset in the robot file.  All
+    in N.
     """
 
     weight: float
@@ -29,17 +30,17 @@ class Slide:
     stated: float
 
     def usual(self, varying: float) -> float:
-        """Largest offset that is not significant, for a standard deviation `varying` of the effort [N]."""
+        """Largest insignificant offset [N], given the standard deviation `varying` of the effort [N]."""
         each = at.MASSES * self.asked, at.LEVEL * self.weight, at.USUAL_OFFSET * varying  # by a cause of its own
         return math.hypot(*each)
 
     def excess(self, offset: float, varying: float) -> float:
-        """Part of an offset that neither the file's errors nor friction explain [N]."""
+        """Excess of an offset over what errors of the file and friction explain [N]."""
         return max(abs(offset - self.stated) - self.usual(varying), 0.0)
 
 
 def slide_of(along: Array, gravity: Array, velocity: Array, stated: float) -> Slide | None:
-    """Slide of a prismatic joint; None where an offset says nothing about its weight.
+    """Slide of a prismatic joint; None if an offset does not reveal its weight.
 
     along: its static efforts under 1 m/s2 of gravity in each direction of the base, (N, 3) [kg]; gravity [m/s2].
     """

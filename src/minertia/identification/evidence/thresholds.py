@@ -1,8 +1,8 @@
 """Thresholds of the verdict, each with its reason.
 
-Parts are of the effort (norm over norm) unless said otherwise.  "The drawn set-ups" are those of
-`tests/identification/drawn_setups.py`: half of their robots chose these thresholds, the other half was held out for the
-report.
+Fractions are of the effort (norm over norm) unless stated otherwise.  "The drawn set-ups" are those of
+`tests/identification/drawn_setups.py`: half of their robots chose these thresholds, the other half was held
+out for the report.
 """
 
 from __future__ import annotations
@@ -159,5 +159,5 @@ WRENCH_TILT = math.radians(1)  # of mount or gravity, from which it is told
 
 
 def bound(friction: float) -> float:
-    """Largest relative residual beyond noise of a good model, for a given friction part of the effort."""
+    """Largest relative residual beyond noise of a good model, for a given friction fraction of the effort."""
     return min(math.hypot(SMALL, FRICTION * friction), LARGEST)

@@ -1,8 +1,8 @@
 """Rows of the fitted logs under alternative set-ups: residuals with the file's masses, and with refitted masses.
 
-A fit with free parameters explains much that is wrong: efforts of another unit, or a robot mounted upside down.  The
-masses of the robot file cannot adapt, and with the right set-up their relative residual is some tenths at most.
-Friction and rotor inertia, which files seldom have, are fitted in both.
+A fit with free parameters explains much that is wrong: efforts in another unit, or a robot mounted upside
+down.  The masses of the robot file cannot adapt, and with the right set-up their relative residual is some
+tenths at most. Friction and rotor inertia, which files seldom contain, are fitted in both cases.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ SLIDES = 0.1  # of a joint's varying effort: how much an unusual offset of a sli
 
 @dataclass(frozen=True)
 class Setup:
-    """Interpretation of joints, efforts, clock and gravity, relative to the campaign; the default changes nothing.
+    """Interpretation of joints, efforts, clock and gravity relative to the campaign; unchanged by default.
 
-    order, effort_order: the coordinate whose columns, or whose effort, each one uses.  units: factor of each
-    coordinate's position, to have it in rad or m.  signs, effort_signs, offsets, scales: of each coordinate,
-    applied as a drive's, to positions and efforts, efforts, positions [rad or m] and efforts.  gravity [m/s2], None:
-    the robot's.  clock: true seconds in a second of the log.  delay [s] of efforts relative to positions; drift:
-    increase of the delay per second of a log; late [s]: additional delay of each coordinate.  coupled (a, b, c): the
-    columns of coordinate b are those of a motor that turns with b and c times with a.  lengths: factor of every length
-    between the joints of the robot file.
+    order, effort_order: for each coordinate, the one whose columns, or whose effort, it uses.  units: factor that
+    converts each coordinate's position to rad or m.  signs: of positions and efforts; effort_signs: of efforts;
+    offsets: of positions [rad or m]; scales: of efforts; each per coordinate, applied as those of a drive.
+    gravity [m/s2], None: the robot's.  clock: true seconds in a second of the log.  delay [s] of efforts relative
+    to positions; drift: increase of the delay per second of a log; late [s]: additional delay of each coordinate.
+    coupled (a, b, c): the columns of coordinate b are those of a motor that turns with b and c times with a.
+    lengths: factor of every length between the joints of the robot file.
     """
 
     order: tuple[int, ...] | None = None
@@ -100,7 +100,7 @@ class Left:
 
 @dataclass(frozen=True)
 class _Track:
-    """Rows of one log: a motion at some instants, and its filtered efforts at all instants."""
+    """Rows of one log: the motion at selected samples, and its filtered efforts at all samples."""
 
     rate_hz: float
     rows: NDArray[np.int64]
@@ -111,7 +111,7 @@ class _Track:
     noise: Array
 
     def thinned(self, step: int) -> _Track:
-        """Track decimated by a step."""
+        """Track decimated by a factor `step`."""
         q, qd, qdd = (a[::step] for a in (self.q, self.qd, self.qdd))
         return replace(self, rows=self.rows[::step], q=q, qd=qd, qdd=qdd)
 
@@ -150,17 +150,17 @@ class Trial:
 
     @cached_property
     def q(self) -> Array:
-        """Positions."""
+        """Positions of all rows (N, n) [rad or m]."""
         return np.concatenate([track.q for track in self.tracks])
 
     @cached_property
     def qd(self) -> Array:
-        """Velocities."""
+        """Velocities of all rows (N, n) [rad/s or m/s]."""
         return np.concatenate([track.qd for track in self.tracks])
 
     @cached_property
     def qdd(self) -> Array:
-        """Accelerations."""
+        """Accelerations of all rows (N, n) [rad/s2 or m/s2]."""
         return np.concatenate([track.qdd for track in self.tracks])
 
     def tau(self, setup: Setup = AS_STATED) -> Array:
@@ -177,7 +177,7 @@ class Trial:
 
     @cached_property
     def sizes(self) -> Array:
-        """Standard deviation of each coordinate's effort."""
+        """Standard deviation of each coordinate's effort [N m or N]."""
         return np.asarray(np.std(self.tau(), axis=0))
 
     @cached_property
@@ -187,7 +187,7 @@ class Trial:
 
     @cached_property
     def bare(self) -> Robot:
-        """Robot with links only: friction and rotors are fitted."""
+        """Robot with links only, as friction and rotors are fitted."""
         return replace(self.robot, effects=(), motor_effects=(), coupling=None, constants=())
 
     def robot_of(self, lengths: float) -> Robot:
@@ -232,7 +232,7 @@ class Trial:
         return (q if setup.offsets is None else q + np.array(setup.offsets)), qd, qdd, tau
 
     def _sizes(self, setup: Setup) -> Array:
-        """Standard deviation of each effort under a set-up, without the part that a coupling adds."""
+        """Effort standard deviations under a set-up, enlarged by noise, without the part that a coupling adds."""
         share = np.divide(self.noise, self.sizes, out=np.zeros(len(self.sizes)), where=self.sizes > 0)
         noisy = np.hypot(1.0, at.NOISY * share)
         for order in (setup.order, setup.effort_order):
@@ -262,7 +262,7 @@ class Trial:
 
     @cached_property
     def slides(self) -> dict[int, Slide]:
-        """Prismatic joints along which the file's weight is constant; none where a spring may carry it."""
+        """Prismatic joints along which the file's weight is constant; none if a spring may support it."""
         sprung = {self.robot.coordinate_of(t.joint) for t in self.springs}
         kinds = {j: self.robot.joints[self.robot.independent[j]].kind for j in self.joints}
         own = [j for j, kind in kinds.items() if kind == "prismatic" and j not in sprung]
@@ -286,7 +286,7 @@ class Trial:
         return any(varying[j] > at.NOTICEABLE * self.sizes[j] for j in self.joints)
 
     def offsets(self) -> dict[int, tuple[float, float]]:
-        """Constant effort of each prismatic joint, of the log without friction and of the file's masses [N]."""
+        """Constant effort of each prismatic joint [N]: as logged, without friction, and by the file's masses."""
         rigid, tau, found = inverse_dynamics(self.bare, self.q, self.qd, self.qdd), self.tau(), {}
         for j, slide in self.slides.items():
             asked = float(rigid[:, j].mean()) + slide.stated
@@ -346,7 +346,7 @@ class Trial:
         return np.array([np.sqrt(max(float(x @ own @ x), 0.0)) for own in products])
 
     def _products(self, setup: Setup) -> dict[int, Array]:
-        """Gram matrix of each joint's columns and effort, effects projected out, relative to the varying effort."""
+        """Gram matrix of each joint's columns and effort, effects projected out, over its varying effort."""
         tau, sizes, found = self.state(setup)[3], self._sizes(setup), {}
         for j, (Q, Y, squares) in self._beside_effects(setup).items():
             size = float(sizes[j] * np.sqrt(len(tau)))
@@ -358,7 +358,7 @@ class Trial:
         return found
 
     def _beside_effects(self, setup: Setup) -> dict[int, tuple[Array, Array, Array]]:
-        """For each joint a basis of its effects, its columns without these, and their Gram matrix."""
+        """For each joint, a basis of its effects, its link columns without these, and their Gram matrix."""
         key = _of_motion(setup)
         if key not in self.cleared:
             Y, (q, qd, qdd, _) = self._columns(setup), self.state(key)
@@ -402,7 +402,7 @@ class Trial:
         return within_bounds(parts, count, len(q)) if parts else 0.0
 
     def _of_links(self, setup: Setup, coordinates: int) -> tuple[Array, Array]:
-        """Efforts of each of the file's links (N, coordinates, links), and per metre of its centre (..., 3 links)."""
+        """Efforts of each link of the file (N, coordinates, links), and per metre of its centre (..., 3 links)."""
         Y = self._columns(setup).reshape(len(self.q), coordinates, -1, len(LINK_SYMBOLS))
         tens = self.masses.reshape(-1, len(LINK_SYMBOLS))
         shifts = np.stack([_by_centre(ten) for ten in tens])  # (links, 10, 3)
@@ -417,7 +417,7 @@ class Trial:
         return self.made[key]
 
     def make_columns(self, setups: Sequence[Setup]) -> None:
-        """Compute the columns of some set-ups together, and discard those of others."""
+        """Compute the regressor columns of the given set-ups together, and discard those of others."""
         keys = dict.fromkeys(map(_of_motion, setups))
         if all(key in self.made for key in keys):
             return
@@ -439,7 +439,7 @@ class Trial:
         return Left(self.masses_left([setup])[0], refit, self.within_left(setup), joints)
 
     def scales(self) -> tuple[Array, Array]:
-        """Ratio of each joint's effort to that of the file's masses, and the part of its power they explain."""
+        """Ratio of each joint's effort to that of the file's masses, and the fraction of its power they explain."""
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
         tau, found, explained = self.tau(), [], []
         for j in self.joints:
@@ -451,7 +451,7 @@ class Trial:
         return np.array(found), np.array(explained)
 
     def beside_effects(self, j: int, columns: Array) -> Array:
-        """Columns of a joint with its effects and an offset projected out, relative to its varying effort."""
+        """Columns of a joint with its effects and an offset projected out, normalised by its varying effort."""
         return np.asarray(without(self._own(j), columns) / self.sizes[j])
 
     def _with_weight(self, j: int, columns: Array, counts: float) -> Array:
@@ -465,13 +465,13 @@ class Trial:
     def shows_masses(self) -> bool:
         """Whether the file's masses are distinguishable from rotors, friction and offsets of any size.
 
-        They are not where no joint's inertia, and nothing of gravity but constant efforts, depends on the motion.
+        They are not if no joint's inertia depends on the motion, and gravity causes only constant efforts.
         """
         rigid = inverse_dynamics(self.bare, self.q, self.qd, self.qdd)
         return any(np.ptp(without(self._own(j), rigid[:, [j]])) > at.SHOWN * np.ptp(rigid[:, j]) for j in self.joints)
 
     def inertia_and_gravity(self) -> tuple[float, Array]:
-        """Inertia factor and gravity vector [m/s2] with which the file's masses fit best."""
+        """Inertia factor and gravity vector [m/s2] with which the file's masses best fit the efforts."""
         moving = inverse_dynamics(self.bare, self.q, self.qd, self.qdd, gravity=(0, 0, 0))
         under, tau, rows = self._under_gravity(), self.tau(), []
         for j in self.joints:
@@ -493,7 +493,7 @@ def _scaled(products: Array, factor: float) -> Array:
 
 
 def _by_centre(ten: Array) -> Array:
-    """Derivative of a link's ten parameters by its centre of mass [1/m], (10, 3), at constant mass and shape."""
+    """Derivatives of a link's ten parameters by its centre of mass [1/m], (10, 3), at constant mass and shape."""
     mass, centre = float(ten[9]), ten[6:9] / ten[9] if ten[9] > 0 else np.zeros(3)
     found = np.zeros((10, 3))
     for k, e in enumerate(np.eye(3)):
@@ -503,12 +503,12 @@ def _by_centre(ten: Array) -> Array:
 
 
 def _of_motion(setup: Setup) -> Setup:
-    """Set-up reduced to what the link regressor depends on."""
+    """Set-up reduced to the settings that the link regressor depends on."""
     return replace(setup, delay=0.0, drift=0.0, late=None, scales=None, effort_signs=None, effort_order=None)
 
 
 def _added(x: Array, to: int, of: int, times: float) -> Array:
-    """Columns with a multiple of one added to another."""
+    """Add a multiple of column `of` to column `to`."""
     return np.asarray(x + times * np.outer(x[:, of], np.arange(x.shape[1]) == to))
 
 

@@ -21,19 +21,20 @@ ANSWERS: dict[Grade, str] = {"good": "yes", "usable": "with limits", "not good":
 
 @dataclass(frozen=True)
 class Limit:
-    """Limitation of a usable model: the joint, the reason, and its relative residual."""
+    """Limitation of a usable model: the joint, the reason, and its relative residual; each: word for the joint."""
 
     joint: str
     what: str
     figure: float
+    each: str = "joint"
 
     @property
     def sentence(self) -> str:
-        """Message with its figure."""
-        return f"joint {self.joint}: {self.what}"
+        """Message that states the limitation of the joint."""
+        return f"{self.each} {self.joint}: {self.what}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {"joint": self.joint, "what": self.what, "figure": self.figure}
 
 
@@ -61,12 +62,12 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in some words."""
+        """Grade of the verdict in words."""
         return graded(self.grade)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """A line each on the predictions and on the parameter uncertainty."""
+        """Two lines: on the predictions, and on the parameter uncertainty."""
         return tuple(line for line in (self.predicts, self.knows) if line)
 
     def __repr__(self) -> str:
@@ -74,7 +75,7 @@ class Verdict:
         return f"<Verdict: {self.word}{first}{f' (and {len(self.reasons) - 1} more)' if self.reasons[1:] else ''}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {
             "good": self.is_good,
             "grade": self.grade,
@@ -98,7 +99,7 @@ def grade_of(verdict: Mapping[str, Any]) -> str:
 
 
 def grade_sentence(verdict: Mapping[str, Any]) -> str:
-    """Message on the limits or faults in a verdict given as plain data; empty for a good one and for none."""
+    """Message on the limits or faults of a verdict given as plain data; empty for a good or missing verdict."""
     if not verdict or grade_of(verdict) == "good":
         return ""
     told = [f"joint {limit['joint']}: {limit['what']}" for limit in verdict.get("limits") or ()]
@@ -109,7 +110,7 @@ def grade_sentence(verdict: Mapping[str, Any]) -> str:
 def verdict(evidence: Evidence) -> Verdict:
     """Verdict: good, usable with limits, or not good, by validation residuals and reference models.
 
-    Joints that hardly moved in the fit and do in validation become limits; the other joints decide.
+    Joints that hardly moved in the fit but do in validation become limits; the other joints decide.
     """
     found = _verdict(evidence)
     joints = [k for k, joint in enumerate(evidence.training.joints) if joint not in evidence.unmoved]
@@ -141,7 +142,7 @@ def _unmoved(e: Evidence) -> tuple[Limit, ...]:
 
 
 def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
-    """Verdict on all joints; known: limits of other joints."""
+    """Verdict on the remaining joints; known: limits of joints that were excluded."""
     judged = e.unseen or _folds(e.training, e.left_out)
     is_good, reasons = _beside_rivals(e, judged) if e.unseen else _without_unseen(e)
     found = (*known, *_limits(e, judged))
@@ -160,7 +161,7 @@ def _verdict(e: Evidence, known: tuple[Limit, ...] = ()) -> Verdict:
 def _predicts_line(
     e: Evidence, grade: Grade, left: float, limits: Sequence[Limit], where: str, *, is_faulty: bool
 ) -> str:
-    """Line with a figure on whether a model predicts efforts (or another measured output)."""
+    """Line on how well a model predicts efforts (or another measured output), with its relative residual."""
     figure = f"relative residual {_percent(left)} on {where}" if np.isfinite(left) else "the accuracy is unknown"
     joints = ", ".join(dict.fromkeys(limit.joint for limit in limits))
     but = f"; limits at {joints}" if joints else "; but the set-up or the logs are doubtful" if is_faulty else ""
@@ -204,7 +205,7 @@ def _folds(training: Residuals, left_out: LeftOut) -> tuple[Residuals, ...]:
 
 
 def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Evaluation on validation logs, compared with reference models."""
+    """Whether validation residuals are no worse than those of the reference models, with the reasons."""
     is_good, own = True, _mean(judged)
     logs = "1 validation log" if len(judged) == 1 else f"{len(judged)} validation logs"
     reasons = [f"on {logs} the residual is {_percent(own)} of the {e.measure.word}"]
@@ -217,7 +218,10 @@ def _beside_rivals(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list
 
 
 def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str) -> str:
-    """Message on a reference model; one with a residual near the effort itself is not called better or worse."""
+    """Message that compares the model with a reference model.
+
+    If the reference's residual is near the effort itself, the model is not called better or comparable.
+    """
     if theirs > at.NO_PRAISE and not is_worse:
         return f"{name} has a relative residual of {_percent(theirs)} there"
     word = "worse than" if is_worse else "better than" if own < e.measure.better * theirs else "comparable with"
@@ -225,7 +229,7 @@ def _compared(e: Evidence, own: float, theirs: float, is_worse: bool, name: str)
 
 
 def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
-    """Evaluation by cross-validation on the training logs."""
+    """Whether cross-validation on the training logs gives a finite residual, with the reasons."""
     reasons = ["no validation log was given; evaluated by cross-validation on the training logs"]
     own = e.left_out.relative
     if not np.isfinite(own):
@@ -235,7 +239,7 @@ def _without_unseen(e: Evidence) -> tuple[bool, list[str]]:
 
 def _worse_than_training(e: Evidence, judged: Sequence[Residuals]) -> list[str]:
     own = _mean(judged)
-    if not own > at.OVERFIT * e.training.relative:
+    if e.drifts or not own > at.OVERFIT * e.training.relative:
         return []
     times = own / e.training.relative
     if e.unseen:
@@ -268,7 +272,12 @@ def _limits(e: Evidence, judged: Sequence[Residuals]) -> tuple[Limit, ...]:
             worst, where = fitted, " in training"
         if least < worst <= 1:
             found.append(
-                Limit(joint, f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}", worst)
+                Limit(
+                    joint,
+                    f"{_percent(worst)} of its {e.measure.word} is not explained{where}{noise}",
+                    worst,
+                    e.measure.each,
+                )
             )
     return tuple(found)
 
@@ -279,7 +288,7 @@ def _beyond_noise(e: Evidence, r: Residuals, k: int) -> float:
 
 
 def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
-    """Whether the residual is small enough for a usable model, regardless of reference models."""
+    """Whether the residual is small enough for a usable model, regardless of reference models, with messages."""
     is_small, told, own = True, [], _mean(judged)
     beyond, bound, word = _beyond(judged), e.measure.most(e.friction), e.measure.word
     if judged and beyond >= bound:
@@ -292,20 +301,20 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:
             told.append(
-                f"joint {joint} has hardly any {word} in {log}, less than the training residual of the model: its "
-                f"relative residual of {_percent(relative)} is not meaningful"
+                f"{e.measure.each} {joint} has hardly any {word} in {log}, less than the training residual of the model: "
+                f"its relative residual of {_percent(relative)} is not meaningful"
             )
         else:
             is_small = False
             told.append(
-                f"joint {joint}: the relative residual of its {word} is {_percent(relative)}, more than "
-                "without any model"
+                f"{e.measure.each} {joint}: the relative residual of its {word} is {_percent(relative)}, more than without "
+                "any model"
             )
     return is_small, told
 
 
 def _unexplained(e: Evidence, judged: Iterable[Residuals]) -> list[tuple[str, str, float, bool]]:
-    """Joints whose residual exceeds their effort: the worst log, its residual, and whether idle there."""
+    """Joints whose residual exceeds their effort, each with its worst log, the residual, and whether idle there."""
     worst: dict[tuple[str, bool], tuple[str, float]] = {}
     for r in judged:
         for k, (joint, relative) in enumerate(zip(r.joints, r.joint_relative, strict=True)):

@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.dynamics.frame import frame_named
 from minertia.io.errors import InputError
-from minertia.robot.joint import numeric_pose
+from minertia.robot.corrections import described_joints
+from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
 SYMBOLS = ("DX", "DY", "DZ", "RX", "RY", "RZ")
 SERIES = 12  # terms: corrections are well below 1
 SMALL = 1e-6  # rad, below which a rotation is its series
+PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 WIDE = -0.9  # cosine of an angle near pi
 
 
@@ -58,7 +60,7 @@ class Chain:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """DX1 ... RZ(n + 1): six for each frame."""
+        """Names of the correction columns, DX1 ... RZ(n + 1): six for each frame."""
         return tuple(f"{symbol}{j + 1}" for j in range(self.n + 1) for symbol in SYMBOLS)
 
     @cached_property
@@ -78,13 +80,31 @@ class Chain:
         return np.stack([matrix_of(numeric_pose(pose, values)) for pose in self.placements])
 
     @cached_property
+    def described(self) -> tuple[Joint, ...]:
+        """The joints as described, with numbers for symbols, the first one placed in the root."""
+        joints = [self.robot.joints[j] for j in self.joints]
+        return described_joints(joints, self.placements[0], self.robot.symbol_values)
+
+    @cached_property
     def inverse(self) -> Array:
         """Inverses of `nominal`."""
         return np.asarray(np.linalg.inv(self.nominal))
 
     @cached_property
+    def kept_directions(self) -> tuple[Array, Array]:
+        """Directions that no joint turns, in tip axes and in those of frame 1 (3, k).
+
+        One where all hinges are parallel, three where there are none, else none.
+        """
+        at = moved(self.nominal, self.is_hinge, np.zeros((1, self.n)))
+        axes = at.frames[0, :-1, :3, 2][list(self.is_hinge)]
+        _, sizes, found = np.linalg.svd(np.concatenate([np.zeros((3, 3)), *skew(axes)]))
+        kept = found[sizes < PARALLEL].T
+        return at.tool[0, :3, :3].T @ kept, at.frames[0, 0, :3, :3].T @ kept
+
+    @cached_property
     def kept_sets(self) -> dict[Any, Any]:
-        """Columns that rules leave for measurements, once they were found (`layout.kept_of`)."""
+        """Cache of the columns that the rules retain for each set of measurements (`layout.kept_of`)."""
         return {}
 
     def positions(self, q: Array) -> Array:
@@ -136,7 +156,7 @@ def matrix_of(pose: Pose) -> Array:
 
 
 class MovedChain(NamedTuple):
-    """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before the motion of each, `tool` (N, 4, 4)."""
+    """Frames of a chain at N postures: `frames` (N, n + 1, 4, 4) before each joint's motion, `tool` (N, 4, 4)."""
 
     frames: Array
     tool: Array
@@ -227,7 +247,7 @@ def skew(v: Array) -> Array:
 
 
 def right_jacobian(xi: Array) -> Array:
-    """(..., 6, 6) with exp(xi + d) = exp(xi) exp(J d) for small d: the series of (1 - exp(-ad)) / ad."""
+    """Right Jacobian J (..., 6, 6): exp(xi + d) = exp(xi) exp(J d) for small d; series of (1 - exp(-ad)) / ad."""
     ad = np.zeros((*xi.shape[:-1], 6, 6))
     ad[..., :3, :3] = ad[..., 3:, 3:] = skew(xi[..., 3:])
     ad[..., :3, 3:] = skew(xi[..., :3])

@@ -30,14 +30,15 @@ class LevelChoice:
 
 
 def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
-    """The groups of unknowns of some levels."""
+    """Groups of unknowns of the given levels."""
     return tuple(group for level in levels for group in LEVELS[level])
 
 
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
-    """Levels in their order, each kept where it makes regions left out better, most of them and clearly.
+    """Select the first levels of `levels`, as far as they clearly reduce the error in most held-out regions.
 
-    nominal: base and tool alone.
+    A level is added together with all before it.  None is selected if the total reduction is too small.
+    nominal: fit of base and tool alone.
     """
     some = thinned(problem)
     region = regions(some)
@@ -63,7 +64,7 @@ def is_better(new: RegionsLeftOut, old: RegionsLeftOut) -> bool:
 
 
 def thinned(problem: GeometryRows) -> GeometryRows:
-    """Problem with at most some postures, taken at even spacing."""
+    """Problem decimated to a limited number of evenly spaced postures."""
     count = problem.postures.count
     if count <= MOST_POSTURES:
         return problem

@@ -1,4 +1,4 @@
-"""Files of a calibration: the corrected robot, and what drivers of Universal Robots read."""
+"""Files of a calibration: the corrected robot, and the kinematics file for drivers of Universal Robots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OWN, URDF, DRIVER = "robot.toml", "robot.urdf", "kinematics.yaml"
 def corrected_files(robot: Robot) -> tuple[str, ...]:
     """Names of the files of a corrected robot.
 
-    robot.toml, and robot.urdf where it was read from a URDF; of a Universal Robot also kinematics.yaml, which its
+    robot.toml, and robot.urdf if it was read from a URDF; for a Universal Robot also kinematics.yaml, which its
     driver and description take as `kinematics_params_file`.
     """
     if _template(robot) is None:
@@ -39,7 +39,10 @@ def corrected_files(robot: Robot) -> tuple[str, ...]:
 
 
 def write_corrected(described: Robot, robot: Robot, folder: Path) -> tuple[Note, ...]:
-    """Write them; the notes say what they cannot hold.  described: the robot before."""
+    """Write the files of a corrected robot; returns notes on what they cannot represent.
+
+    described: the robot before correction.
+    """
     names = corrected_files(described)
     notes = (*taken_notes(robot), *write_robot(robot, folder / OWN))
     if URDF in names:

@@ -23,7 +23,7 @@ CAP = 5.0  # medians of the error beyond which one posture says no more
 
 @dataclass(frozen=True)
 class GeometryRows:
-    """Everything that a fit of some groups needs: chain, postures, all joint corrections that may be taken."""
+    """Data of a calibration fit: chain, postures, and all candidate joint corrections."""
 
     chain: Chain
     postures: Postures
@@ -47,24 +47,24 @@ class GeometryRows:
     def fit(
         self, groups: Sequence[str], chosen: NDArray[np.intp] | None = None, start: GeometryState | None = None
     ) -> GeometryFit:
-        """Some groups, from nothing known of base and tool, or from the state of a fit of fewer groups or others."""
+        """Fit some groups, from scratch or from the state of an earlier fit of other groups."""
         layout = self.layout(groups, chosen)
         if start is None:
             return fitted_in_levels(layout, started(layout), groups)
         return fit(layout, near(layout, start), groups)
 
     def misses(self, found: GeometryFit, chosen: NDArray[np.intp] | None = None) -> Array:
-        """Measured less predicted (chosen, outputs) at some postures, by default all; NaN where nothing was read."""
+        """Measured less predicted readings (chosen, outputs) at some postures (default: all); NaN if missing."""
         layout = self.layout([c.group for c in found.layout.joint_columns], chosen)
         return misses_of(layout, without_groups(found).state)
 
     def errors(self, found: GeometryFit, chosen: NDArray[np.intp] | None = None) -> Array:
-        """Size of the error of every reading at some postures, target by target."""
+        """Error magnitude of every reading at some postures, target by target."""
         return sizes_of(self.postures.measures, self.misses(found, chosen))
 
 
 def regions(problem: GeometryRows) -> NDArray[np.intp]:
-    """Region of each posture: named places of the measurement, else clusters in joint space (k-means)."""
+    """Region index of each posture: named positions of the measurement, else clusters in joint space (k-means)."""
     if problem.places is not None and len(np.unique(problem.places)) > 1:
         return problem.places
     positions = problem.chain.positions(problem.postures.q)
@@ -96,10 +96,10 @@ def _balanced(x: Array, count: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class RegionsLeftOut:
-    """Errors of a level at postures that it was not fitted to: by region, root mean squares; and over all.
+    """Errors of correction levels at held-out postures.
 
-    misses (N, outputs): of each posture, fitted without its region.  sizes: of every reading.  states: fitted without
-    each region.
+    by_region: root mean square in each region.  misses (N, outputs): errors of each posture, fitted without its
+    region. sizes: error magnitude of every reading.  states: fitted without each region.
     """
 
     groups: tuple[str, ...]
@@ -110,14 +110,17 @@ class RegionsLeftOut:
 
     @property
     def rms(self) -> float:
-        """Over all readings."""
+        """Root mean square error over all readings."""
         return rms(self.sizes)
 
 
 def left_out(
     problem: GeometryRows, groups: Sequence[str], region: NDArray[np.intp], fewer: RegionsLeftOut | GeometryFit
 ) -> RegionsLeftOut:
-    """Fit all regions but one, judge on that one, in turn; fewer: of fewer groups, or of all regions, to start from."""
+    """Cross-validation by regions: each is predicted by a fit of the others.
+
+    fewer: initial states, from cross-validation with fewer groups or from a fit of all regions.
+    """
     by_region, states, measures = [], [], problem.postures.measures
     misses = np.full((problem.postures.count, len(output_names(measures))), np.nan)
     for k, number in enumerate(np.unique(region)):
@@ -130,7 +133,7 @@ def left_out(
 
 
 def without_groups(found: GeometryFit) -> GeometryFit:
-    """Drop the positions of posture groups, which are re-estimated at validation; only the tool point is kept."""
+    """Fit without the positions of posture groups, which are re-estimated at validation; the tool point remains."""
     measures = found.layout.postures.measures
     own = tuple(
         values[:3] if isinstance(m, SamePointMeasure) else values

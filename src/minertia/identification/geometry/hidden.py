@@ -1,9 +1,10 @@
-"""Unidentifiable combinations of geometric corrections, symbolic: the rules of geometry.md for joints and symmetries.
+"""Symbolic unidentifiable combinations of geometric corrections: rules of geometry.md for joints and symmetries.
 
-A correction u of frame j that commutes with the motion of joint j has the same effect as Ad(P_(j+1))^-1 u of frame j +
-1.  A target that is invariant under some motions of the tool (their algebra H, in tool axes) hides more: from the tip
-inwards, with H'_j the largest part of H_j that ad(s_j) maps into itself, every u with [s_j, u] in H'_j has in frame j
-the same effect as in frame j + 1.  A symmetry G of the world acts the same way from the base outwards.
+A correction u of frame j that commutes with the motion of joint j has the same effect as Ad(P_(j+1))^-1 u of
+frame j + 1.  A target that is invariant under some motions of the tool (their algebra H, in tool axes) makes
+more combinations unidentifiable: from the tip inwards, with H'_j the largest part of H_j that ad(s_j) maps
+into itself, every u with [s_j, u] in H'_j has in frame j the same effect as in frame j + 1.  A symmetry G of
+the world acts the same way from the base outwards.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def hidden_relations(chain: Chain, tool: Sequence[Twist] = (), world: Sequence[T
 
 
 def _inner_symmetries(chain: Chain, tool: Sequence[Twist]) -> list[list[Twist]]:
-    """H'_j of each joint."""
+    """Symmetry algebra H'_j of the target at each joint, in the notation of the module."""
     found: list[list[Twist]] = [[] for _ in range(chain.n)]
     H = list(tool)
     for j in reversed(range(chain.n)):
@@ -54,7 +55,7 @@ def _inner_symmetries(chain: Chain, tool: Sequence[Twist]) -> list[list[Twist]]:
 
 
 def _outer_symmetries(chain: Chain, world: Sequence[Twist]) -> list[tuple[list[Twist], list[Twist]]]:
-    """(G_j in frame j before its motion, its largest part that the motion maps into itself) of each joint."""
+    """For each joint: G_j in frame j before its motion, and its largest part that the motion maps into itself."""
     found = []
     G = list(world)
     for j in range(chain.n):
@@ -84,7 +85,7 @@ def _outward(pose: Pose, u: Twist) -> Twist:
 
 
 def _inward(pose: Pose, u: Twist) -> Twist:
-    """Ad(P)^-1 u."""
+    """Ad(P)^-1 u: a twist of the parent frame expressed at the child frame."""
     R, p = pose
     back = transpose(R)
     return (*apply(back, vsub(_linear(u), cross(p, _angular(u)))), *apply(back, _angular(u)))
@@ -99,7 +100,7 @@ def _angular(u: Twist) -> Vec:
 
 
 def _bracket(turns: bool, u: Twist) -> Twist:
-    """[s, u] for the unit twist s of a joint."""
+    """Lie bracket [s, u] for the unit twist s of a revolute or prismatic joint."""
     if turns:
         return (*cross(Z, _linear(u)), *cross(Z, _angular(u)))
     return (*cross(Z, _angular(u)), 0, 0, 0)
@@ -120,7 +121,7 @@ def _invariant(turns: bool, H: Sequence[Twist]) -> list[Twist]:
 
 
 def _preimage(turns: bool, H: Sequence[Twist]) -> list[Twist]:
-    """All u with [s, u] in H."""
+    """Basis of all twists u with [s, u] in H."""
     outside = _kernel(list(H), 6) if H else list(ALL)
     images = [_bracket(turns, u) for u in ALL]
     rows = [tuple(_dot(covector, image) for image in images) for covector in outside]
@@ -164,8 +165,8 @@ def _combined(factors: Row, vectors: Sequence[Twist]) -> Twist:
 def reduced(forms: Iterable[Linear], order: Sequence[str | tuple[str, ...]]) -> dict[str, Linear]:
     """Relations solved for the columns that come first in `order`: {column: form with coefficient 1 there}.
 
-    A tuple in the order is a choice: the column with the largest coefficient is taken.  Every column that is solved
-    for occurs only in its own form; dependent relations vanish.
+    A tuple in the order is a choice: the column with the largest coefficient is taken.  Every solved column
+    occurs only in its own form; dependent relations vanish.
     """
     left = [form for form in forms if form.terms]
     solved: dict[str, Linear] = {}
@@ -181,7 +182,7 @@ def reduced(forms: Iterable[Linear], order: Sequence[str | tuple[str, ...]]) -> 
 
 
 def _pivot(forms: Sequence[Linear], names: Sequence[str]) -> tuple[int, str] | None:
-    """(index of a form, column) of the pivot: ones first, then the largest number, then the shortest symbolic one."""
+    """Pivot (index of a form, column): ones first, then the largest number, then the shortest symbolic one."""
     found = [(k, name) for k, form in enumerate(forms) for name in names if name in form.terms]
     return min(found, key=lambda at: _cost(forms[at[0]].terms[at[1]]), default=None)
 

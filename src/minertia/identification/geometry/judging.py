@@ -1,4 +1,4 @@
-"""What is known of a calibration: errors at postures never fitted, beside those without any correction."""
+"""Evaluation of a calibration: errors at held-out postures, compared with those without any correction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ZEROS = "zeros alone"
 def geometry_evidence(
     rows: GeometryRows, unseen: Sequence[tuple[str, GeometryRows]], estimate: GeometryEstimate
 ) -> Evidence:
-    """Errors of fitted and unseen readings, of regions left out, of zeros alone, and what else speaks against it."""
+    """Evidence for a calibration: residuals of fitted, validation and held-out readings, and messages on faults."""
     training = residuals_at("training", rows, estimate)
     judged = tuple(residuals_at(name, own, estimate) for name, own in unseen)
     folds = None if judged and not estimate.choice.tried else _folds(rows, estimate)
@@ -52,22 +52,22 @@ def geometry_evidence(
 
 
 def residuals_at(name: str, rows: GeometryRows, estimate: GeometryEstimate) -> ReadingResiduals:
-    """Errors of some readings, beside those with base and tool alone, and with zeros alone."""
+    """Residuals of some readings: as fitted, with base and tool alone, and with zeros alone."""
     fits = (estimate.geometry, estimate.nominal, estimate.zeros)
     return reading_residuals(name, rows.postures.measures, *(rows.misses(found) for found in fits))
 
 
 def zeros_at(name: str, rows: GeometryRows, estimate: GeometryEstimate) -> ReadingResiduals:
-    """Errors of some readings with zeros alone."""
+    """Residuals of some readings with joint zeros as the only corrections."""
     left, nominal = (rows.misses(found) for found in (estimate.zeros, estimate.nominal))
     return reading_residuals(name, rows.postures.measures, left, nominal)
 
 
 def geometric_values(estimate: GeometryEstimate) -> tuple[ParameterEvidence, ...]:
-    """All fitted values but those of base and tool.
+    """Estimates of all corrections, without those of base and tool.
 
-    Relative deviations are those over the larger of a value and the usual size of its group: a correction of zero is
-    a value like any other.
+    Relative standard deviations refer to the larger of a value and the standard deviation of its group, as a
+    correction may well be zero.
     """
     fit, found = estimate.geometry, []
     shares = np.diag(fit.S) * fit.prior
@@ -83,7 +83,7 @@ def geometric_values(estimate: GeometryEstimate) -> tuple[ParameterEvidence, ...
 
 
 def value_unit(name: str, group: str) -> str:
-    """Unit of a correction; those of joint positions are in rad (m where a joint slides)."""
+    """Unit of a correction: m for lengths and for zeros of prismatic joints, else rad."""
     return "m" if group == "lengths" or (group == "zeros" and name.startswith("D")) else "rad"
 
 
@@ -98,7 +98,7 @@ def _reach(rows: GeometryRows) -> float:
 
 
 def _folds(rows: GeometryRows, estimate: GeometryEstimate) -> tuple[RegionsLeftOut, RegionsLeftOut] | None:
-    """Errors on regions left out, with the corrections and without; None where there is one region."""
+    """Cross-validation errors by regions, with and without the corrections; None if there is only one region."""
     choice, some = estimate.choice, thinned(rows)
     tried = dict(choice.tried)
     if choice.levels not in tried:
@@ -145,7 +145,7 @@ def _faults(
     *,
     is_unseen: bool,
 ) -> tuple[str, ...]:
-    """Sentences of what alone makes a calibration not good; left: errors where nothing was fitted."""
+    """Messages on faults, each of which alone makes a calibration not good; left: errors at held-out postures."""
     found, levels, unit = [], estimate.choice.levels, training.unit
     size, where = max((e.rms for e in left), default=training.rms), _where(is_unseen)
     if not levels:

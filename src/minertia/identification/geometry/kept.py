@@ -42,9 +42,9 @@ def kept_columns(chain: Chain, relations: Sequence[Linear], without: Sequence[st
 def _order(chain: Chain) -> list[str | tuple[str, ...]]:
     """Columns in order of elimination, first to eliminate first.
 
-    What the tool absorbs of the last joint, unidentifiable tool rotations, positions and rotations about the direction
-    of prismatic joints, then of each frame the part along the previous axis (leaving the four DH parameters), lengths,
-    offsets, zeros, the base.
+    First those of the last joint that the tool absorbs, then unidentifiable tool rotations, positions and
+    rotations about the direction of prismatic joints, then of each frame the part along the previous axis
+    (leaving the four DH parameters), then lengths, offsets, zeros and the base.
     """
     n = chain.n
     last = ("RZ", "DZ") if chain.is_hinge[-1] else ("DX", "DY", "RZ", "DZ")

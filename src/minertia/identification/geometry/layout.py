@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, is_zero
@@ -26,14 +27,14 @@ from minertia.identification.geometry.hidden import clean, hidden_relations
 from minertia.identification.geometry.kept import KeptColumns, kept_columns
 from minertia.identification.geometry.measures import MeasureRows, ToolReadings
 
-BLOCK = 5000  # rows at a time
+BLOCK = 1000  # readings at a time
 
 
 @dataclass(frozen=True)
 class JointColumn:
     """Correction of a joint position: its value times `shape` (N,) is added to joint `joint` of the chain.
 
-    size: root mean square of the shape before scaling to 1.
+    size: root mean square of the shape before it was scaled to 1.
     """
 
     name: str
@@ -85,9 +86,10 @@ class GeometryLayout:
         self.positions = chain.positions(postures.q)
         self.kept = kept_of(chain, postures.measures)
         self.frame_columns = np.array([chain.columns.index(name) for name in self.kept.columns], np.intp)
-        self.shapes = np.zeros((postures.count, chain.n, len(self.joint_columns)))
+        self.shapes = np.zeros((postures.count, len(self.joint_columns)))
         for e, column in enumerate(self.joint_columns):
-            self.shapes[:, column.joint, e] = column.shape
+            self.shapes[:, e] = column.shape
+        self.corrected = np.array([column.joint for column in self.joint_columns], np.intp)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -114,7 +116,8 @@ class GeometryLayout:
 
     def moved_positions(self, state: GeometryState) -> Array:
         """Positions of the chain's joints (N, n) with their corrections [rad, m]."""
-        return np.asarray(self.positions + self.shapes @ state.joints)
+        of_joint = self.corrected[:, None] == np.arange(self.chain.n)
+        return np.asarray(self.positions + (self.shapes * state.joints) @ of_joint)
 
     def values(self, state: GeometryState) -> Array:
         """Accumulated corrections (frames and joints) and own unknowns, in the order of the columns."""
@@ -122,7 +125,7 @@ class GeometryLayout:
         return np.concatenate([xi[self.frame_columns], state.joints, *state.own])
 
     def stepped(self, state: GeometryState, step: Array) -> GeometryState:
-        """A state after a step of all unknowns."""
+        """State after a step of all unknowns."""
         frames, joints = len(self.frame_columns), len(self.joint_columns)
         change = np.zeros(6 * (self.chain.n + 1))
         change[self.frame_columns] = step[:frames]
@@ -132,6 +135,30 @@ class GeometryLayout:
             own.append(values + step[at : at + len(values)])
             at += len(values)
         return GeometryState(placements, state.joints + step[frames : frames + joints], tuple(own))
+
+    def anchored(self, state: GeometryState) -> GeometryState:
+        """The state with its targets, on average, where the file has the tip, in directions that no joint turns.
+
+        Where all hinges are parallel, base and tool can shift along them together and nothing is seen of it.  The
+        distance between axes that are not quite parallel depends on that height, so that it must be a stated one.
+        """
+        along, back = self.chain.kept_directions
+        measures = self.postures.measures
+        if not along.size or not any(m.has_base for m in measures):
+            return state
+        placements = state.placements.copy()
+        tool = self.chain.inverse[-1] @ placements[-1]
+        at = [own[:3] if m.has_point else np.zeros(3) for m, own in zip(measures, state.own, strict=True)]
+        height = along.T @ (np.mean(at, axis=0) @ tool[:3, :3].T + tool[:3, 3])
+        placements[0, :3, 3] += placements[0, :3, :3] @ (back @ height)
+        uses_tool = any(not m.has_point for m in measures)
+        shift = along @ height
+        if uses_tool:
+            tool[:3, 3] -= shift
+            placements[-1] = self.chain.nominal[-1] @ tool
+            return replace(state, placements=placements)
+        own = tuple(np.concatenate([values[:3] - shift, values[3:]]) for values in state.own)
+        return replace(state, placements=placements, own=own)
 
     def _placed(self, placements: Array, change: Array) -> Array:
         """Placements after a change (n + 1, 6) of their corrections.
@@ -145,6 +172,11 @@ class GeometryLayout:
         found[inner] = self.chain.nominal[inner] @ exponential(xi)
         return found
 
+    def residuals(self, state: GeometryState) -> Array:
+        """Measured less predicted (M,), in the order of the rows of `linearised`."""
+        parts = self._parts(self.moved(state), state)
+        return np.asarray(np.concatenate([part.residual for part in parts])[_by_posture(parts)])
+
     def linearised(self, state: GeometryState) -> LinearisedReadings:
         """Linearise all readings at a state."""
         at = self.moved(state)
@@ -152,18 +184,20 @@ class GeometryLayout:
         Jq = plain[:, :, list(self.chain.zeros)]
         xi = logarithm(self.chain.inverse @ state.placements)
         xi[[0, -1]] = 0
-        N = len(plain)
-        J = (plain.reshape(N, 6, -1, 6).swapaxes(1, 2) @ right_jacobian(xi)).swapaxes(1, 2).reshape(N, 6, -1)
-        tool_columns = np.concatenate([J[:, :, self.frame_columns], Jq @ self.shapes], axis=2)
-        parts = [m.rows(at.tool, own) for m, own in zip(self.postures.measures, state.own, strict=True)]
-        return _stacked(parts, tool_columns, Jq, [len(own) for own in state.own])
+        by_frames = plain @ block_diag(*right_jacobian(xi))[:, self.frame_columns]
+        tool_columns = np.concatenate([by_frames, Jq[:, :, self.corrected] * self.shapes[:, None]], axis=2)
+        return _stacked(self._parts(at, state), tool_columns, Jq, [len(own) for own in state.own])
+
+    def _parts(self, at: MovedChain, state: GeometryState) -> list[MeasureRows]:
+        return [m.rows(at.tool, own) for m, own in zip(self.postures.measures, state.own, strict=True)]
 
 
 @dataclass(frozen=True)
 class LinearisedReadings:
-    """Rows of all measurements: residual (M,), derivatives of the prediction (M, columns), over joints (M, n).
+    """Linearised rows of all measurements: residual (M,), and derivatives of the prediction.
 
-    Rows are sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
+    A (M, columns): with respect to the unknowns; by_joints (M, n): with respect to the joint positions. Rows are
+    sorted by posture; `posture` (M,) and `unit` (M,) as in `MeasureRows`, `measure` (M,): measurement index.
     """
 
     residual: Array
@@ -174,35 +208,53 @@ class LinearisedReadings:
     measure: NDArray[np.intp]
 
 
+def _by_posture(parts: Sequence[MeasureRows]) -> NDArray[np.intp]:
+    """Order in which the rows of all measurements are sorted by posture."""
+    return np.argsort(np.concatenate([part.posture for part in parts]), kind="stable")
+
+
 def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Sequence[int]) -> LinearisedReadings:
-    total, C, at = sum(widths), columns.shape[2], 0
-    blocks = []
-    for k, (part, width) in enumerate(zip(parts, widths, strict=True)):
-        A = np.zeros((len(part.residual), C + total))
-        A[:, :C] = _times(part.by_tool, columns, part.posture)
-        by_joints = _times(part.by_tool, Jq, part.posture)
+    order, C = _by_posture(parts), columns.shape[2]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    A, by_joints = np.zeros((len(order), C + sum(widths))), np.empty((len(order), Jq.shape[2]))
+    first, at = 0, C
+    for part, width in zip(parts, widths, strict=True):
+        rows = place[first : first + len(part.residual)]
+        A[rows, :C] = _times(part.by_tool, columns, part.posture)
+        own = _times(part.by_tool, Jq, part.posture)
         if part.other is not None and part.by_other is not None:
-            A[:, :C] += _times(part.by_other, columns, part.other)
-            by_joints = np.hypot(by_joints, _times(part.by_other, Jq, part.other))
-        A[:, C + at : C + at + width] = part.by_own
-        at += width
-        blocks.append((part.residual, A, by_joints, part.posture, part.unit, np.full(len(part.residual), k)))
-    whole = [np.concatenate(entries) for entries in zip(*blocks, strict=True)]
-    order = np.argsort(whole[3], kind="stable")
-    return LinearisedReadings(*(entries[order] for entries in whole))
+            A[rows, :C] += _times(part.by_other, columns, part.other)
+            own = np.hypot(own, _times(part.by_other, Jq, part.other))
+        by_joints[rows] = own
+        A[rows, at : at + width] = part.by_own
+        first, at = first + len(rows), at + width
+    number = np.repeat(np.arange(len(parts)), [len(part.residual) for part in parts])
+    plain = [np.concatenate(entries)[order] for entries in zip(*(part[:3] for part in parts), strict=True)]
+    return LinearisedReadings(plain[0], A, by_joints, plain[1], plain[2], number[order])
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
     """Rows (M, C) from derivatives over twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
-    out = np.empty((len(by_tool), columns.shape[2]))
-    for first in range(0, len(by_tool), BLOCK):
+    run = _run(posture)
+    grouped, of = by_tool.reshape(-1, run, 6), posture[::run]
+    out = np.empty((len(of), run, columns.shape[2]))
+    for first in range(0, len(of), BLOCK):
         part = slice(first, first + BLOCK)
-        out[part] = (by_tool[part, None, :] @ columns[posture[part]])[:, 0]
-    return out
+        np.matmul(grouped[part], columns[of[part]], out=out[part])
+    return out.reshape(len(by_tool), -1)
+
+
+def _run(posture: NDArray[np.intp]) -> int:
+    """Number of rows of one posture that follow one another throughout: those of a point, or of a pose."""
+    for count in (6, 3, 2):
+        if len(posture) % count == 0 and (posture.reshape(-1, count) == posture[::count, None]).all():
+            return count
+    return 1
 
 
 def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:
-    """Frame columns that the rules retain, for measurements with unknown points, places and base."""
+    """Frame columns that the rules retain, for measurements with unknown points, positions and base."""
     uses_tool = any(not measure.has_point for measure in measures)
     has_base = any(measure.has_base for measure in measures)
     n = chain.n
@@ -224,7 +276,7 @@ def _is_scaled(measure: ToolReadings) -> bool:
 
 
 def scale_relation(chain: Chain) -> Linear:
-    """Relation that scales all lengths by one factor: unidentifiable from measurements of angles alone."""
+    """Relation that scales all lengths by one factor, which angle measurements alone cannot identify."""
     terms: dict[Hashable, Scalar] = {}
     for j, (R, p) in enumerate(chain.placements):
         for symbol, value in zip(SYMBOLS, apply(transpose(R), p), strict=False):

@@ -2,25 +2,30 @@
 
 Every kind maps tool poses (N, 4, 4) and its own unknowns (positions of targets on the tool, of fixed points, of
 planes) to `Rows`: measured less predicted values, with derivatives.  A twist of the tool is the velocity of its
-origin, then its angular velocity, in the axes of the measurement frame.  Each kind is one class and one entry in
-`KINDS`.
+origin, then its angular velocity, in the axes of the measurement frame.  Each kind is one class and one row of
+`MEASURED` in `campaigns/options.py`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.campaigns.options import MEASURED, MeasureColumns
 from minertia.identification.geometry.chain import Array, rotation_vector, skew
 from minertia.identification.geometry.hidden import ROTATIONS, TRANSLATIONS, Twist
 from minertia.io.errors import InputError
 
 Indices = NDArray[np.intp]
 UNITS = ("m", "rad", "px", "1")
+FIXED = 4  # fixed points or marks of exact readings
+CAMERA = (600.0, 600.0, 320.0, 240.0)  # pixels: that of exact readings
+CLOSE = 1e-10  # m: a distance that is none
+SAME = 1e-6  # m: two positions that are one
 SHOWN = {"m": ("mm", 1e3), "rad": ("mrad", 1e3), "px": ("pixels", 1.0), "1": ("mrad", 1e3)}  # as sizes are told
 
 
@@ -33,9 +38,9 @@ def told(size: float, unit: str) -> str:
 class MeasureRows(NamedTuple):
     """M scalar measurements at some postures.
 
-    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6): prediction
-    over a twist of the tool there.  by_own (M, K): prediction over the kind's own unknowns.  other, by_other: the
-    same for a second posture that a row depends on; None where there is none.
+    residual (M,): measured less predicted.  posture (M,): index of the posture of each.  by_tool (M, 6):
+    derivative of the prediction with respect to a twist of the tool there.  by_own (M, K): with respect to the
+    kind's own unknowns. other, by_other: the same for a second posture that a row depends on; else None.
     """
 
     residual: Array
@@ -45,6 +50,13 @@ class MeasureRows(NamedTuple):
     by_own: Array
     other: Indices | None = None
     by_other: Array | None = None
+
+
+class ExactReadings(NamedTuple):
+    """Readings without noise, and the own unknowns of each measurement."""
+
+    measures: tuple[ToolReadings, ...]
+    own: list[Array]
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,21 @@ class ToolReadings(ABC):
     world: ClassVar[tuple[Twist, ...]] = ()  # the same of the frame of measurement
     has_base: ClassVar[bool] = True  # where the root is in the frame of measurement can be seen
     loses_scale: ClassVar[bool] = False  # all lengths times one factor change nothing, where no joint slides
+    fixed: ClassVar[int] = 0  # unknowns of fixed points or marks of exact readings
+    ahead: ClassVar[tuple[float, float, float]] = (0.0, 0.0, 0.0)  # m: where a robot stands that is measured exactly
+
+    @classmethod
+    @abstractmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Noise-free readings at tool poses (N, 4, 4), with their own unknowns; the point is the tip's origin.
+
+        count: number of points on the tool, for kinds that can have several.
+        """
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Readings of a file: values (M, width) at postures; number (M,): fixed point, plane or mark of each."""
+        return cls(posture, values, m.name)
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -80,18 +107,21 @@ class ToolReadings(ABC):
         """Residuals and derivatives at the tool poses (N, 4, 4) with the kind's own unknowns."""
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """(posture (M,), measured less predicted (M, components)) of each reading, in its main unit."""
+        """Posture index (M,) and measured less predicted values (M, components) of each reading.
+
+        Values are in the main unit of the measurement.
+        """
         found = self.rows(tool, own)
         main = found.unit == UNITS.index(self.unit)
         return self.posture, found.residual[main].reshape(len(self.posture), self.components)
 
     @property
     def components(self) -> int:
-        """Numbers of an error."""
+        """Number of components of an error."""
         return min(self.width, 3)
 
     def unknown(self, known: str) -> InputError:
-        """The error of a target that a model knows nothing of."""
+        """Error for a target that the model does not contain; known: names of its targets."""
         return InputError(f"the model has no target '{self.name}'; it has {known}; name the targets as in its campaign")
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
@@ -108,7 +138,7 @@ def _units(count: int, unit: str) -> Indices:
 
 
 def _place(tool: Array, p: Array) -> tuple[Array, Array]:
-    """Point of the tool in the measurement frame (N, 3), and its derivative over a twist of the tool (N, 3, 6)."""
+    """Position of a tool point in the measurement frame (N, 3), and its derivative by a tool twist (N, 3, 6)."""
     arm = tool[:, :3, :3] @ p
     by_tool = np.concatenate([np.broadcast_to(np.eye(3), (len(tool), 3, 3)), -skew(arm)], axis=2)
     return tool[:, :3, 3] + arm, by_tool
@@ -137,6 +167,14 @@ class PointMeasure(ToolReadings):
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
 
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """The tip's origin, or `count` points near it."""
+        drawn = rng.normal(scale=0.1, size=(count, 3))
+        places = list(drawn - drawn.mean(axis=0))  # the tip is their mean, which a fit takes it to be (`anchored`)
+        x = [tool[:, :3, 3] + tool[:, :3, :3] @ p for p in places]
+        return ExactReadings(tuple(cls(np.arange(len(tool)), v, str(k)) for k, v in enumerate(x, 1)), places)
+
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted positions."""
         at = tool[self.posture]
@@ -150,6 +188,12 @@ class PoseMeasure(ToolReadings):
 
     width: ClassVar[int] = 12
     has_point: ClassVar[bool] = False
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Poses of the tip."""
+        values = np.concatenate([tool[:, :3, 3], tool[:, :3, :3].reshape(-1, 9)], axis=1)
+        return ExactReadings((cls(np.arange(len(tool)), values),), [np.zeros(0)])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Position residuals, then rotation vectors from predicted to measured."""
@@ -173,8 +217,13 @@ class OrientationMeasure(ToolReadings):
 
     @property
     def unit(self) -> str:
-        """Radians."""
+        """Unit of the rows: rad."""
         return "rad"
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Orientations of the tip."""
+        return ExactReadings((cls(np.arange(len(tool)), tool[:, :3, :3].reshape(-1, 9)),), [np.zeros(0)])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Rotation vectors from predicted to measured."""
@@ -198,6 +247,16 @@ class DirectionMeasure(ToolReadings):
         """Unit of the rows: components of unit vectors."""
         return "1"
 
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Down in the tip's axes."""
+        return ExactReadings((cls(np.arange(len(tool)), -tool[:, 2, :3]),), [np.zeros(0)])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Unit vectors along the values."""
+        return cls(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
+
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted directions."""
         at = tool[self.posture]
@@ -209,19 +268,19 @@ class DirectionMeasure(ToolReadings):
 
 @dataclass(frozen=True)
 class _OfPoint(ToolReadings):
-    """Kinds that depend on the position of a tool point: derivatives by the chain rule."""
+    """Base class of kinds that depend on the position of a tool point, with derivatives by the chain rule."""
 
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
     has_base: ClassVar[bool] = False
 
     def _points(self, tool: Array, own: Array) -> tuple[Array, Array, Array]:
-        """Point position, its derivative over the tool's twist, and over its coordinates on the tool."""
+        """Point position, and its derivatives by the tool's twist and by its coordinates on the tool."""
         x, by_tool = _place(tool, own[:3])
         return x, by_tool, tool[:, :3, :3]
 
 
 def _through(slope: Array, by: Array) -> Array:
-    """Rows (M, K) of a scalar whose gradient over a position is (M, 3)."""
+    """Derivatives (M, K) of a scalar by the chain rule; slope (M, 3): its gradient with respect to a position."""
     return np.asarray(np.einsum("mi,mik->mk", slope, by))
 
 
@@ -231,6 +290,7 @@ class DistanceMeasure(_OfPoint):
 
     anchor: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
+    fixed: ClassVar[int] = 3 * FIXED
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -239,6 +299,20 @@ class DistanceMeasure(_OfPoint):
             f"{axis}_{self.name}.{k + 1}" for k in range(int(self.anchor.max(initial=-1)) + 1) for axis in "XYZ"
         )
         return (*super().own, *fixed)
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Distances to `FIXED` points, one of them at each posture."""
+        fixed, number = rng.normal(scale=2.0, size=(FIXED, 3)), rng.integers(0, FIXED, len(tool))
+        d = np.linalg.norm(tool[:, :3, 3] - fixed[number], axis=1)[:, None]
+        return ExactReadings(
+            (cls(np.arange(len(tool)), d, "1", number),), [np.concatenate([np.zeros(3), fixed.ravel()])]
+        )
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Distances, with the number of the fixed point of each."""
+        return cls(posture, values, m.name, number)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted distances."""
@@ -276,6 +350,20 @@ class PlaneMeasure(_OfPoint):
             *super().own,
             *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in ("NX", "NY", "NZ", "D")),
         )
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Heights over one plane."""
+        normal = rng.normal(size=3)
+        normal /= np.linalg.norm(normal)
+        height = (tool[:, :3, 3] @ normal - 0.1)[:, None]
+        made = cls(np.arange(len(tool)), height, "1", np.zeros(len(tool), np.intp))
+        return ExactReadings((made,), [np.array([0.0, 0.0, 0.0, *normal, 0.1])])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Heights, with the number of the plane of each."""
+        return cls(posture, values, m.name, number)
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted heights."""
@@ -318,6 +406,14 @@ class SamePointMeasure(_OfPoint):
         count = int(self.group.max(initial=-1)) + 1
         return (*super().own, *(f"{axis}_{self.name}.{k + 1}" for k in range(count) for axis in "XYZ"))
 
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Postures whose tips are at one position make a group."""
+        group, at = same_places(tool[:, :3, 3]), tool[:, :3, 3]
+        places = np.stack([at[group == g].mean(axis=0) for g in range(group.max() + 1)])
+        made = cls(np.arange(len(tool)), np.zeros((len(tool), 3)), "1", group)
+        return ExactReadings((made,), [np.concatenate([np.zeros(3), places.ravel()])])
+
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Position of the group less that of the point."""
         x, by_tool, by_place = self._points(tool[self.posture], own)
@@ -343,14 +439,14 @@ class SamePointMeasure(_OfPoint):
         return MeasureRows(self.apart - d, first, _units(K, "m"), np.zeros((K, 6)), by_own)
 
     def misses(self, tool: Array, own: Array) -> tuple[Indices, Array]:
-        """(posture, way from the point to the mean of its group), for groups that were never fitted, too."""
+        """Posture index of each reading, and the vector from its point to the mean of its group, fitted or not."""
         x, _, _ = self._points(tool[self.posture], own)
         count = np.bincount(self.group)
         mean = np.stack([np.bincount(self.group, x[:, k]) for k in range(3)], axis=1) / np.maximum(count, 1)[:, None]
         return self.posture, mean[self.group] - x
 
     def take(self, chosen: Indices, number_of: Indices) -> ToolReadings:
-        """Select readings; groups are renumbered, and known distances kept if both groups remain."""
+        """Select readings; groups are renumbered, and known distances are kept if both groups remain."""
         inside = np.isin(self.posture, chosen)
         left, group = np.unique(self.group[inside], return_inverse=True)
         both = np.isin(self.pairs, left).all(axis=1)
@@ -370,6 +466,20 @@ class DistanceBetweenMeasure(_OfPoint):
 
     second: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     width: ClassVar[int] = 1
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Distances between the first half of the postures and the second."""
+        half = len(tool) // 2
+        first, second = np.arange(half), np.arange(half, 2 * half)
+        d = np.linalg.norm(tool[first, :3, 3] - tool[second, :3, 3], axis=1)[:, None]
+        first, second, d = (x[d[:, 0] > CLOSE] for x in (first, second, d))
+        return ExactReadings((cls(first, d, "1", second),), [np.zeros(3)])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Distances between rows that follow one another, two by two."""
+        return cls(posture[:-1:2], values[:-1:2], m.name, posture[1::2])
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
         """Measured less predicted distances."""
@@ -409,9 +519,21 @@ class PixelMeasure(ToolReadings):
     tool: ClassVar[tuple[Twist, ...]] = ROTATIONS
     loses_scale: ClassVar[bool] = True
 
+    ahead: ClassVar[tuple[float, float, float]] = (0.3, 0.2, 5.0)
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Places of readings, which derivatives do not depend on."""
+        return ExactReadings((cls(np.arange(len(tool)), np.zeros((len(tool), 2)), "1", CAMERA),), [np.zeros(3)])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Pixels of one camera."""
+        return cls(posture, values, m.name, camera_of(m))
+
     @property
     def unit(self) -> str:
-        """Pixels."""
+        """Unit of the rows: pixels."""
         return "px"
 
     def rows(self, tool: Array, own: Array) -> MeasureRows:
@@ -436,9 +558,23 @@ class PixelToolMeasure(ToolReadings):
     has_base: ClassVar[bool] = False
     loses_scale: ClassVar[bool] = True
 
+    fixed: ClassVar[int] = 3 * FIXED
+
+    @classmethod
+    def exact(cls, tool: Array, rng: np.random.Generator, count: int = 1) -> ExactReadings:
+        """Places of readings of `FIXED` marks; derivatives do not depend on the readings."""
+        marks, number = rng.normal(scale=2.0, size=(FIXED, 3)), rng.integers(0, FIXED, len(tool))
+        made = cls(np.arange(len(tool)), np.zeros((len(tool), 2)), "1", CAMERA, number)
+        return ExactReadings((made,), [marks.ravel()])
+
+    @classmethod
+    def read(cls, m: MeasureColumns, posture: Indices, values: Array, number: Indices) -> Self:
+        """Pixels of one camera, with the number of the mark of each."""
+        return cls(posture, values, m.name, camera_of(m), number)
+
     @property
     def unit(self) -> str:
-        """Pixels."""
+        """Unit of the rows: pixels."""
         return "px"
 
     @property
@@ -475,15 +611,23 @@ def projected(camera: tuple[float, float, float, float], x: Array) -> tuple[Arra
     return seen, slope
 
 
-KINDS: dict[str, type[ToolReadings]] = {
-    "point": PointMeasure,
-    "pose": PoseMeasure,
-    "orientation": OrientationMeasure,
-    "direction": DirectionMeasure,
-    "pixel": PixelMeasure,
-    "pixel_tool": PixelToolMeasure,
-    "distance": DistanceMeasure,
-    "distance_between": DistanceBetweenMeasure,
-    "same_point": SamePointMeasure,
-    "plane": PlaneMeasure,
-}
+def camera_of(m: MeasureColumns) -> tuple[float, float, float, float]:
+    """Camera intrinsics fx, fy, cx, cy [pixels] of a measurement with a camera."""
+    assert m.camera is not None  # readers refuse files without
+    fx, fy, cx, cy = m.camera
+    return fx, fy, cx, cy
+
+
+def same_places(x: Array) -> Indices:
+    """Group number of each position (N, 3): positions within a micrometre share one."""
+    known: list[Array] = []
+    found = []
+    for p in x:
+        near = [k for k, other in enumerate(known) if np.linalg.norm(p - other) < SAME]
+        if not near:
+            known.append(p)
+        found.append(near[0] if near else len(known) - 1)
+    return np.array(found, np.intp)
+
+
+KINDS: dict[str, type[ToolReadings]] = {kind: globals()[row.readings] for kind, row in MEASURED.items()}

@@ -1,4 +1,4 @@
-"""`CalibratedModel`: the robot with corrected frames, and what else a calibration found."""
+"""`CalibratedModel`: the robot with corrected frames, and the other results of a calibration."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from minertia.identification.geometry.layout import GeometryLayout, GeometryStat
 from minertia.identification.geometry.readings import Measurements
 from minertia.identification.model import ModelWithoutEfforts
 from minertia.io.notebook import clipped, plural
-from minertia.robot.identified import GEOMETRY, corrected_robot
+from minertia.robot.identified import GEOMETRY, TOOL, corrected_robot
 from minertia.robot.robot import Robot
 
-TOOL, POINT = "calibrated_tool", "calibrated_point_"  # names of frames in the corrected robot
+POINT = "calibrated_point_"  # names of frames in the corrected robot, with those of the points
 
 
 @dataclass(frozen=True)
 class CalibratedModel(ModelWithoutEfforts):
-    """A robot whose geometry was corrected.
+    """Model of a robot with corrected geometry.
 
-    The rest is that of `ModelWithoutEfforts`.
+    All else is as in `ModelWithoutEfforts`.
     """
 
     without_efforts: ClassVar[str] = (
@@ -43,11 +43,11 @@ class CalibratedModel(ModelWithoutEfforts):
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot with corrected frames; corrections of joint positions are in none of them."""
+        """Robot with corrected frames, without the corrections of joint positions."""
         return corrected_robot(self.described, self.geometry)
 
     def chain(self) -> Chain:
-        """The chain from root to tip, as described."""
+        """Kinematic chain from root to tip, before correction."""
         return chain_of(self.described, self.geometry["tip"], self.geometry.get("root"))
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class CalibratedModel(ModelWithoutEfforts):
 
 
 def read_calibrated(document: Mapping[str, Any], robot: Robot) -> CalibratedModel:
-    """A model from its file."""
+    """Create a calibrated model from the document of its file."""
     return CalibratedModel.read(document, robot)
 
 
@@ -67,11 +67,11 @@ def read_calibrated(document: Mapping[str, Any], robot: Robot) -> CalibratedMode
 def geometry_record(
     chain: Chain, found: GeometryFit, nominal: GeometryFit, root: str | None, *, zeros_in_file: bool
 ) -> dict[str, Any]:
-    """A fit, and the fit of base and tool alone (`nominal`), as a model's file holds them.
+    """Record of a fit, and of the fit of base and tool alone (`nominal`), for a model file.
 
-    zeros_in_file: whether joint zeros become part of the frames; else they are a table for the controller.  Frames 2
-    to n + 1 of the chain are the robot's own; frame 1 is where the robot stands in the frame of measurement (`base`).
-    Poses are twelve numbers: the rotation by rows, then the place [m].
+    zeros_in_file: whether joint zeros become part of the frames; otherwise they are a table for the controller.
+    Frames 2 to n + 1 of the chain are the robot's own; frame 1 is the pose of the robot in the measurement frame
+    (`base`). Poses are twelve numbers: the rotation matrix by rows, then the position [m].
     """
     state = without_groups(found).state
     placements = state.placements.copy()
@@ -97,7 +97,7 @@ def geometry_record(
 
 
 def _frames(chain: Chain, tool: Array, points: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """The corrected tool, where it is not that of the file, and measured points of it."""
+    """Frames of the corrected tool, if it differs from that of the file, and of measured tool points."""
     last = chain.joints[-1] + 1
     is_moved = not np.allclose(tool, chain.nominal[-1], atol=1e-15, rtol=0)
     found = [{"name": TOOL, "joint": last, "pose": _twelve(tool)}] if is_moved else []
@@ -141,7 +141,7 @@ def _twelve(T: Array) -> list[float]:
 
 
 def pose_matrix(v: Sequence[float]) -> Array:
-    """A pose (4, 4) of its twelve numbers."""
+    """Pose matrix (4, 4) of twelve numbers: rotation by rows, then position [m]."""
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = np.reshape(v[:9], (3, 3)), v[9:]
     return T
@@ -151,7 +151,7 @@ def pose_matrix(v: Sequence[float]) -> Array:
 
 
 def recorded_states(model: CalibratedModel, m: Measurements) -> tuple[GeometryLayout, GeometryState, GeometryState]:
-    """Other readings with the state of a model's fit, and with base and tool alone."""
+    """Layout of other readings, the state of a model's fit for them, and the state with base and tool alone."""
     chain, record = model.chain(), model.geometry
     known = [
         JointColumn(str(c["name"]), str(c["group"]), int(c["joint"]) - 1, np.zeros(0), "", float(c["size"]))
@@ -175,7 +175,7 @@ def _state(record: Mapping[str, Any], m: Measurements, joints: Array) -> Geometr
 
 
 def like(rows: GeometryRows, m: Measurements) -> GeometryRows:
-    """Other readings with the joint corrections of some, scaled as these are."""
+    """Problem of other readings with the joint corrections of `rows`, in the same scaling."""
     gravity = np.array(rows.chain.robot.gravity, float)
     return replace(
         rows,

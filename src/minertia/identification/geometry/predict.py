@@ -1,4 +1,4 @@
-"""Readings as corrections predict them: what is left, and curves over the postures."""
+"""Prediction of readings by a calibrated model: residuals, and curves over the postures."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.geometry.chain import Array, Chain
-from minertia.identification.geometry.errors import judged_measures, misses_of, output_names, reading_residuals
+from minertia.identification.geometry.errors import (
+    error_arrows,
+    judged_measures,
+    misses_of,
+    output_names,
+    reading_residuals,
+)
 from minertia.identification.geometry.measures import SHOWN
 from minertia.identification.geometry.model import CalibratedModel, recorded_states
 from minertia.identification.geometry.readings import Measurements, read_measurements
-from minertia.identification.kind import Curves, LogReading, PredictedLog
+from minertia.identification.kind import Curves, ErrorArrows, LogReading, PredictedLog
 from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.errors import InputError
 
 
 @dataclass(frozen=True)
 class MeasuredLog(PreparedLog):
-    """Readings of one or more files, as a recording of no motion; findings: what was left out of them."""
+    """Readings of one or more files as a log without motion; findings: on excluded readings."""
 
     measurements: Measurements
 
@@ -31,7 +37,7 @@ class MeasuredLog(PreparedLog):
 def read_logs(
     campaign: Campaign, logs: Sequence[Log], chain: Chain, fixed: Mapping[str, Sequence[str]] | None = None
 ) -> MeasuredLog:
-    """The readings of some files together; fixed: names of fixed points, planes and marks that were fitted."""
+    """Read the measurements of several files; fixed: names of fixed points, planes and marks that were fitted."""
     for log in logs:
         if log.file is None:
             raise InputError(
@@ -47,33 +53,36 @@ def read_logs(
 
 @dataclass(frozen=True)
 class PredictedReadings(PredictedLog):
-    """Readings with their errors: left, and with base and tool alone (N, outputs)."""
+    """Readings with their errors (N, outputs): left, after correction; uncorrected, with base and tool alone."""
 
     log: MeasuredLog
     residuals: Residuals
     left: Array
     uncorrected: Array
+    drawn: ErrorArrows | None = None
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the components of the errors of each target."""
+        """Names of the error components of each target."""
         return output_names(self.log.measurements.postures.measures)
 
+    def arrows(self) -> ErrorArrows | None:
+        """Errors of positions, without and with corrections."""
+        return self.drawn
+
     def curves(self) -> Curves:
-        """Errors with base and tool alone, and what of them the corrections predict, posture by posture."""
+        """Curves over the postures: errors with base and tool alone, and the part that corrections predict."""
         measures = judged_measures(self.log.measurements.postures.measures)
         name, factor = SHOWN[measures[0].unit]
         predicted = self.uncorrected - self.left
         t = np.arange(1.0, len(self.left) + 1)
-        return Curves(
-            t, factor * self.uncorrected, factor * predicted, (name,) * len(self.outputs), over="number of the posture"
-        )
+        return Curves(t, factor * self.uncorrected, factor * predicted, (name,) * len(self.outputs), over="posture")
 
 
 def predict_readings(
     model: CalibratedModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedReadings, ...]:
-    """Readings of other files as a model predicts them, read as its own were."""
+    """Predict the readings of other files with a model, read with the settings of its campaign."""
     campaign, chain, found = campaign_like(model, logs, reading.columns), model.chain(), []
     for log in campaign.validate:
         reading.tell(f"reading {log.name}")
@@ -82,5 +91,5 @@ def predict_readings(
         left, nominal = misses_of(layout, fitted), misses_of(layout, uncorrected)
         residuals = reading_residuals(own.name, own.measurements.postures.measures, left, nominal)
         told = replace(residuals, remarks=fitted_before(model, log.name))
-        found.append(PredictedReadings(own, told, left, nominal))
+        found.append(PredictedReadings(own, told, left, nominal, error_arrows(layout, fitted, nominal, left)))
     return tuple(found)

@@ -22,11 +22,11 @@ from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.geometry.chain import Chain, chain_of
 from minertia.identification.geometry.choice import groups_of
-from minertia.identification.geometry.errors import ReadingResiduals, output_names
+from minertia.identification.geometry.errors import ReadingResiduals, error_arrows, output_names
 from minertia.identification.geometry.files import corrected_files, write_corrected
 from minertia.identification.geometry.fit import FREE
-from minertia.identification.geometry.folds import GeometryRows
-from minertia.identification.geometry.joints import SHAPES, joint_columns
+from minertia.identification.geometry.folds import GeometryRows, without_groups
+from minertia.identification.geometry.joints import joint_columns
 from minertia.identification.geometry.judging import geometry_evidence, residuals_at, value_unit
 from minertia.identification.geometry.layout import GeometryLayout
 from minertia.identification.geometry.measures import SHOWN, told
@@ -40,6 +40,7 @@ from minertia.io.errors import InputError, expected
 from minertia.io.notebook import clipped, plural
 from minertia.io.resources import one_thread
 from minertia.io.schema import option_of
+from minertia.robot.corrections import SHAPES
 from minertia.robot.robot import Note
 
 FEWEST = 4  # postures
@@ -49,15 +50,16 @@ NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a 
 
 @dataclass(frozen=True, repr=False)
 class GeometryProblem(Problem):
-    """Readings of the tool at postures, and the corrections that may be fitted to them.
+    """Readings of the tool at postures, and the candidate corrections.
 
-    rows: the readings with all corrections of joint positions.  levels: of corrections, those asked for, or those
-    that a fit has chosen.
+    rows: the readings with all corrections of joint positions.  levels: of corrections, those requested, or those
+    selected by a fit.
     """
 
     kind: ClassVar[str] = "geometry"
     measure: ClassVar[Measure] = GEOMETRY
     has_efforts: ClassVar[bool] = False
+    title: ClassVar[str] = "Calibration"
     ladder = None
     campaign: Campaign
     logs: tuple[MeasuredLog, ...]
@@ -67,12 +69,12 @@ class GeometryProblem(Problem):
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether the campaign says what was measured of the tool, or what is to be calibrated."""
+        """Whether the campaign specifies measurements of the tool or a calibration."""
         return isinstance(campaign, Campaign) and (campaign.calibration is not None or bool(campaign.measures))
 
     @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> GeometryProblem:
-        """Read the measurements, and find the corrections that they can show."""
+        """Read the measurements, and determine the corrections to be fitted."""
         assert isinstance(campaign, Campaign)  # `takes` no other
         _refuse_others(campaign)
         options = campaign.calibration or CalibrationOptions()
@@ -87,18 +89,18 @@ class GeometryProblem(Problem):
 
     @property
     def chain(self) -> Chain:
-        """The chain from root to tip."""
+        """Kinematic chain from root to tip."""
         return self.rows_of_tool.chain
 
     @property
     def options(self) -> CalibrationOptions:
-        """What is corrected, and how that is written."""
+        """Calibration options of the campaign."""
         assert self.campaign.calibration is not None  # `build` states it
         return self.campaign.calibration
 
     @cached_property
     def layout(self) -> GeometryLayout:
-        """All unknowns at the fitted postures."""
+        """Layout of all unknowns at the fitted postures."""
         return self.rows_of_tool.layout(groups_of(self.levels))
 
     @property
@@ -109,28 +111,29 @@ class GeometryProblem(Problem):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the components of the errors of each target."""
+        """Names of the error components of each target."""
         return output_names(self.rows_of_tool.postures.measures)
 
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
-        """Refused: postures are not a motion."""
+        """Raise an error, as postures are not a motion."""
         raise cls.refused(
             "recordings over time to check",
             "identify, which counts missing readings and tries other interpretations of the columns",
         )
 
     def file_values(self) -> dict[str, float]:
-        """None: a file has no corrections."""
+        """Return an empty dict, as a robot file contains no corrections."""
         return {}
 
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:
-        """A correction with what it stands for."""
+        """Entry of a correction in the parameter list, with its relation, unit and group."""
         group = self._groups[value.name]
         return {
             "name": value.name,
             "value": value.value,
             "deviation": value.deviation,
+            "relative_deviation": value.relative_deviation,
             "interval": list(value.interval),
             "class": value.kind,
             "relation": self._relations[value.name],
@@ -144,7 +147,7 @@ class GeometryProblem(Problem):
 
     @cached_property
     def _relations(self) -> dict[str, str]:
-        """What each correction stands for: in letters, or in words for those of joint positions."""
+        """Meaning of each correction: its symbolic relation, or a description for those of joint positions."""
         kept = self.layout.kept
         return dict(zip(kept.columns, (text(form) for form in kept.forms), strict=True)) | {
             c.name: c.words for c in self.layout.joint_columns
@@ -153,28 +156,31 @@ class GeometryProblem(Problem):
     # ------------------------------------------------------------------ what the verbs ask
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> GeometryEstimate:
-        """Levels of corrections that are stated, or chosen by regions left out, and their values."""
+        """Estimate the corrections of the requested levels, or of levels selected on held-out regions."""
         refuse_estimators(self.campaign.estimator if estimator is None else estimator)
         with one_thread():
             return solve_geometry(self.rows_of_tool, self.options, tell)
 
     def settled(self, estimate: Estimate) -> GeometryProblem:
-        """The problem with the levels that were taken."""
+        """Problem with the selected levels."""
         expected(estimate, GeometryEstimate, "the estimate of a fit of geometry", "solve")
         return replace(self, levels=_of(estimate).choice.levels)
 
     def evidence(self, estimate: Estimate) -> Evidence:
-        """Errors of readings, of regions left out and of zeros alone."""
+        """Evidence: residuals of readings, of held-out regions, and with joint zeros alone."""
         unseen = [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
         return geometry_evidence(self.rows_of_tool, unseen, _of(estimate))
 
     def predicted(self, estimate: Estimate, log: MeasuredLog, residuals: Residuals) -> PredictedReadings:
-        """Readings with their errors."""
+        """Readings of a log with their errors at the estimate."""
         rows, found = like(self.rows_of_tool, log.measurements), _of(estimate)
-        return PredictedReadings(log, residuals, rows.misses(found.geometry), rows.misses(found.nominal))
+        left, nominal = rows.misses(found.geometry), rows.misses(found.nominal)
+        layout = rows.layout([c.group for c in found.geometry.layout.joint_columns])
+        drawn = error_arrows(layout, without_groups(found.geometry).state, nominal, left)
+        return PredictedReadings(log, residuals, left, nominal, drawn)
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> CalibratedModel:
-        """The corrected robot, with corrections of joint positions beside it."""
+        """Calibrated model: the corrected robot, and the corrections of joint positions."""
         found = _of(estimate)
         own = [estimate.names.index(value.name) for value in evidence.parameters]
         record = self._geometry(found)
@@ -190,7 +196,7 @@ class GeometryProblem(Problem):
         )
 
     def _geometry(self, found: GeometryEstimate) -> dict[str, Any]:
-        """The fit as plain data, with the names of fixed points, planes and marks in their order."""
+        """Fit as plain data, with the ordered names of fixed points, planes and marks."""
         options, names = self.options, self.logs[0].measurements.fixed
         made = geometry_record(
             self.chain, found.geometry, found.nominal, options.root, zeros_in_file=options.zeros == "file"
@@ -198,7 +204,7 @@ class GeometryProblem(Problem):
         return made | {"fixed": {name: list(own) for name, own in names.items()}}
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """The corrections with what they stand for, base, tool, noise, levels and certificate."""
+        """Entries of the result: corrections with their relations, base, tool, noise, levels and certificate."""
         found = _of(estimate)
         made = self._geometry(found)
         return {
@@ -224,10 +230,10 @@ class GeometryProblem(Problem):
     def _told(self, value: ParameterEvidence) -> dict[str, Any]:
         entry = self.entry(value)
         more = {"stands_for": entry.pop("relation"), "decided_by_prior": value.kind == PRIOR}
-        return {**value.to_dict(), **entry, **more}
+        return {**entry, **value.to_dict(), **more}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
-        """Sizes of errors, noise, and what these postures show."""
+        """Report sections: errors, noise, and the number of parameters identifiable at these postures."""
         found, shown = _of(estimate), _of(estimate).shown
         noise = ", ".join(told(size, unit) for unit, size in found.spread.rows.items())
         levels = ", ".join(found.choice.levels) or "none"
@@ -248,7 +254,7 @@ class GeometryProblem(Problem):
     # ------------------------------------------------------------------ models that were saved, and files
 
     def losses(self, model: Model) -> tuple[str, ...]:
-        """Corrections of joint positions, which no robot file holds."""
+        """Message on corrections of joint positions, which robot files cannot represent."""
         lost = [c.name for c in self.layout.joint_columns]
         if not lost:
             return ()
@@ -268,17 +274,17 @@ class GeometryProblem(Problem):
     def predict_logs(
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedReadings, ...]:
-        """Readings of other files."""
+        """Predict the readings of other files."""
         assert isinstance(model, CalibratedModel)  # `remembers` no other
         return predict_readings(model, logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """The corrected robot."""
+        """Names of the files of the corrected robot."""
         return corrected_files(campaign.robot)
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """The corrected robot as TOML, and as the robot's own file."""
+        """Write the corrected robot as TOML, and in the format of its own file."""
         return write_corrected(model.nominal, model.robot, draft)
 
     def __repr__(self) -> str:
@@ -301,7 +307,7 @@ def _rows(chain: Chain, log: MeasuredLog, levels: Sequence[str]) -> GeometryRows
 
 
 def _refuse_others(campaign: Campaign) -> None:
-    """Refuse what a campaign states and a calibration would not heed."""
+    """Raise an error for campaign options that a calibration would ignore."""
     refuse_estimators(campaign.estimator)
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:

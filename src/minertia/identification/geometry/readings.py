@@ -6,46 +6,39 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minertia.identification.campaigns.options import ROTATIONS, MeasureColumns
+from minertia.identification.campaigns.options import MEASURED, ROTATIONS, MeasureColumns
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import Postures
-from minertia.identification.geometry.measures import (
-    DirectionMeasure,
-    DistanceBetweenMeasure,
-    DistanceMeasure,
-    OrientationMeasure,
-    PixelMeasure,
-    PixelToolMeasure,
-    PlaneMeasure,
-    PointMeasure,
-    PoseMeasure,
-    SamePointMeasure,
-    ToolReadings,
-)
+from minertia.identification.geometry.measures import KINDS, SamePointMeasure, ToolReadings
+from minertia.identification.logs.bag_messages import ONLY, PLACE, TURN
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
-from minertia.identification.logs.readers import open_log
+from minertia.identification.logs.readers import is_bag, open_log
 from minertia.io.errors import RecordingError
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.robot import Robot
 
+BAGS = (".mcap", ".db3")
+SI = "SI"  # unit of columns in rad or m
+POSITION = "position_"  # before the name of a joint, in columns of bags
+STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move less for that long
+WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
-FIXED = ("distance", "plane", "pixel_tool")  # kinds of measurement with places of their own that stay
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Readings of one or more files, as a calibration takes them.
+    """Readings of one or more files, for a calibration.
 
-    places: a region of each posture, where the measurement names some.  notes: sentences on what was left out.
-    fixed: names of the fixed points, planes or marks of each measurement that has some, in their order.
+    places: region index of each posture, if the measurement names regions.  notes: messages on excluded readings.
+    fixed: names of the fixed points, planes or marks of each measurement that has them, in order.
     """
 
     postures: Postures
@@ -56,7 +49,7 @@ class Measurements:
 
 
 def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
-    """Measurements with names; known distances between places of groups belong to the measurement of these groups."""
+    """Measurements with names; known distances between group positions are attached to their measurement."""
     named = [m if m.name else replace(m, name=str(k)) for k, m in enumerate(measures, 1)]
     known = [m for m in named if m.kind == "distance_between" and m.of is not None]
     rest = [m for m in named if m not in known]
@@ -74,14 +67,49 @@ def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
 class MeasurementTable:
     """One measurement file: values by column (empty cells are NaN), and labels for columns that group rows."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if not is_file(self.path):
+    def __init__(self, path: str | Path, columns: ColumnMap | None = None) -> None:
+        self.path, self.notes, self.units = Path(path), list[str](), dict[str, str]()
+        is_folder = is_bag(self.path)
+        if not is_folder and not is_file(self.path):
             raise RecordingError(why_no_file(self.path), file=self.path)
         reading(self.path)
-        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT else None
-        self._log = None if self._cells is not None else open_log(self.path, ColumnMap())
-        self.names: tuple[str, ...] = tuple(self._cells) if self._cells is not None else self._log.names()  # type: ignore[union-attr]
+        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT and not is_folder else None
+        self._log, self._stops = None, dict[str, Array]()
+        if self._cells is not None:
+            self.names: tuple[str, ...] = tuple(self._cells)
+        elif columns is not None and (is_folder or self.path.suffix.lower() in BAGS):
+            self._stops = self._at_stops(replace(columns, pose_topic=columns.pose_topic or ONLY))
+            self.names = tuple(self._stops)
+        else:
+            self._log = open_log(self.path, ColumnMap())
+            self.names = self._log.names()
+
+    def _at_stops(self, columns: ColumnMap) -> dict[str, Array]:
+        """Mean joint positions and measured pose of each stop of a bag; readings in motion are left out."""
+        log = open_log(self.path, columns)
+        names = [n for n in log.names() if n in (*PLACE, *TURN, "t") or n.startswith(POSITION)]
+        blocks = list(log.blocks(frozenset(names), 1_000_000))
+        found = {name: np.concatenate([b.columns[name] for b in blocks]) for name in names} if blocks else {}
+        joints = [name for name in names if name.startswith(POSITION)]
+        if not found or not joints:
+            raise RecordingError("the bag has no measured pose after a joint state", file=self.path)
+        stops = still_parts(np.column_stack([found[name] for name in joints]), found["t"])
+        if not stops:
+            raise RecordingError(
+                f"the joints never stand still for {STOP:g} s while poses are measured; stop at each posture",
+                file=self.path,
+            )
+        if TURN[0] in found:  # q and -q are one rotation
+            turns = np.column_stack([found[name] for name in TURN])
+            for part in stops:
+                turns[part] *= np.where(turns[part] @ turns[part][0] < 0, -1.0, 1.0)[:, None]
+            found |= dict(zip(TURN, turns.T, strict=True))
+        total, used = len(found["t"]), sum(part.stop - part.start for part in stops)
+        self.notes.append(f"{used} of {total} poses were measured at {len(stops)} stops; the others are left out")
+        means = {name: np.array([values[part].mean() for part in stops]) for name, values in found.items()}
+        named = {name.removeprefix(POSITION): values for name, values in means.items()}
+        self.units = dict.fromkeys(named, SI)  # as ROS has them
+        return named
 
     def _text_cells(self) -> dict[str, list[str]]:
         if self.path.stat().st_size > MOST_BYTES:
@@ -103,9 +131,17 @@ class MeasurementTable:
         if len(rows) < 2:
             raise RecordingError("the file has a header and no rows", file=self.path)
         self._decimal = "," if delimiter == ";" and any("," in c for row in rows[1:3] for c in row) else "."
-        return {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+        cells = {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+        for name in header:  # x1 [mm] is x1, too
+            found = WITH_UNIT.fullmatch(name)
+            if found and found[2] in (*ANGLES, *LENGTHS) and found[1] not in cells:
+                cells[found[1]] = cells[name]
+                self.units |= dict.fromkeys((name, found[1]), found[2])
+        return cells
 
     def __len__(self) -> int:
+        if self._stops:
+            return len(next(iter(self._stops.values())))
         if self._cells is not None:
             return len(next(iter(self._cells.values())))
         return len(self.numbers([self.names[0]])[:, 0])
@@ -119,6 +155,8 @@ class MeasurementTable:
 
     def numbers(self, names: Sequence[str]) -> Array:
         """Values of some columns (N, len(names)); NaN for empty cells."""
+        if self._stops:
+            return np.column_stack([self._stops[name] for name in names])
         if self._cells is None:
             assert self._log is not None
             blocks = list(self._log.blocks(frozenset(names), 1_000_000))
@@ -142,6 +180,17 @@ class MeasurementTable:
         return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
 
 
+def still_parts(positions: Array, t: Array) -> list[slice]:
+    """Parts of a recording (N, joints) at times t (N,) [s] in which no joint moves, each of at least `STOP` seconds."""
+    parts, first = [], 0
+    for k in range(1, len(t) + 1):
+        if k == len(t) or np.abs(positions[k] - positions[first]).max() > STILL:
+            if t[k - 1] - t[first] >= STOP:
+                parts.append(slice(first, k))
+            first = k
+    return parts
+
+
 # ------------------------------------------------------------------ readings
 
 
@@ -152,16 +201,17 @@ def read_measurements(
     given: Sequence[MeasureColumns] = (),
     fixed: Mapping[str, Sequence[str]] | None = None,
 ) -> Measurements:
-    """The readings of some files for a chain; what is not said of their columns is looked for in the header.
+    """Read the measurements of some files for a chain; unspecified columns are inferred from the header.
 
-    given: what was measured.  fixed: as in `Measurements`, of readings that were fitted; others are refused then.
+    given: the measurements.  fixed: as in `Measurements`, the points, planes or marks that were fitted; readings
+    of any other then raise an error.
     """
-    tables = [MeasurementTable(path) for path in paths]
+    tables = [MeasurementTable(path, columns) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
-    notes: list[str] = []
+    notes = [note for table in tables for note in table.notes]
     measures, places, names = [], None, dict(fixed or {})
     for m in _named(given) or _found_measures(tables[0]):
-        if m.kind in FIXED and m.name not in names:
+        if MEASURED[m.kind].is_fixed and m.name not in names:
             names[m.name] = _fixed_names(m, tables)
         measure, region, note = _measure(m, tables, columns, names.get(m.name, ()))
         measures.append(measure)
@@ -227,12 +277,11 @@ def joint_positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -
     robot, wanted = chain.robot, chain.coordinates
     names = _expanded(columns.q or _found_joints(table, chain), robot, wanted)
     table.require(names, "the joints")
-    scale = ANGLES[_unit(columns.angle, "angle", "of the joints", ANGLES, table.path)]
     q = np.zeros((len(table), robot.n))
     for name, c in zip(names, wanted, strict=True):
         turns = robot.joints[robot.independent[c]].kind == "revolute"
-        factor = scale if turns else LENGTHS[_unit(columns.length, "length", "of slides", LENGTHS, table.path)]
-        q[:, c] = factor * table.numbers([name])[:, 0]
+        given = (columns.angle, "angle", "of the joints") if turns else (columns.length, "length", "of slides")
+        q[:, c] = _scale(*given, ANGLES if turns else LENGTHS, table, [name]) * table.numbers([name])[:, 0]
     return q
 
 
@@ -251,21 +300,28 @@ def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]
     ]
 
 
-def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], path: Path) -> str:
-    if given is None:
+def _scale(
+    given: str | None, key: str, what: str, known: Mapping[str, float], table: MeasurementTable, names: Sequence[str]
+) -> float:
+    """Factor to SI units: of the given unit, else of the one that the header names for these columns."""
+    named = {table.units.get(name) for name in names}
+    unit = given if given is not None else named.pop() if len(named) == 1 else None
+    if unit == SI:
+        return 1.0
+    if unit is None or unit not in known:
         raise RecordingError(
             f'the unit {what} is unknown; give {key} = "{next(iter(known))}" in [columns], or --{key} '
             f"({', '.join(known)})",
-            file=path,
+            file=table.path,
         )
-    return given
+    return known[unit]
 
 
 Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
 
 
 def _fixed_names(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> list[str]:
-    """The entries that tell fixed points, planes or marks apart, in their order."""
+    """Sorted labels of the fixed points, planes or marks of a measurement."""
     for table in tables:
         table.require(m.groups, f"the measurement '{m.name}' ({m.kind})")
     return sorted({label for table in tables for label in _labels(m, table)})
@@ -276,7 +332,7 @@ def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: Col
     for table in tables:
         table.require((*m.at, *m.rotation, *m.groups), f"the measurement '{m.name}' ({m.kind})")
     total = sum(len(table) for table in tables)
-    if m.kind == "same_point":
+    if MEASURED[m.kind].is_bound:
         return _same_point(m, tables, total)
     values = np.concatenate([_values(m, table, columns) for table in tables])
     is_there = np.isfinite(values).all(axis=1) & ~_is_blank(m, tables)
@@ -288,32 +344,27 @@ def _measure(m: MeasureColumns, tables: Sequence[MeasurementTable], columns: Col
 
 def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[np.bool_]:
     """Mask of all-zero readings: trackers write 0 0 0 if they found no target."""
-    if m.kind in ("plane", "direction") or not m.at:
+    if MEASURED[m.kind].zero_counts or not m.at:
         return np.zeros(sum(len(t) for t in tables), bool)
     raw = np.concatenate([table.numbers(m.at) for table in tables])
     return np.asarray((raw == 0).all(axis=1))
 
 
 def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> Array:
-    wants_length = m.kind in ("point", "pose", "distance", "distance_between", "plane")
-    scale = (
-        LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)] if wants_length else 1.0
-    )
-    expected = {"point": 3, "pose": 3, "direction": 3, "pixel": 2, "pixel_tool": 2, "distance": 1, "plane": 1}
-    if m.kind in expected and len(m.at) != expected[m.kind] and not (m.kind == "plane" and not m.at):
+    row, scale = MEASURED[m.kind], 1.0
+    if row.is_length:
+        scale = _scale(columns.length, "length", "of what was measured", LENGTHS, table, m.at)
+    if len(m.at) != row.at and (m.at or row.needs_at):
         raise RecordingError(
-            f"a measurement of kind '{m.kind}' needs {expected[m.kind]} columns in 'at'", file=table.path
+            f"a measurement of kind '{m.kind}' needs {row.at or 'no'} columns in 'at', not {len(m.at)}", file=table.path
         )
-    if m.kind == "plane" and not m.at:
-        return np.zeros((len(table), 1))
     parts = [scale * table.numbers(m.at)] if m.at else []
-    if m.kind in ("pose", "orientation"):
-        parts.append(rotation_matrices(m, table))
-    return np.concatenate(parts, axis=1)
+    parts += [rotation_matrices(m, table)] if row.has_rotation else []
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(table), row.at))
 
 
 def rotation_matrices(m: MeasureColumns, table: MeasurementTable) -> Array:
-    """Rotations as nine numbers, by rows."""
+    """Rotation matrices of all rows as nine numbers each, by rows."""
     from scipy.spatial.transform import Rotation
 
     if len(m.rotation) != ROTATIONS[m.rotation_as]:
@@ -352,43 +403,23 @@ def _made(
     tables: Sequence[MeasurementTable],
     fixed: Sequence[str],
 ) -> ToolReadings:
-    source = tables[0].path
     number = _numbers_of(m, posture, tables, fixed)
-    if m.kind in ("pixel", "pixel_tool"):
-        if m.camera is None:
-            raise RecordingError(
-                f"a measurement of kind '{m.kind}' needs camera = [fx, fy, cx, cy] in pixels", file=source
-            )
-        camera = (m.camera[0], m.camera[1], m.camera[2], m.camera[3])
-        if m.kind == "pixel":
-            return PixelMeasure(posture, values, m.name, camera)
-        return PixelToolMeasure(posture, values, m.name, camera, number)
-    if m.kind == "direction":
-        return DirectionMeasure(posture, values / np.linalg.norm(values, axis=1, keepdims=True), m.name)
-    if m.kind == "distance":
-        return DistanceMeasure(posture, values, m.name, number)
-    if m.kind == "plane":
-        return PlaneMeasure(posture, values, m.name, number)
-    if m.kind == "distance_between":
-        first, second = posture[:-1:2], posture[1::2]
-        return DistanceBetweenMeasure(first, values[:-1:2], m.name, second)
-    plain: dict[str, Callable[..., ToolReadings]] = {
-        "point": PointMeasure,
-        "pose": PoseMeasure,
-        "orientation": OrientationMeasure,
-    }
-    return plain[m.kind](posture, values, m.name)
+    if MEASURED[m.kind].has_camera and m.camera is None:
+        raise RecordingError(
+            f"a measurement of kind '{m.kind}' needs camera = [fx, fy, cx, cy] in pixels", file=tables[0].path
+        )
+    return KINDS[m.kind].read(m, posture, values, number)
 
 
 def _labels(m: MeasureColumns, table: MeasurementTable) -> list[str]:
-    """The entries of `groups` in each row, as one text."""
+    """Label of each row: its entries in the columns `groups`, joined to one text."""
     return [" ".join(label) for label in table.labels(m.groups)] if m.groups else [""] * len(table)
 
 
 def _numbers_of(
     m: MeasureColumns, posture: NDArray[np.intp], tables: Sequence[MeasurementTable], fixed: Sequence[str]
 ) -> NDArray[np.intp]:
-    """Which fixed point, plane or mark each reading is of."""
+    """Index of the fixed point, plane or mark of each reading; raises an error for one that was not fitted."""
     if not fixed:
         return np.zeros(len(posture), np.intp)
     labels = [label for table in tables for label in _labels(m, table)]
@@ -426,7 +457,7 @@ def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: in
 
 
 def _pairs(m: MeasureColumns, known: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.intp], Array]:
-    """Groups that differ in `of` and agree in `within`, and their known distance."""
+    """Pairs of groups that differ in `of` and agree in `within`, and their known distance [m]."""
     if m.of is None or m.apart is None:
         return np.zeros((0, 2), np.intp), np.zeros(0)
     at = [1 + m.groups.index(name) for name in m.within]

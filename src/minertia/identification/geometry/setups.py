@@ -52,7 +52,7 @@ class OtherReading:
         return f"{self.what}: {figures}; {self.change}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {name: getattr(self, name) for name in ("check", "what", "change", "before", "after", "unit")}
 
 
@@ -79,7 +79,7 @@ def other_readings(problem: GeometryRows, reach: float) -> tuple[OtherReading, .
 
 
 def _far_better(some: GeometryRows, before: float, unit: str) -> tuple[OtherReading, ...]:
-    """Readings that leave less than half of the errors."""
+    """Alternative set-ups with less than half of the error, smallest error first."""
     plain, found = _first_look(some), []
     for trial, made in _made(some):
         if _first_look(made) > PROMISING * plain:
@@ -91,7 +91,10 @@ def _far_better(some: GeometryRows, before: float, unit: str) -> tuple[OtherRead
 
 
 def _turned_better(some: GeometryRows, before: float) -> tuple[OtherReading, ...]:
-    """Readings of rotations that leave less than half of what is left of these [rad], where places are right."""
+    """Alternative rotation conventions with less than half of the rotation error [rad], smallest first.
+
+    Only these are tried if positions already agree.
+    """
     found = []
     for trial, made in _made(some):
         if trial.check == ROTATION and (after := left_by(made)[1]) < HALF * before:
@@ -100,7 +103,7 @@ def _turned_better(some: GeometryRows, before: float) -> tuple[OtherReading, ...
 
 
 def _made(some: GeometryRows) -> Iterator[tuple[_ReadingTrial, GeometryRows]]:
-    """Other readings of the same files that can be."""
+    """Possible alternative set-ups, each with the readings that it implies."""
     for trial in _trials(some.chain, some.postures.measures):
         other = trial.made(some.postures)
         if other is not None:
@@ -114,7 +117,7 @@ def _first_look(problem: GeometryRows) -> float:
 
 
 def left_by(problem: GeometryRows) -> tuple[float, float]:
-    """What base, tool and zeros leave of readings, and of the rotations of poses [rad], few large errors capped."""
+    """RMS error of readings, and of pose rotations [rad], with base, tool and zeros fitted; outliers capped."""
     try:
         found = problem.fit(("zeros",))
     except np.linalg.LinAlgError:
@@ -123,7 +126,7 @@ def left_by(problem: GeometryRows) -> tuple[float, float]:
 
 
 def turns_of(found: GeometryFit) -> Array:
-    """Angles [rad] between measured and predicted rotations of poses; none where no pose was measured."""
+    """Angles [rad] between measured and predicted rotations of poses; empty if no pose was measured."""
     tool, state = found.layout.moved(found.state).tool, found.state
     pairs = zip(found.layout.postures.measures, state.own, strict=True)
     poses = [m.rows(tool, own) for m, own in pairs if isinstance(m, PoseMeasure)]

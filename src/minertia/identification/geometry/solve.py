@@ -1,4 +1,4 @@
-"""Values of the corrections: levels chosen by regions left out, then the fit and its deviations."""
+"""Estimation of the corrections: selection of levels by cross-validation over regions, fit and covariance."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from minertia.io.errors import CampaignError
 
 NAME = "reml"  # least squares with sizes of noise and corrections by restricted maximum likelihood
 WEAK = 1e-3  # of the largest singular value, columns scaled: directions that these postures hardly show
+BLOCK = 10_000  # rows at a time
 RANK = 1e-9  # of the largest singular value: what is smaller is rounding
 
 
@@ -37,17 +38,18 @@ class ShownGeometry:
     weak: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         gap = self.gap if np.isfinite(self.gap) else None
         return {"count": self.count, "rank": self.here, "gap": gap, "smallest": self.smallest, "weak": list(self.weak)}
 
 
 @dataclass(frozen=True)
 class GeometryEstimate(Estimate):
-    """Values of corrections, base and tool.
+    """Estimates of corrections, base and tool.
 
-    geometry: the fit; nominal, zeros: those of base and tool alone, and of zeros beside them.  spread: noise of
-    readings and joints.  choice: levels that were taken, and those that were tried.  shown: what the postures show.
+    geometry: the fit; nominal: that of base and tool alone; zeros: that with joint zeros as the only corrections.
+    spread: noise of readings and joints.  choice: selected levels, and those tried.  shown: identifiable
+    parameters at these postures.
     """
 
     geometry: GeometryFit = field(kw_only=True, repr=False)
@@ -62,7 +64,7 @@ class GeometryEstimate(Estimate):
 
 
 def refuse_estimators(asked: str | Estimator) -> None:
-    """Refuse an estimator of efforts, which would have no effect."""
+    """Raise an error for an effort estimator, which would have no effect."""
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
@@ -72,7 +74,7 @@ def refuse_estimators(asked: str | Estimator) -> None:
 
 
 def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) -> GeometryEstimate:
-    """The levels that are stated, or chosen, fitted from nothing known of base and tool."""
+    """Fit the requested or selected levels, with base and tool estimated without initial values."""
     asked = tuple(LEVELS) if options.levels is None else tuple(options.levels)
     tell("choosing corrections by held-out regions" if options.levels is None else "finding base and tool")
     nominal = rows.fit(())
@@ -84,8 +86,8 @@ def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) 
 
 
 def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choice: LevelChoice) -> GeometryEstimate:
-    spread = spread_of(found)
-    triangle: Array = np.asarray(np.linalg.qr(found.layout.linearised(found.state).A, mode="r"))
+    rows = found.layout.linearised(found.state)
+    spread, triangle = spread_of(found, rows), _triangle(rows.A)
     R = triangle[:, found.active]
     s, (scaled, _, _) = np.linalg.svd(R, compute_uv=False), _scaled_svd(R)
     return GeometryEstimate(
@@ -107,8 +109,16 @@ def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choi
     )
 
 
+def _triangle(A: Array) -> Array:
+    """The triangular factor of many rows, in blocks to limit memory."""
+    R = np.zeros((0, A.shape[1]))
+    for first in range(0, len(A), BLOCK):
+        R = np.asarray(np.linalg.qr(np.concatenate([R, A[first : first + BLOCK]]), mode="r"))
+    return R
+
+
 def _scaled_svd(R: Array) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Singular values and directions of columns scaled to length 1, and which columns have a length."""
+    """Singular values and vectors of columns scaled to unit norm, and the indices of nonzero columns."""
     lengths = np.linalg.norm(R, axis=0)
     seen = np.flatnonzero(lengths > 0)
     _, s, Vt = np.linalg.svd(R[:, seen] / lengths[seen], full_matrices=False)
@@ -116,7 +126,7 @@ def _scaled_svd(R: Array) -> tuple[Array, Array, NDArray[np.intp]]:
 
 
 def _noise(found: GeometryFit, spread: GeometrySpread) -> Array:
-    """Noise of readings of each component of the errors that are judged."""
+    """Noise of the readings for each component of the evaluated errors."""
     measures = judged_measures(found.layout.postures.measures)
     return np.array([spread.rows[m.unit] for m in measures for _ in range(m.components)])
 

@@ -32,7 +32,10 @@ ARM = 0.1  # m: of the points that stand for a rotation
 
 
 def near(layout: GeometryLayout, state: GeometryState) -> GeometryState:
-    """A state of other postures as a start: places of groups are found anew."""
+    """Initial state for other postures from an earlier state; positions of posture groups are re-estimated.
+
+    Joint corrections start at zero.
+    """
     measures = layout.postures.measures
     tool = layout.moved(GeometryState(state.placements, np.zeros(len(layout.joint_columns)), state.own)).tool
     own = tuple(
@@ -43,14 +46,14 @@ def near(layout: GeometryLayout, state: GeometryState) -> GeometryState:
 
 
 def _group_places(measure: SamePointMeasure, tool: Array, point: Array) -> Array:
-    """The point on the tool, then the mean place of each group."""
+    """Position of the point on the tool, followed by the mean position of each group."""
     x = _at(tool[measure.posture], point)
     groups = range(int(measure.group.max(initial=-1)) + 1)
     return np.concatenate([point, *(x[measure.group == g].mean(axis=0) for g in groups)])
 
 
 def started(layout: GeometryLayout, seed: int = 0, starts: int = STARTS) -> GeometryState:
-    """Initial state with base, tool and own unknowns near the measurements; the robot's geometry is the file's."""
+    """Initial state with base, tool and own unknowns near the measurements; robot geometry as in the file."""
     state = layout.start()
     measures = layout.postures.measures
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
@@ -105,7 +108,10 @@ def _plane(x: Array, height: Array) -> Array:
 
 
 def _placed(layout: GeometryLayout, state: GeometryState, seed: int, starts: int) -> GeometryState:
-    """Kabsch's rotation and the mean place on the tool by turns, from a linear solution, else from several places."""
+    """Base pose (Kabsch) and mean target positions on the tool, alternately; the best of several starts.
+
+    The first start is a linear solution.
+    """
     rng = np.random.default_rng(seed)
     tool = layout.moved(state).tool
     targets = [_some(t) for m in layout.postures.measures for t in _targets(m)]
@@ -127,7 +133,7 @@ Target = tuple[Indices, Array]  # postures, places in the frame of measurement
 
 
 def _linear_place(tool: Array, target: Target) -> Array:
-    """Place on the tool by least squares, as if rotation and place of the base were free numbers.
+    """Position on the tool by linear least squares, with rotation and position of the base as free values.
 
     A reading y = R (R_k c + p_k) + t is linear in R c', R and t.
     """
@@ -140,7 +146,7 @@ def _linear_place(tool: Array, target: Target) -> Array:
 
 
 def _targets(measure: ToolReadings) -> list[Target]:
-    """Positions that a measurement gives; a pose gives its origin and points on its axes."""
+    """Target positions that a measurement provides; a pose provides its origin and points on its axes."""
     if isinstance(measure, PointMeasure):
         return [(measure.posture, measure.values)]
     if isinstance(measure, PoseMeasure):
@@ -151,7 +157,7 @@ def _targets(measure: ToolReadings) -> list[Target]:
 
 
 def _some(target: Target) -> Target:
-    """Thin the readings to as many as an initial estimate needs."""
+    """Decimate the readings to as many as an initial estimate needs."""
     posture, values = target
     step = -(-len(posture) // MOST_READINGS)
     return posture[::step], values[::step]
@@ -233,7 +239,7 @@ def _turned(layout: GeometryLayout, state: GeometryState) -> GeometryState:
 
 
 def _seen(layout: GeometryLayout, state: GeometryState) -> GeometryState:
-    """Where a fixed camera stands and where its target is on the tool, each further target by its own solution."""
+    """Initial pose of a fixed camera, and position of its target on the tool; further targets separately."""
     tool = layout.moved(state).tool
     placements, own = state.placements.copy(), []
     for k, (m, values) in enumerate(zip(layout.postures.measures, state.own, strict=True)):
@@ -249,7 +255,7 @@ def _seen(layout: GeometryLayout, state: GeometryState) -> GeometryState:
 
 
 def _seen_from_tool(layout: GeometryLayout, state: GeometryState, measure: PixelToolMeasure) -> GeometryState:
-    """How a camera sits on the tool, from the mark that was seen most, and the places of all marks."""
+    """Initial pose of a camera on the tool, from the most frequently seen mark, and the positions of all marks."""
     T = layout.moved(state).tool[measure.posture]
     back = np.swapaxes(T[:, :3, :3], 1, 2)
     most = measure.mark == int(np.bincount(measure.mark).argmax())
@@ -268,23 +274,24 @@ def _each(number: Indices) -> list[NDArray[np.bool_]]:
 
 
 def _rays(measure: PixelMeasure | PixelToolMeasure) -> Array:
-    """Pixels as slopes x / z and y / z of the rays that they are."""
+    """Slopes x / z and y / z of the rays of all pixels."""
     fx, fy, cx, cy = measure.camera
     return (measure.values - [cx, cy]) / [fx, fy]
 
 
 def _met(R: Array, t: Array, rays: Array) -> Array:
-    """The place m whose R m + t (M, 3) lie on some rays."""
+    """Position m for which the points R m + t (M, 3) lie closest to the given rays."""
     A = (R[:, :2] - rays[:, :, None] * R[:, 2:]).reshape(-1, 3)
     b = -(t[:, :2] - rays * t[:, 2:]).ravel()
     return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], float)
 
 
 def _camera(R: Array, p: Array, measure: PixelMeasure | PixelToolMeasure) -> tuple[Array, Array, Array]:
-    """(rotation, place, c) of a camera that sees c at R c + p (M, 3), by a direct linear transformation.
+    """Rotation and position of a camera, and the point c that it sees at R c + p (M, 3).
 
-    Each row of the projection times (R c + p, 1) is linear in 13 numbers: the row's first three entries times c', they
-    themselves, and the fourth.  Three rows of 13 up to a factor are the null vector of two equations a reading.
+    Direct linear transformation: each row of the projection times (R c + p, 1) is linear in 13 numbers: the row's
+    first three entries times c', these entries themselves, and the fourth.  The three rows of 13 are, up to a
+    factor, the null vector of two equations per reading.
     """
     if len(R) < FEWEST_PIXELS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Bodies fixed in a frame of the robot: as ten more unknowns, or known and taken off what was measured."""
+"""Bodies fixed in a frame of the robot: as ten additional unknowns, or known and subtracted from the efforts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ LOAD_NAMES = tuple(f"load {symbol}" for symbol in LINK_SYMBOLS)
 
 @dataclass(frozen=True)
 class LoadedModel(LinearModel):
-    """Linear model with ten more unknowns: those of a body fixed in a frame of the robot.
+    """Linear model with ten additional unknowns: those of a body fixed in a frame of the robot.
 
-    is_loaded: whether the logs were recorded with it.
+    is_loaded: whether the logs were recorded with this body.
     """
 
     at: str | None = None
@@ -48,12 +48,12 @@ class LoadedModel(LinearModel):
 
     @property
     def count(self) -> int:
-        """Number of unknowns, the body's included."""
+        """Number of unknowns, including those of the body."""
         return len(self.names)
 
 
 def loaded_model(model: LinearModel, at: str | None, is_loaded: bool) -> LoadedModel:
-    """Model with a body in a frame."""
+    """Linear model with an additional body fixed in a frame."""
     return LoadedModel(
         model.robot,
         model.base,
@@ -100,7 +100,7 @@ class Carried:
 
 
 def carried(robot: Robot, load: Load | None) -> Carried | None:
-    """Payload of a log as a body; without a centre it is a point mass at the frame's origin."""
+    """Payload of a log as a body; without a centre of mass it is a point mass at the frame's origin."""
     if load is None:
         return None
     inertia = symmetric(load.inertia or (0.0,) * 6)

@@ -47,7 +47,7 @@ class DriveGains:
         return html_table("Gains of the drives", headers, rows, right=(1, 2))
 
     def to_dict(self) -> dict[str, object]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         rows = zip(self.joints, self.gains.tolist(), self.deviations.tolist(), strict=True)
         return {"gains": [{"joint": j, "gain": g, "deviation": d} for j, g, d in rows]}
 
@@ -57,7 +57,7 @@ def drive_gains(
 ) -> DriveGains:
     """Gains of all joints from logs in amperes without and with a known payload.
 
-    Without a centre only the payload's mass is known, and its position is estimated with the gains.
+    If its centre of mass is not given, only the mass is known, and the position is estimated with the gains.
     """
     for value in (load.mass, *(load.com or ()), *(load.inertia or ())):
         if not abs(value) <= LARGEST:
@@ -88,7 +88,7 @@ def _matrix(inertia: Sequence[float] | None) -> Array:
 def _map(p: int, load: Load) -> Array:
     """Transformation from [Y, the body's ten columns, current] to [Y, effort of the payload, current].
 
-    Where only the mass is known, the nine other parameters of the payload are unknowns.
+    If only the mass is known, the nine other parameters of the payload are unknowns.
     """
     if load.com is None:
         T = np.eye(p + 11)
@@ -117,7 +117,7 @@ def _start(parts: Array) -> tuple[Array, Array]:
 
 
 def _refined(problem: Observation, parts: Array, T: Array, beta: Array, k: Array) -> DriveGains:
-    """Gauss-Newton over beta and all gains together, with efforts weighted by their residuals."""
+    """Gauss-Newton fit of beta and all gains together, with efforts weighted by their residuals."""
     p, n = len(beta), len(k)
     sigma = np.ones(n)
     for _ in range(ITERATIONS):
@@ -152,7 +152,7 @@ def _linearised(R: Array, j: int, beta: Array, k: Array) -> tuple[Array, Array]:
 
 
 def _rows(problem: Observation, T: Array, beta: Array, k: Array, sigma: Array) -> Iterator[Weighted]:
-    """Rows of the last Gauss-Newton step."""
+    """Weighted rows of the last Gauss-Newton step."""
     for rows in problem.stream():
         R = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) @ T
         pairs = [_linearised(R[:, j], j, beta, k) for j in range(len(k))]

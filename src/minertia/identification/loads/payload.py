@@ -39,10 +39,10 @@ UNKNOWN = 10.0  # deviation, in sizes of the body, of what the motion does not s
 class Payload:
     """Identified payload in a frame of the robot.
 
-    mass [kg], com [m], inertia [kg m2] about the centre of mass, with standard deviations; ten, covariance: its ten
-    parameters about the frame's origin.  not_excited: parameters that the motion does not excite, with a message each.
-    cautions: warnings on parameters not to rely on.  95 % intervals are 1.96 standard deviations to either side.
-    flange: the frame in which controllers expect the payload; a message where it is not known.
+    mass [kg], com [m], inertia [kg m2] about the centre of mass, with standard deviations; ten, covariance: its
+    ten parameters about the frame's origin.  not_excited: parameters that the motion does not excite, with a
+    message each. cautions: warnings on unreliable parameters.  95 % intervals are 1.96 standard deviations to
+    either side. flange: the frame in which controllers expect the payload, or a message if it is not known.
     """
 
     frame: str
@@ -88,7 +88,7 @@ class Payload:
         return html_table(title, headers, rows, right=(1, 2), notes=(*self.not_excited.values(), *self.cautions))
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         return {
             "frame": self.frame,
             "mass": self.mass,
@@ -107,7 +107,7 @@ class Payload:
 
     @property
     def fields_frame(self) -> str | None:
-        """Name of the flange frame that controllers expect; None where it is not known."""
+        """Name of the flange frame that controllers expect; None if it is not known."""
         return None if isinstance(self.flange, str) else self.flange.name
 
     def fields(self, vendor: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class KnownRobot:
-    """Robot without payload, as identified: values of a linear model and their covariance."""
+    """Identified robot without payload: values of a linear model and their covariance."""
 
     model: LinearModel
     beta: Array
@@ -148,9 +148,9 @@ def payload_beside(
 ) -> Payload:
     """Payload from loaded and unloaded logs, fitted together.
 
-    at: link or frame in which the payload is given, by default the last link's own.  physical: make the result
-    physically consistent.  gains: relative standard deviation of the gain of each effort, where efforts come from
-    gains.
+    at: link or frame in which the payload is given; default: the last link's own.  physical: make the result
+    physically consistent.  gains: relative standard deviation of the gain of each effort, if efforts are computed
+    from gains.
     """
     with one_thread():
         empty = full = _no_load(model)
@@ -172,7 +172,7 @@ def payload_on(
     at: str | None = None,
     gains: Array | None = None,
 ) -> Payload:
-    """Payload from logs of a robot that is known without it; other arguments as for `payload_beside`."""
+    """Payload from logs of a robot whose parameters without payload are known; see `payload_beside`."""
     model, ten = known.model, np.zeros(10)
     with one_thread():
         for _ in range(ROUNDS if model.choice.needs_load else 1):  # friction by load needs the load to be found
@@ -183,7 +183,7 @@ def payload_on(
 
 
 def _efforts(model: LinearModel, values: Array, at: str | None, ten: Array) -> Load:
-    """Function for the rigid-body torques of the robot with a body."""
+    """Function that returns the rigid-body efforts of the robot with a body of these ten parameters."""
     own, rows = load_efforts(model, values), range(model.robot.n_velocity)
 
     def load(q: Array, qd: Array, qdd: Array) -> Array:
@@ -199,7 +199,7 @@ def _no_load(model: LinearModel) -> Load | None:
 
 
 def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array, dict[str, str]]:
-    """Estimates of all unknowns, their covariance under correlated residuals, and unexcited payload parameters."""
+    """Estimates of all unknowns, covariance under correlated residuals, and payload parameters not excited."""
     found = excitation(problem)
     part = problem if found.is_complete else problem.reduced(found.independent)
     beta, R, sigma = weighted_solution(part)
@@ -211,7 +211,7 @@ def _from_logs(problem: Observation, gains: Array | None) -> tuple[Array, Array,
 def _from_model(
     problem: Observation, values: Array, covariance: Array, gains: Array | None
 ) -> tuple[Array, Array, dict[str, str]]:
-    """Estimate where the robot's known parameters enter as measurements with their covariance."""
+    """Estimate with the robot's known parameters as additional measurements with their covariance."""
     p = problem.count - 10
     found = excitation(problem.reduced(range(p, p + 10)))  # the robot's own values are known
     seen = [p + k for k in found.independent]
@@ -239,7 +239,7 @@ def _from_model(
 
 
 def _by_gains(problem: Observation, inv: Array, sigma: Array, efforts: Array, gains: Array | None) -> Array:
-    """Parameter covariance due to gain uncertainty; efforts: those that the gains scale, as R factors."""
+    """Parameter covariance due to gain uncertainty; efforts: R factors of the efforts that the gains scale."""
     if gains is None:
         return np.zeros((problem.count, problem.count))
     each = zip(problem.totals[:, :, :-1], efforts, sigma, gains, strict=True)
@@ -254,7 +254,7 @@ def _silent(not_excited: Mapping[str, str]) -> dict[str, str]:
 def payload_of(
     robot: Robot, at: str | None, ten: Array, covariance: Array, silent: Mapping[str, str], physical: bool
 ) -> Payload:
-    """Mass, centre and inertia from ten parameters, standard deviations by linear propagation.
+    """Payload from its ten parameters: mass, centre and inertia, standard deviations by linear propagation.
 
     The flange is that of the robot file.
     """
@@ -301,7 +301,7 @@ def payload_of(
 
 
 def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[float]) -> tuple[str, ...]:
-    """Warnings on payload values that must not be entered in a controller as if they were known."""
+    """Warnings on payload values that the logs do not determine well enough for use in a controller."""
     size = float(np.linalg.eigvalsh(inertia).max())
     open_ = [name for name, d in zip(MOMENTS, deviations, strict=True) if d >= UNDETERMINED * size]
     told = []
@@ -320,7 +320,7 @@ def _cautions(inertia: Array, centre: Sequence[float], deviations: Sequence[floa
 
 
 def _sizes(ten: Array) -> Array:
-    """Typical magnitude of each of ten parameters, for scaling."""
+    """Typical magnitude of each of the ten parameters, for scaling."""
     mass = max(float(ten[9]), 1e-6)
     size = max(float(np.abs(ten[:6]).max()) / mass, 1e-4)
     return np.array([mass * size] * 6 + [mass * np.sqrt(size)] * 3 + [mass])
@@ -343,7 +343,7 @@ def nearest_body(ten: Array, covariance: Array, margin: float = 1e-6) -> Array:
 
 
 def _principal(J: Array) -> tuple[Array, Array]:
-    """Principal moments and the angles A, B, C (about z, y, x) of their axes."""
+    """Principal moments of inertia, and the angles A, B, C (about z, y, x) of their axes."""
     moments, axes = np.linalg.eigh(J)
     if np.linalg.det(axes) < 0:
         axes[:, 2] = -axes[:, 2]

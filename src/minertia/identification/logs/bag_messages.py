@@ -1,7 +1,7 @@
-"""Messages of bags as names of columns and the bytes of their numbers: joint states, commands, motors of Unitree.
+"""Decoding of bag messages to named columns: joint states, commands, motors of Unitree robots.
 
-A robot's joint states all have the same joints, so where numbers stand is found once, and all but the first message
-are read as one array; that is five times faster than decoding them one by one.
+All joint states of a robot have the same joints, so the byte offsets are determined once, and all messages
+but the first are read as one array, which is five times faster than decoding them one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_NAMES = 10_000
 class Layout:
     """Binary layout of messages with the same length, prefix (after the stamp) and array lengths.
 
-    places: field -> offset of its first value [bytes]; empty fields are omitted.
+    places: offset of the first value of each field [bytes]; empty fields are omitted.
     """
 
     length: int
@@ -50,7 +50,7 @@ def stamp_of(raw: bytes) -> int:
 
 
 def layout_of(raw: bytes) -> Layout | None:
-    """Layout of a message in little-endian CDR; None where the bytes are something else."""
+    """Layout of a message in little-endian CDR; None if the bytes are something else."""
     try:
         return _walked(raw)
     except (struct.error, UnicodeDecodeError, ValueError, IndexError):
@@ -111,20 +111,20 @@ NAN = float("nan")
 
 
 class Numbers(NamedTuple):
-    """Names of columns, and their values."""
+    """Column names of a message, and their values."""
 
     names: tuple[str, ...]
     values: tuple[float, ...]
 
     @property
     def raw(self) -> bytes:
-        """Values as bytes, eight each."""
+        """Values as bytes, eight per value."""
         return struct.pack(f"<{len(self.values)}d", *self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Byte offsets of columns in messages of a given length; the counterpart of the `Layout` of joint states."""
+    """Byte offsets of columns in messages of a given length, for messages other than joint states (`Layout`)."""
 
     length: int
     columns: tuple[tuple[str, int], ...]
@@ -137,19 +137,19 @@ class Packed:
 
 
 def is_motors(kind: str) -> bool:
-    """Whether a message type holds the motors of a Unitree robot."""
+    """Whether a message type contains the motors of a Unitree robot."""
     return kind.split("/")[0].startswith("unitree") and kind.endswith("/LowState")
 
 
 def motor_numbers(message: Any) -> Numbers:
-    """State of every motor, counted from 0 as the robot does: motor0_q, motor0_dq, motor0_tau ..."""
+    """State of every motor, numbered from 0 as on the robot: motor0_q, motor0_dq, motor0_tau ..."""
     return _motors(getattr(message, MOTORS), MOTOR_FIELDS)
 
 
 def command_numbers(message: Any) -> Numbers:
-    """Commanded positions: command_<joint>, q_cmd1 ... where joints have no names, motor0_q_cmd ...
+    """Commanded positions, with names command_<joint>, q_cmd1 ... for unnamed joints, or motor0_q_cmd ...
 
-    ValueError for messages that are no commands, and for whole trajectories in one message.
+    Raises ValueError for messages that are not commands, and for whole trajectories in one message.
     """
     if hasattr(message, ORDERS):
         return _motors(getattr(message, ORDERS), (("q", "q_cmd"),))
@@ -168,6 +168,40 @@ def command_numbers(message: Any) -> Numbers:
         values = _checked(message.data)
         return Numbers(tuple(f"q_cmd{k + 1}" for k in range(len(values))), values)
     raise ValueError("the messages of command_topic contain no positions")
+
+
+POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped", "TFMessage", "Odometry")
+ONLY = "*"  # as topic of poses: the only one
+PLACE, TURN = ("x", "y", "z"), ("qx", "qy", "qz", "qw")  # columns of measured poses [m]
+
+
+def is_pose(kind: str) -> bool:
+    """Whether a message type contains measured poses."""
+    return kind.rpartition("/")[2] in POSES
+
+
+def pose_numbers(message: Any, frame: str | None) -> Numbers | None:
+    """Measured pose, with names x y z qx qy qz qw, or x y z of a point; None if the frame is not in the message.
+
+    frame: child frame among the transforms of tf.  Raises ValueError if several could be meant.
+    """
+    if hasattr(message, "transforms"):
+        known = {one.child_frame_id: one for one in message.transforms}
+        if frame is None and len(known) > 1:
+            raise ValueError(
+                f"tf has several child frames ({', '.join(sorted(known)[:8])}); choose one with pose_frame"
+            )
+        chosen = known.get(frame) if frame is not None else next(iter(known.values()), None)
+        return None if chosen is None else pose_numbers(chosen, None)
+    if hasattr(message, "point"):
+        return Numbers(PLACE, tuple(float(getattr(message.point, axis)) for axis in "xyz"))
+    if hasattr(message, "transform"):
+        place, turn = message.transform.translation, message.transform.rotation
+    else:
+        pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
+        place, turn = pose.position, pose.orientation
+    values = (*(float(getattr(place, a)) for a in "xyz"), *(float(getattr(turn, a)) for a in "xyzw"))
+    return Numbers((*PLACE, *TURN), values)
 
 
 def _named(names: Any, values: Any) -> Numbers:

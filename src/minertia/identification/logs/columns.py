@@ -22,7 +22,7 @@ MARKS = ("program", "load")  # what is logged once for each sample
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Selected columns of one log: names per coordinate; None where the signal is not logged."""
+    """Selected columns of one log: a name per coordinate and signal; None if the signal is not logged."""
 
     t: str | None
     q: tuple[str, ...]
@@ -52,7 +52,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Name template with the signal's side, and the unit of an effort (None: unknown)."""
+    """Name template of columns, with the side of the signal and the unit of an effort (None: unknown)."""
 
     template: str
     side: str = "joint"
@@ -60,7 +60,7 @@ class Pattern:
 
 
 def _patterns(stems: str, named: str, side: str = "joint", unit: str | None = None) -> tuple[Pattern, ...]:
-    """Patterns of words used with joint numbers and of words used with joint names."""
+    """Name patterns from words used with joint numbers and from words used with joint names."""
     numbered = [f"{stem}{joint}" for stem in stems.split() for joint in ("{j}", "_{j}", "{j0}", "_{j0}")]
     by_name = [
         form.format(word=word)
@@ -119,7 +119,7 @@ _FIELD = re.compile(r"\{\{|\}\}|\{(j0|joint|j)\}|[{}]")
 
 
 def filled(template: str, **values: object) -> str:
-    """Column name from a template; ValueError where it holds more than {j}, {j0} and {joint}.
+    """Column name from a template; ValueError if it contains fields other than {j}, {j0} and {joint}.
 
     str.format would also access attributes of its arguments.
     """
@@ -135,7 +135,7 @@ def filled(template: str, **values: object) -> str:
 
 
 def choose(names: Sequence[str], columns: ColumnMap, robot: Robot, source: str, *, effort: bool = True) -> Chosen:
-    """Select the columns of a log with these names; effort: whether a log without efforts is an error."""
+    """Select the columns of a log with these names; effort: raise an error for a log without efforts."""
     return _HeaderChoice(names, columns, robot, source).chosen(effort)
 
 
@@ -171,7 +171,10 @@ class _HeaderChoice:
         )  # fmt: skip
 
     def _commands(self, found: dict[str, tuple[str, ...] | None]) -> list[tuple[str, ...] | None]:
-        """Command columns, where there are no efforts or the map names them, and motor positions beside joint ones."""
+        """Columns of commands and their velocities, if used, and of a second encoder on the motor side.
+
+        Commands are used if there are no efforts or the map names them.
+        """
         names = ("command", "command_velocity")
         is_wanted = found["effort"] is None or self.map.command is not None
         told = [found[name] if is_wanted else None for name in names]
@@ -179,7 +182,7 @@ class _HeaderChoice:
         return [*told, found["motor"] if has_second else None]
 
     def _marks(self) -> tuple[tuple[str, str], ...]:
-        """Columns with one value per sample that the map names, with their meaning."""
+        """Columns with one value per sample that the map names, each with its signal."""
         given = tuple((mark, name) for mark in MARKS if (name := getattr(self.map, mark)))
         for mark, name in given:
             if name not in self.known:
@@ -251,11 +254,11 @@ class _HeaderChoice:
             raise AssertionError from None
 
     def _numbered(self, template: str) -> list[int]:
-        """Numbers for which the log has a column of this template; none for templates of joint names."""
+        """Joint numbers for which the log has a column of this template; none for templates of joint names."""
         return [] if "{joint}" in template else [k for k in range(100) if filled(template, j=k, j0=k) in self.known]
 
     def _check_count(self, template: str) -> None:
-        """Raise an error for a log of a robot with more joints than this one."""
+        """Raise an error if the numbered columns of the log are not exactly those of the robot's coordinates."""
         n = len(self.joints)
         if "{joint}" in template:
             return
@@ -328,7 +331,7 @@ def likely(names: Sequence[str], robot: Robot, signal: str) -> tuple[str, ...] |
 
 
 def has_positions(names: Collection[str], columns: ColumnMap, robot: Robot) -> bool:
-    """Whether a header holds the positions of all coordinates of a robot, as specified or as recognised."""
+    """Whether a header contains the positions of all coordinates of a robot, as specified or as recognised."""
     if not columns.q:
         return likely(tuple(names), robot, "q") is not None
     try:
@@ -339,7 +342,7 @@ def has_positions(names: Collection[str], columns: ColumnMap, robot: Robot) -> b
 
 
 def time_column(names: Sequence[str]) -> str | None:
-    """First column with the name of a time signal."""
+    """First column whose name is that of a time signal; None if there is none."""
     return next((name for name in names if name.strip().lower() in TIME_NAMES), None)
 
 
@@ -348,7 +351,7 @@ def _expanded(template: str, robot: Robot) -> tuple[str, ...]:
 
 
 def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
-    """Template that generates these names, None where there is none."""
+    """Template that generates these names; None if there is none."""
     for patterns in PATTERNS.values():
         for pattern in patterns:
             template = pattern.template
@@ -358,7 +361,7 @@ def template_of(names: tuple[str, ...], robot: Robot) -> str | None:
 
 
 def beside(path: str | Path, entry: str) -> str:
-    """Advice on where to specify the columns of a log, as part of a message."""
+    """Part of a message that advises where to specify the columns of a log."""
     file = Path(path).with_name(Path(path).name.split(".")[0] + ".toml")
     if is_file(file) and "columns" not in (text := file.read_text(errors="replace")) and "drive" not in text:
         file = file.with_name("columns.toml")  # that one is something else, such as a robot

@@ -27,15 +27,15 @@ class CampaignTable(CheckedTable):
         return CampaignError(message, file=self.source, line=self.line(key), field=field)
 
     def it(self, key: str, what: str = "") -> str:
-        """Subject of a message: "this" with its description, as the dotted key stands before the message."""
+        """Subject of an error message, "this" and a description; the dotted key precedes the message."""
         return f"this {what}" if what else "this"
 
     def inner_name(self, key: str) -> str:
-        """The dotted name."""
+        """Dotted name of an inner table."""
         return f"{self.where}.{key}" if self.where else key
 
     def get(self, key: str, default: object = None) -> Any:
-        """Raw entry; raises an error for a question mark left by the writer."""
+        """Entry without validation; raises an error for a question mark that was left to be filled in."""
         value = self.entries.get(key, default)
         if value == UNANSWERED or (isinstance(value, list) and UNANSWERED in value):
             raise self.fail('this is still "?"; replace it by the value, which the log does not contain', key)
@@ -53,7 +53,7 @@ def read_columns(path: str | Path) -> ColumnMap:
 
 
 def columns_beside(log: str | Path) -> ColumnMap:
-    """Mapping from the TOML file beside a log: <log>.toml, columns.toml or log.toml; empty where there is none.
+    """Mapping from the TOML file beside a log: <log>.toml, columns.toml or log.toml; empty if there is none.
 
     A file without the tables [columns] and [drive], such as that of a robot, is ignored.
     """

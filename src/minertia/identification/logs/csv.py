@@ -1,7 +1,7 @@
-"""Logs as text: CSV with any of the usual delimiters, also compressed with gzip.
+"""Logs as text: CSV with any common delimiter, also compressed with gzip.
 
-pyarrow reads the file where it is installed; a file it rejects is parsed again line by line, so that the message
-names the column and the row.
+pyarrow reads the file if it is installed; a file that it rejects is parsed again line by line, so that the
+error message names the column and the row.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class CsvLog(LogFile):
         return self._names
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns in blocks of rows."""
+        """Iterate over the wanted columns in blocks of rows."""
         plain = self.delimiter != " " and not self.map.drop_torn  # what pyarrow can read
         if plain and importlib.util.find_spec("pyarrow") is not None:
             return self._with_arrow(wanted, rows)
@@ -77,7 +77,7 @@ class CsvLog(LogFile):
         return 8 * columns * (size // row)
 
     def decimal_sign(self) -> str:
-        """Decimal sign with which the first rows parse as numbers; the given one where both or none do."""
+        """Decimal sign with which the first rows parse as numbers; the given one if both or none do."""
         first, second = self._first_lines()
         delimiter = self.map.delimiter or _delimiter(first, second, ",")
         cells = [
@@ -119,7 +119,7 @@ class CsvLog(LogFile):
         return names
 
     def _first_lines(self) -> tuple[str, str]:
-        """Header line, or the first row where names are given, and the line after it."""
+        """Header line, or the first row if names are given, and the line after it."""
         try:
             with self._open() as file:
                 lines = [file.readline(MAX_LINE), file.readline(MAX_LINE)]
@@ -137,7 +137,7 @@ class CsvLog(LogFile):
         return first.rstrip("\r\n"), second.rstrip("\r\n")
 
     def _start(self, lines: Sequence[str]) -> int:
-        """Index of the header line: the last comment where numbers follow it, else the first line after comments."""
+        """Index of the header line: the last comment if numbers follow it, else the first line after comments."""
         count = next((k for k, line in enumerate(lines) if not _is_comment(line)), 0)
         if not count or not self.has_header:
             return count
@@ -215,7 +215,7 @@ class CsvLog(LogFile):
             row += len(lines)
 
     def _loaded(self, lines: Sequence[str], indices: Sequence[int]) -> Array | None:
-        """Values of complete lines, None where one is incomplete or holds other text than plain numbers."""
+        """Values of complete lines; None if a line is incomplete or contains anything but plain numbers."""
         split = None if self.delimiter == " " else self.delimiter
         if any(len(line.split(split)) != len(self.names()) for line in lines):
             return None
@@ -251,7 +251,7 @@ class CsvLog(LogFile):
         yield rest
 
     def _row_or_nan(self, line: str, row: int, indices: Sequence[int]) -> list[float]:
-        """Values of a line; all NaN where the line is malformed."""
+        """Values of a line; all NaN if the line is malformed."""
         try:
             return self._row(line, row, indices)
         except RecordingError:
@@ -338,7 +338,7 @@ def _number(cell: str, decimal: str) -> float | None:
 
 
 def _delimiter(first: str, second: str, decimal: str) -> str:
-    """Delimiter that splits the header into most fields and the next line into as many."""
+    """Delimiter that splits the header into the most fields, and the next line into as many."""
 
     def parts(line: str, delimiter: str) -> int:
         return len(line.split()) if delimiter == " " else line.count(delimiter) + 1

@@ -35,7 +35,7 @@ def check_drive(drive: Drive, n: int, source: str | None = None) -> None:
 
 
 def gain_uncertainty(drive: Drive) -> Array | None:
-    """Relative standard deviation of each gain, as given, else assumed; None where efforts need no gains."""
+    """Relative standard deviation of each gain, given or assumed; None if efforts need no gains."""
     if drive.gains is None:
         return None
     if drive.gain_deviations is None:
@@ -44,7 +44,7 @@ def gain_uncertainty(drive: Drive) -> Array | None:
 
 
 def drive_matrix(drive: Drive) -> Array | None:
-    """Matrix G with motor positions = G q, None where neither ratios nor a coupling are given."""
+    """Matrix G with motor positions = G q; None if neither ratios nor a coupling are given."""
     if drive.coupling is not None:
         return np.array(drive.coupling, dtype=float)
     return None if drive.ratios is None else np.diag(np.array(drive.ratios, dtype=float))
@@ -61,7 +61,7 @@ class Conversion:
 
     @property
     def to_log(self) -> Array:
-        """Matrix of log effort = to_log @ tau."""
+        """Matrix that converts joint-side to logged efforts: log effort = to_log @ tau."""
         return np.asarray(np.linalg.inv(self.effort))
 
 
@@ -95,7 +95,7 @@ def conversion(
 
 
 def undelayed_blocks(blocks: Iterable[Recording], delay: float) -> Iterator[Recording]:
-    """Compensate the delay of efforts: tau(t) = logged(t + delay), delay in s; samples at the ends are lost."""
+    """Compensate the delay of efforts, tau(t) = logged(t + delay) [s]; samples at the ends are dropped."""
     held: Recording | None = None  # samples to come, and the efforts they need
     done, begin, found = 0, 0.0, False
     note = f"efforts were shifted {delay * 1000.0:g} ms earlier: they lag the positions"

@@ -23,14 +23,14 @@ DROP = "drop such rows with --drop-torn, or with drop_torn = true in [columns]"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some rows of some columns; first_row counts from 1."""
+    """Some rows of some columns; first_row: number of the first row, from 1."""
 
     columns: Mapping[str, Array]
     first_row: int = 1
 
 
 class LogFile(abc.ABC):
-    """One log file of some format."""
+    """Abstract base class of log files."""
 
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         self.path, self.map = path, columns
@@ -41,14 +41,14 @@ class LogFile(abc.ABC):
 
     @abc.abstractmethod
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns, at most about `rows` rows at a time."""
+        """Iterate over the wanted columns, at most about `rows` rows at a time."""
 
     def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
-        """Give the test for the robot's columns, for files that hold several sets of columns."""
+        """Set the test for the robot's columns, for files that contain several sets of columns."""
         return None
 
     def assumed(self) -> tuple[str, ...]:
-        """Messages on assumptions where the file format leaves something unspecified."""
+        """Messages on assumptions about what the file format does not specify."""
         return ()
 
     def weight(self) -> int:
@@ -61,7 +61,7 @@ class LogFile(abc.ABC):
         return RecordingError(message, file=self.path, column=column, row=row)
 
     def same_length(self, lengths: Mapping[str, int]) -> int:
-        """Common number of rows of all columns; an error where they differ."""
+        """Common number of rows of all columns; raises an error if they differ."""
         if len(set(lengths.values())) > 1:
             short = min(lengths, key=lambda name: lengths[name])
             long = max(lengths, key=lambda name: lengths[name])
@@ -100,7 +100,7 @@ def flattened(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 class ArrayLog(LogFile):
-    """A log whose file is a set of named arrays, small enough to be read at once."""
+    """Log file of named arrays, small enough to be read at once."""
 
     def __init__(self, path: Path, columns: ColumnMap) -> None:
         super().__init__(path, columns)
@@ -124,7 +124,7 @@ class ArrayLog(LogFile):
         return self.unique(list(self.columns()))
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns; an error where their lengths differ."""
+        """Iterate over the wanted columns; raises an error if their lengths differ."""
         columns = {name: a for name, a in self.columns().items() if name in wanted}
         n = self.same_length({name: len(a) for name, a in columns.items()})
         for start in range(0, n, rows):
@@ -141,7 +141,8 @@ def torn_rows(rows: Sequence[int]) -> str:
 def float_column(column: Any) -> Array:
     """Convert a pyarrow array or chunked array to doubles; NaN for missing values.
 
-    `to_numpy` would load pandas, a third of a second, so it is left to columns with missing values.
+    `to_numpy` would load pandas, which takes a third of a second, so it is used only for columns with missing
+    values.
     """
     if column.null_count:
         found = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)

@@ -30,7 +30,7 @@ def read_to_audit(
 ) -> Recording:
     """Read a log for an audit; unknown effort units and drive data are tolerated.
 
-    Without a robot the joints are those in the header, taken for revolute ones.
+    Without a robot, the joints are those in the header, assumed to be revolute.
     """
     if not isinstance(columns, ColumnMap):
         columns = columns_beside(path) if columns is None else read_columns(columns)
@@ -51,13 +51,13 @@ def read_to_audit(
 
 
 def robot_of(names: Sequence[str]) -> Robot:
-    """Serial chain of revolute joints with arbitrary geometry."""
+    """Serial chain of revolute joints with these names and arbitrary geometry."""
     joints = (Joint(name, "revolute", None if k == 0 else k - 1, IDENTITY, ZERO) for k, name in enumerate(names))
     return Robot("log", tuple(joints))
 
 
 def named_joints(names: Sequence[str], columns: ColumnMap, source: str) -> list[str]:
-    """Names of the joints with positions in a header."""
+    """Names of the joints whose positions a header contains."""
     if columns.q is not None and not isinstance(columns.q, str):
         return [f"joint{k + 1}" for k in range(len(columns.q))]
     templates = [columns.q] if columns.q else [pattern.template for pattern in PATTERNS["q"]]

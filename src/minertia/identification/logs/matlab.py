@@ -1,8 +1,8 @@
 """Logs in MATLAB files, of version 5 and of 7.3 (HDF5).
 
-SciPy looks up the kind of an element of version 5 without checking it, so a damaged file can end the whole program:
-elements are checked first.  One is a tag (kind and number of bytes; both in four bytes where the data are short) and
-its data; matrices hold elements.
+SciPy does not check the types of elements in version 5, so a damaged file can crash the process: elements are
+checked first.  An element is a tag (type and number of bytes; both in four bytes if the data are short) and
+its data; matrices contain elements.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ MOST_PACKED = 1100  # bytes that one byte of a compressed file can stand for
 
 
 class MatLog(ArrayLog):
-    """A MATLAB file: arrays, and arrays inside structs by dotted names (run.q)."""
+    """MATLAB file of arrays; arrays inside structs have dotted names (run.q)."""
 
     def load(self) -> dict[str, Array]:
         """Numeric arrays of the file by name."""

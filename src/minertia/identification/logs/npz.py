@@ -18,7 +18,7 @@ MAGIC, MAX_HEAD = 12, 10_000  # bytes at the start of an array, and of the descr
 
 
 class NpzLog(LogFile):
-    """A NumPy archive, read in blocks; objects in it are never unpickled."""
+    """NumPy archive, read in blocks; objects in it are never unpickled."""
 
     def names(self) -> tuple[str, ...]:
         """Names of all columns."""
@@ -29,7 +29,7 @@ class NpzLog(LogFile):
         return 8 * sum(array.size for array in self._arrays())
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns in blocks of rows."""
+        """Iterate over the wanted columns in blocks of rows."""
         places = {name: place for name, place in self._places().items() if name in wanted}
         count = self.same_length({name: place.array.samples for name, place in places.items()})
         columns: dict[_Array, list[int]] = {}
@@ -88,7 +88,7 @@ class NpzLog(LogFile):
 
 @dataclass(frozen=True)
 class _Array:
-    """One array of an archive: a vector, or samples by channels; is_turned: channels by samples."""
+    """One array of an archive: a vector, or samples by channels; is_turned: stored as channels by samples."""
 
     name: str
     member: str
@@ -122,7 +122,7 @@ class _Place:
 
 
 def _head(archive: zipfile.ZipFile, member: str) -> _Array | None:
-    """Array described by its header, None where it is no numeric vector or matrix."""
+    """Array described by its header; None if it is not a numeric vector or matrix."""
     with archive.open(member) as file:
         _check_head(file.read(MAGIC))
     with archive.open(member) as file:
@@ -147,7 +147,7 @@ def _check_head(start: bytes) -> None:
 def _reader(
     archive: zipfile.ZipFile, array: _Array, columns: Sequence[int], stack: ExitStack
 ) -> Callable[[int], dict[int, Array]]:
-    """Function that reads the next samples of some columns."""
+    """Function that reads the next samples of some columns; its argument is their number."""
     item = array.dtype.itemsize
     is_together = array.ndim == 1 or array.is_fortran == array.is_turned
     together = array.channels if is_together else 1

@@ -105,9 +105,9 @@ def _signal(help: str, otherwise: str = "recognised") -> Names | None:
 class ColumnMap(Declared):
     """Columns of the signals in a log, and their units.
 
-    A signal is a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one name per
-    coordinate of the robot; None: recognised from the header, "" to ignore a logged signal.  found: the file that
-    contains it, where the user did not name that file.
+    A signal is a template ("q{j}": joints from 1, "actual_q_{j0}": from 0, "{joint}_position": by name) or one
+    name per coordinate of the robot; None: recognised from the header, "" to ignore a logged signal.  found: the
+    file that contains this map, if the user did not name that file.
     """
 
     t: str | None = option(
@@ -178,6 +178,12 @@ class ColumnMap(Declared):
         otherwise="the only one with positions of all joints of the robot",
     )
     command_topic: str | None = option(None, "Topic of a bag's commanded positions.", otherwise="none is read")
+    pose_topic: str | None = option(
+        None,
+        "Topic of a bag's measured poses: poses, points, transforms or tf.",
+        otherwise="the only one, if calibrating",
+    )
+    pose_frame: str | None = option(None, "Child frame of the measured poses in tf.", otherwise="the only one")
     episode: int | None = option(
         None,
         "Episode of a LeRobot table with several episodes, counted from 0.",

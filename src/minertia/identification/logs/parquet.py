@@ -1,9 +1,9 @@
 """Logs in Parquet files: columns of numbers or of lists, one episode of a LeRobot dataset.
 
-Lists of a dataset of LeRobot are named in `meta/info.json` beside it.  `observation.state` are the measured positions
-and `action` what the joints were told (or, while a leader arm is followed, where that was).  Both are degrees, or parts
-of a range (-100 to 100), unless the robot's software was told otherwise: the file does not say, so whoever reads it
-must.
+The list elements of a LeRobot dataset are named in `meta/info.json` beside it.  `observation.state` contains
+the measured positions and `action` the commanded ones (or, in teleoperation, those of the leader arm).  Both
+are in degrees, or normalised to a range (-100 to 100), unless the robot's software was configured otherwise:
+the file does not specify it, so the user must.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = 10_000_000  # bytes of the description
 
 
 def dataset_info(path: Path) -> dict[str, Any] | None:
-    """Description of the dataset that a file belongs to; None where there is none, or it is not readable."""
+    """Description of the dataset that a file belongs to; None if it is missing or unreadable."""
     for folder in list(path.resolve().parents)[:HIGHER]:
         file = folder / INFO
         if is_file(file):
@@ -47,7 +47,7 @@ def dataset_info(path: Path) -> dict[str, Any] | None:
 
 
 def list_names(info: dict[str, Any] | None, column: str, count: int) -> list[str]:
-    """Names of the list elements of a column: by joint where the dataset names them, else by index."""
+    """Names of the list elements of a column: by joint if the dataset names them, else by index."""
     plain = [f"{column}{k + 1}" for k in range(count)]
     if info is None or column not in WORDS:
         return plain
@@ -60,7 +60,7 @@ def list_names(info: dict[str, Any] | None, column: str, count: int) -> list[str
 
 
 def _flat(names: Any) -> list[str]:
-    """Names of a feature, a list or a dictionary of lists, without the suffix after the joint's name."""
+    """Names of a feature, given as a list or a dictionary of lists, without the suffix after the joint name."""
     if isinstance(names, dict):
         names = [name for part in names.values() if isinstance(part, list) for name in part]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -104,7 +104,7 @@ class ParquetLog(LogFile):
             return 8 * int(file.metadata.num_rows) * len(self._places(file))
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns in blocks of rows."""
+        """Iterate over the wanted columns in blocks of rows."""
         row = 1
         with self._file() as file:
             places = {name: place for name, place in self._places(file).items() if name in wanted}
@@ -128,7 +128,7 @@ class ParquetLog(LogFile):
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
-        """Context manager of the open file; Arrow errors become one message."""
+        """Context manager of the open file that converts Arrow errors to one-sentence errors."""
         parquet = load("pyarrow.parquet", "logs")
         try:
             # a long file is read as it is needed, for a row group can hold hundreds of megabytes; not a short one, as
@@ -178,11 +178,11 @@ class _Episode:
 
     @property
     def column(self) -> set[str]:
-        """Name of the episode column, where several episodes must be separated."""
+        """Name of the episode column, as a set; empty unless episodes must be separated."""
         return {EPISODE} if self.is_cut else set()
 
     def cut(self, columns: dict[str, Array], numbers: Any, row: int) -> Block:
-        """Rows of the episode."""
+        """Select the rows of the episode; numbers: episode of each row."""
         if not self.is_cut:
             return Block(columns, row)
         episodes = self.log._column(numbers, EPISODE, None)
@@ -210,7 +210,7 @@ class _Episode:
 def _largest_group(file: Any) -> int:
     """Unpacked size of the largest row group [bytes], from the file's metadata.
 
-    The metadata of single columns are not read: where they are broken, Arrow crashes the process.
+    The metadata of single columns are not read: Arrow crashes the process if they are broken.
     """
     sizes = [file.metadata.row_group(k).total_byte_size for k in range(file.num_row_groups)]
     return max(sizes, default=0)

@@ -30,7 +30,7 @@ STORAGES = MappingProxyType(
 
 
 class PickleError(ValueError):
-    """Broken pickle, or one that holds other than numeric data."""
+    """Error: broken pickle, or one that contains other than numeric data."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Dtype:
     order: str = "<"
 
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype; PickleError where it is not numeric."""
+        """Return the NumPy dtype; PickleError if it is not numeric."""
         if self.text[:1] not in "fiub" or not self.text[1:].isdigit():
             raise PickleError(f"arrays of '{self.text[:20]}' are not numeric")
         try:
@@ -158,7 +158,7 @@ class _Machine:
         self.stack[-1].extend(values)
 
     def name(self, argument: str) -> None:
-        """Push a global in the old form: module and name with a space between."""
+        """Push a global in the old format: module and name, separated by a space."""
         module, _, own = argument.partition(" ")
         self.stack.append(_known(Name(module, own)))
 
@@ -216,7 +216,7 @@ def _tensor(storage: Any, offset: int, shape: Any, strides: Any, *_: Any) -> Ten
 
 
 def _array(shape: Any, dtype: Any, is_fortran: Any, values: Any) -> Any:
-    """Array from its state; a list of objects stays a list."""
+    """Array from its pickled state; a list of objects remains a list."""
     sizes = tuple(int(v) for v in shape)
     if not isinstance(dtype, Dtype) or min(sizes, default=0) < 0:
         raise PickleError("an array has an invalid shape")
@@ -231,7 +231,7 @@ def _array(shape: Any, dtype: Any, is_fortran: Any, values: Any) -> Any:
 
 
 def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any = "C") -> Shell:
-    """Array in the form of pickle protocol 5."""
+    """Array in the format of pickle protocol 5."""
     return Shell(_array(shape, dtype, order == "F", bytes(data) if isinstance(data, bytearray) else data))
 
 
@@ -308,7 +308,7 @@ def named_arrays(value: Any, filled: Callable[[Tensor], NDArray[Any]] | None = N
 
 @dataclass
 class _Collector:
-    """Traversal of nested dictionaries; a shared one counts at each place."""
+    """Collector of arrays in nested dictionaries; a shared dictionary is collected under each of its names."""
 
     filled: Callable[[Tensor], NDArray[Any]] | None
     found: dict[str, NDArray[Any]] = field(default_factory=dict)

@@ -67,7 +67,7 @@ def read_recording(
 
 
 def _held(blocks: Iterable[Recording], log: LogFile) -> Iterator[Recording]:
-    """Pass the blocks through; raises an error as soon as they exceed the memory limit together."""
+    """Pass the blocks through; raises an error as soon as their total size exceeds the memory limit."""
     size, most = 0, room()
     for block in blocks:
         size += block.nbytes
@@ -107,7 +107,7 @@ def is_bag(path: str | Path) -> bool:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether a path is a folder that is one log: a ROS 2 bag, or one of SAGE."""
+    """Whether a path is a folder that is one log: a ROS 2 bag or a SAGE folder."""
     return is_bag(path) or is_sage(path)
 
 
@@ -144,7 +144,7 @@ def _opened(path: str | Path, columns: ColumnMap) -> LogFile:
 
 
 def log_files(path: str | Path) -> list[Path]:
-    """All files of a log, including those of the bag or folder that it is, or belongs to."""
+    """All files of a log, including those of its bag or folder."""
     log = Path(path)
     folders = [folder for folder in (log, log.parent) if is_bag(folder)] + ([log] if is_sage(log) else [])
     return [log, *(file for folder in folders for file in folder.iterdir())]
@@ -210,7 +210,7 @@ class _Reading:
             self.notes.append(f"efforts stay in {self.convert.effort_unit}: no gains of the drives are given")
 
     def recording(self, block: Block) -> Recording:
-        """Convert a block to a recording; malformed rows are dropped where the map says so."""
+        """Convert a block to a recording; malformed rows are dropped if the map specifies it."""
         convert, chosen = self.convert, self.chosen
         count = len(next(iter(block.columns.values())))
         whole = np.ones(count, bool)
@@ -255,7 +255,7 @@ class _Reading:
         )
 
     def _motors(self, block: Block, q: Array) -> Array | None:
-        """Motor positions on the joint side; the first encoder's for joints without a second encoder."""
+        """Motor positions on the joint side; joints without a second encoder get those of the first."""
         names, chosen = self.chosen.motor, self.chosen
         if names is None:
             return None
@@ -288,7 +288,7 @@ class _Reading:
         return found
 
     def _times(self, block: Block, rows: NDArray[np.intp]) -> Array:
-        """Times of the retained rows; rows count from 0 within the block."""
+        """Times of the retained rows [s]; rows: indices from 0 within the block."""
         if self.chosen.t is None:
             assert self.map.rate_hz is not None
             return self._plausible((block.first_row - 1 + rows) / self.map.rate_hz, block)
@@ -299,7 +299,7 @@ class _Reading:
         return self._plausible(np.asarray(t), block)
 
     def _plausible(self, t: Array, block: Block) -> Array:
-        """Check that times [s] are in a plausible range; an audit checks their correctness."""
+        """Raise an error for times [s] outside a plausible range; an audit checks their correctness."""
         step = abs(float(t[-1]) - float(t[0])) / max(len(t) - 1, 1) if len(t) else 0.0
         if 0 < step < SHORTEST or not np.all(np.abs(t) <= LATEST):
             raise self.log.fail(
@@ -312,7 +312,7 @@ class _Reading:
 
 
 def position_scale(columns: ColumnMap, robot: Robot, side: str) -> list[float]:
-    """SI unit per unit of the log of each logged position; motors are always rotary."""
+    """Conversion factor of each logged position to SI units; motors are always rotary."""
     angle, length = ANGLES[columns.angle or "rad"], LENGTHS[columns.length or "m"]
     kinds = [robot.joints[j].kind for j in robot.independent]
     return [angle if side == "motor" or kind == "revolute" else length for kind in kinds]

@@ -1,4 +1,4 @@
-"""`Recording`: a measured motion on the joint side, as plain read-only arrays with samples first; blocks of one."""
+"""`Recording`: a measured motion on the joint side, as read-only arrays with samples first; blocks of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SI = "Nm"  # effort unit of joint torques and forces: N m for revolute, N for pr
 
 
 def frozen_array(values: ArrayLike) -> Array:
-    """Read-only float array; copied unless it is one already, or most of one, without gaps."""
+    """Read-only float array; copied unless already read-only, contiguous and at least half of its base array."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -140,7 +140,7 @@ class Recording:
 
     @property
     def rate_hz(self) -> float:
-        """Sampling rate [Hz], from the median step; from the mean step for stamps in bursts."""
+        """Sampling rate [Hz], from the median step; for stamps in bursts, from the mean step."""
         steps, bursts = np.diff(self.t), bursts_of(self.t)
         step = bursts.step if bursts is not None else float(np.median(steps)) if len(steps) else 0.0
         return 1.0 / step if step > 0 else float("nan")
@@ -151,11 +151,11 @@ class Recording:
         return any(not np.isfinite(values).all() for values in self._arrays().values())
 
     def column(self, channel: str) -> str:
-        """Name in the log of a channel such as "tau3"."""
+        """Column name in the log of a channel such as "tau3"."""
         return self.columns.get(channel, channel)
 
     def efforts(self) -> Array:
-        """Efforts; an error where the log has none."""
+        """Efforts (N, n) in `effort_unit`; raises an error if the log has none."""
         if self.tau is None:
             raise RecordingError(
                 "the log has no efforts; record them, or motor currents with [drive] gains", file=self.source or None
@@ -167,7 +167,7 @@ class Recording:
         return efforts if self.to_log is None else efforts @ self.to_log.T
 
     def select(self, rows: slice | NDArray[np.bool_]) -> Self:
-        """Select samples; a slice keeps the row numbers of the log."""
+        """Select samples; with a slice, the row numbers of the log are preserved."""
         arrays = {name: values[rows] for name, values in self._arrays().items()}
         channels = {name: values[rows] for name, values in self.channels.items()}
         marks = {name: values[rows] for name, values in self.marks.items()}
@@ -180,7 +180,7 @@ class Recording:
         return self.select(self.rows_between(start, stop))
 
     def rows_between(self, start: float | None = None, stop: float | None = None) -> slice:
-        """Which samples are from `start` to before `stop` [s of the log's clock]."""
+        """Slice of the samples from `start` to before `stop` [s of the log's clock]; raises an error if too few."""
         first = 0 if start is None else int(np.searchsorted(self.t, start))
         last = len(self) if stop is None else int(np.searchsorted(self.t, stop))
         if last - first < 2:
@@ -191,14 +191,17 @@ class Recording:
         return slice(first, last)
 
     def noted(self, *notes: str) -> Self:
-        """Recording with more notes."""
+        """Recording with additional notes."""
         return replace(self, notes=self.notes + notes)
 
     def _arrays(self) -> dict[str, Array]:
         return {name: getattr(self, name) for name in ("t", *MATRICES) if getattr(self, name) is not None}
 
     def to_frame(self) -> Any:
-        """The samples as a pandas DataFrame: q1.., qd1.., qdd1.., tau1.. over t [s]; attrs name joints and unit."""
+        """Return the samples as a pandas DataFrame: q1.., qd1.., qdd1.., tau1.. over t [s].
+
+        Its attrs contain the joints and the unit.
+        """
         columns = {"t": self.t, **signals(**{name: getattr(self, name) for name in MATRICES})}
         return frame(columns, "t", joints=list(self.joints), effort_unit=self.effort_unit, source=self.source)
 
@@ -251,7 +254,7 @@ class Recording:
 
 
 def _span(values: Array) -> str:
-    """Minimum and maximum as text."""
+    """Text with minimum and maximum of the values."""
     finite = values[np.isfinite(values)]
     return f"{finite.min():.4g} to {finite.max():.4g}" if len(finite) else "no numbers"
 
@@ -285,7 +288,7 @@ def _together(pieces: list[Array]) -> Array:
 
 
 class Passes(Generic[T]):
-    """Blocks that are not in memory and can be gone through again and again; keep: hold those of the first pass."""
+    """Iterable of blocks that are not in memory and are read at each pass; keep: store those of the first pass."""
 
     def __init__(self, opened: Callable[[], Iterator[T]], *, keep: bool = False) -> None:
         self.opened, self.keep = opened, keep
@@ -307,12 +310,12 @@ Blocks: TypeAlias = list[Recording] | Passes[Recording]  # of one log; in memory
 
 
 def mapped(blocks: Blocks, step: Callable[[Iterable[Recording]], Iterator[Recording]]) -> Blocks:
-    """Blocks after a step: at once where they are in memory, else at every pass."""
+    """Apply a step to blocks: at once if they are in memory, else at every pass."""
     return list(step(blocks)) if isinstance(blocks, list) else Passes(lambda: step(blocks))
 
 
 def between(blocks: Iterable[Recording], wanted: slice) -> Iterator[Recording]:
-    """The samples of a range that the blocks hold."""
+    """Select the samples of a range from the blocks."""
     done = 0
     for block in blocks:
         rows = slice(max(wanted.start - done, 0), min(wanted.stop - done, len(block)))
@@ -335,7 +338,7 @@ def with_last(blocks: Iterable[T]) -> Iterator[tuple[T, bool]]:
 
 
 def expect_recording(recording: object) -> None:
-    """Raise an error for an argument that is no recording, such as the name of a log."""
+    """Raise an error for an argument that is not a recording, such as the name of a log."""
     expected(recording, Recording, "the recording", "read_recording")
 
 
@@ -347,7 +350,7 @@ EVEN = 0.02  # part of a step by which steps may differ in a recording that coun
 
 
 def even_rate(recording: Recording) -> float:
-    """Sampling rate of a uniformly sampled recording [Hz]; an error where it is not."""
+    """Sampling rate of a uniformly sampled recording [Hz]; raises an error if it is not uniform."""
     t = recording.t
     if len(t) < 3:
         raise RecordingError(f"the recording has {len(t)} samples; that is too few", file=recording.source or None)

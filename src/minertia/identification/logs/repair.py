@@ -1,7 +1,8 @@
-"""Repairs of a recording, each one named: repeated stamps dropped, uneven stamps resampled, standstill cut off.
+"""Repairs of a recording: repeated stamps dropped, non-uniform stamps resampled, standstill removed.
 
-They are made on blocks, of which a recording in memory is one.  What to do is decided from all stamps and how far
-joints travel; each repair then needs a few samples around the ones it gives out, not the whole log.
+Each repair is listed in the notes.  Repairs operate on blocks; a recording in memory is one block.  They are
+chosen from all stamps and the travel of the joints; each then needs only a few samples around those that it
+returns, not the whole log.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ def repaired(recording: Recording, *, stamps: bool = True, resample: bool = True
 
 @dataclass(frozen=True)
 class Overview:
-    """What one pass over the blocks of a log shows.
+    """Results of one pass over the blocks of a log.
 
-    stamps: all of them, in a recording of no joints.  travel: how far each joint goes [rad or m].  gap: column of a
-    temperature whose values are not all numbers.
+    stamps: all time stamps, in a recording without joints.  travel: range of motion of each joint [rad or m].
+    gap: name of a temperature column with values that are not finite.
     """
 
     stamps: Recording
@@ -71,7 +72,7 @@ class Overview:
 
 
 def overview(blocks: Iterable[Recording], start: float | None = None, stop: float | None = None) -> Overview:
-    """One pass over all samples; the travel is that of those from `start` to before `stop` [s]."""
+    """Make one pass over all samples; travel: of the samples from `start` to before `stop` [s]."""
     first, last = -math.inf if start is None else start, math.inf if stop is None else stop
     times, torn, low, high = list[Array](), list[int](), np.array(np.inf), np.array(-np.inf)
     head, gap, left = None, None, room() // 2  # for the stamps, which are held
@@ -104,7 +105,7 @@ def overview(blocks: Iterable[Recording], start: float | None = None, stop: floa
 def repaired_blocks(
     blocks: Blocks, seen: Overview, *, stamps: bool = True, resample: bool = True, standstill: bool = True
 ) -> tuple[Blocks, Recording]:
-    """Blocks repaired as `repaired` does it, and all their stamps, whose notes say what was done."""
+    """Blocks repaired as by `repaired`, and all their stamps with notes on the repairs."""
     told, travel = seen.stamps, seen.travel
     if seen.gap is not None:
         told = told.noted(f"temperatures are ignored: '{seen.gap}' has values that are not numbers")
@@ -138,14 +139,14 @@ def _finite(blocks: Iterable[Recording]) -> Iterator[Recording]:
 
 
 def _is_even(t: Array) -> bool:
-    """Whether stamps are even; a part of them at a time, for logs of which only the stamps fit in memory."""
+    """Whether stamps are uniform; evaluated piecewise, for logs of which only the stamps fit in memory."""
     step = float(t[-1] - t[0]) / (len(t) - 1) if len(t) > 3 else 0.0
     parts = (np.diff(t[k : k + CHUNK + 1]) for k in range(0, len(t) - 1, CHUNK))
     return step > 0 and all(bool(np.all(np.abs(steps - step) <= EVEN * step)) for steps in parts)
 
 
 def _travel(blocks: Iterable[Recording]) -> Array:
-    """How far each joint goes."""
+    """Range of motion of each joint [rad or m]."""
     low, high = zip(*((block.q.min(axis=0), block.q.max(axis=0)) for block in blocks), strict=True)
     return np.asarray(np.max(high, axis=0) - np.min(low, axis=0))
 
@@ -158,13 +159,13 @@ def _gap_in_temperature(block: Recording) -> str | None:
 
 
 def _without_temperature(blocks: Iterable[Recording]) -> Iterator[Recording]:
-    """Temperatures count only where all of them are numbers: most fits do without."""
+    """Blocks without temperatures, for logs in which not all of these are finite; most fits do not need them."""
     for block in blocks:
         yield replace(block, channels={name: v for name, v in block.channels.items() if name != "temperature"})
 
 
 def _without_bursts(blocks: Blocks, told: Recording) -> tuple[Blocks, Recording]:
-    """Rows that arrived, and were stamped, in bursts as the evenly spaced samples that they are."""
+    """Blocks with uniform stamps for rows that were stamped in bursts on arrival."""
     bursts = bursts_of(told.t)
     if bursts is None:
         return blocks, told
@@ -212,7 +213,7 @@ def _jumps(blocks: Iterable[Recording], bursts: Bursts) -> bool:
 
 
 def without_repeats(recording: Recording) -> Recording:
-    """Samples whose time stamp is later than all before."""
+    """Recording of the samples whose stamp is later than all before; raises an error if time goes back far."""
     t = recording.t
     highest = np.maximum.accumulate(t)
     step = usual_step(t)
@@ -264,12 +265,12 @@ class Grid:
         return np.asarray(self.start + self.step * np.arange(first, stop), dtype=float)
 
     def before(self, t: float) -> int:
-        """Number of times that are not later than t."""
+        """Number of grid times that are not later than t."""
         return int(np.floor((t - self.start) / self.step + 1e-9)) + 1
 
 
 def even_grid(recording: Recording) -> Grid | None:
-    """Uniform time grid for increasing stamps, None where they are uniform; only the stamps are used."""
+    """Uniform time grid for increasing stamps; None if they are uniform already.  Only the stamps are used."""
     t = recording.t
     if len(t) < 4:
         raise RecordingError(f"the recording has {len(t)} samples, which is too few", file=recording.source or None)
@@ -313,7 +314,7 @@ def even_grid(recording: Recording) -> Grid | None:
 def interpolated(recording: Recording, times: Array) -> Recording:
     """Recording interpolated at other times within it.
 
-    Positions by a cubic spline, commands and marks held, other signals linearly.
+    Positions are interpolated by a cubic spline, commands and marks are held, other signals are linear.
     """
     from scipy.interpolate import make_interp_spline  # here: 0.3 s that only uneven logs need
 
@@ -334,7 +335,7 @@ def interpolated(recording: Recording, times: Array) -> Recording:
 
 
 def later_blocks(blocks: Iterable[Recording]) -> Iterator[Recording]:
-    """Samples whose time stamp is later than all before."""
+    """Blocks of the samples whose time stamp is later than all before."""
     highest = -np.inf
     for block in blocks:
         before = np.maximum.accumulate(np.concatenate([[highest], block.t]))
@@ -368,7 +369,7 @@ def worth_cutting(moving: tuple[int, int], t: Array) -> tuple[int, int]:
 
 
 def moving_range(recording: Recording) -> tuple[int, int]:
-    """First and last sample of the main motion; the whole recording where no joint moves.
+    """First and last sample of the main motion; the whole recording if no joint moves.
 
     A separate short move, such as the approach to the first point of a trajectory, is not part of it.
     """
@@ -376,9 +377,9 @@ def moving_range(recording: Recording) -> tuple[int, int]:
 
 
 def moving_parts(blocks: Iterable[Recording], t: Array, travel: Array) -> list[tuple[int, int]]:
-    """First and last sample of each stretch of motion, apart from the next by standstill worth cutting.
+    """First and last sample of each segment of motion, separated by standstill long enough to be cut.
 
-    t: stamps of all blocks [s].  travel: how far each joint goes in them.
+    t: stamps of all blocks [s].  travel: range of motion of each joint in them [rad or m].
     """
     step = usual_step(t)
     window = still_window(step)
@@ -411,7 +412,7 @@ def proper_range(parts: list[tuple[int, int]], count: int) -> tuple[int, int]:
 
 
 def moves(q: Array, window: int, travel: Array) -> NDArray[np.bool_]:
-    """Whether any joint moves in the window that begins at each sample; travel: of each joint in the whole log."""
+    """Whether any joint moves in the window that begins at each sample; travel: its range in the whole log."""
     moved = np.abs(q[window:] - q[:-window]) > STILL * np.maximum(travel, 1e-9)
     return np.asarray((moved & (travel > 0)).any(axis=1))
 

@@ -1,12 +1,12 @@
 """ROS 2 bags and MCAP files: the joint states of one topic, by the names of the joints.
 
-The order of joints in a message is whatever the publisher chose, so columns are position_<joint>, velocity_<joint> and
-effort_<joint>.  With a topic of commands each state gets the command that came last before it; states before the first
-one are left out.
+The order of joints in a message is chosen by the publisher, so columns are position_<joint>, velocity_<joint>
+and effort_<joint>.  With a topic of commands each state gets the latest command before it; states before the
+first command are dropped.  With a topic of measured poses the rows are those, each with the latest joint state.
 
-What a bag may ask of its reader has bounds: rosbags unpacks whatever a file holds, and SQLite computes whatever it
-says.  A chunk of MCAP of a few kilobytes can stand for gigabytes, a database can hold a view that never ends in place
-of a table, and metadata can refer to themselves.
+Resources are limited when a bag is read: rosbags unpacks whatever a file contains, and SQLite evaluates any
+view. An MCAP chunk of a few kilobytes can expand to gigabytes, a database can contain an endless view in
+place of a table, and metadata can refer to themselves.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minertia.identification.logs.bag_messages import (
+    ONLY,
     Layout,
     Numbers,
     Packed,
     command_numbers,
     is_motors,
+    is_pose,
     layout_of,
     motor_numbers,
+    pose_numbers,
     stamp_of,
 )
 from minertia.identification.logs.file import BLOCK_BYTES, Block, LogFile
@@ -62,7 +65,7 @@ class Meter:
 
 
 def check_bag(bag: Path) -> int:
-    """Size of a bag on disk [bytes]; ValueError for files that are unsafe to read."""
+    """Size of a bag on disk [bytes]; raises ValueError for files that are unsafe to read."""
     _check_metadata(bag / "metadata.yaml")
     files = [file for file in bag.iterdir() if file.is_file()] if bag.is_dir() else [bag]
     for file in files:
@@ -106,7 +109,7 @@ def _check_database(file: Path) -> None:
 
 
 def bound_unpacking() -> None:
-    """Limit rosbags to unpacking one chunk at a time; it has no limit of its own."""
+    """Limit the size to which rosbags unpacks a chunk, as it has no limit of its own."""
     mcap, reader = load("rosbags.rosbag2.storage_mcap", "logs"), load("rosbags.rosbag2.reader", "logs")
     for module in (mcap, reader):
         if hasattr(module, "zstd") and not isinstance(module.zstd, _Zstandard):
@@ -125,11 +128,11 @@ class _Zstandard:
         return getattr(self._module, name)
 
     def decompress(self, data: bytes) -> bytes:
-        """Decompress as the module does, up to the size of a chunk."""
+        """Decompress with the module, limited to the size of a chunk."""
         return _unpacked(data, self._module.ZstdDecompressor)
 
     def open(self, file: Any, mode: str = "rb") -> Any:
-        """Open as the module does, up to the memory limit."""
+        """Open a file with the module, limited to the available memory."""
         return _Counted(self._module.open(file, mode), room())
 
 
@@ -139,7 +142,7 @@ class _Lz4:
 
 
 def _unpacked(data: bytes, decompressor: Callable[[], Any]) -> bytes:
-    """Decompress the consecutive frames in some bytes."""
+    """Decompress all consecutive frames in the data."""
     parts: list[bytes] = []
     left = MOST_CHUNK
     while data:
@@ -167,7 +170,7 @@ class _Counted:
         self.file.close()
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Read the next bytes; raises an error beyond the limit."""
         data: bytes = self.file.read(size if 0 <= size <= self.left else self.left + 1)
         self.left -= len(data)
         if self.left < 0:
@@ -193,11 +196,11 @@ class BagLog(LogFile):
         self._fits: Callable[[Collection[str]], bool] | None = None
 
     def look_for(self, fits: Callable[[Collection[str]], bool]) -> None:
-        """Select the topic whose columns fit, of several."""
+        """Set the test that selects among several topics by their columns."""
         self._fits = fits
 
     def names(self) -> tuple[str, ...]:
-        """t and one column for each joint and field that the messages hold."""
+        """Names of all columns: t, and one for each joint and field of the messages."""
         if self._names is None:
             found: dict[str, None] = {"t": None}
             last: Layout | Packed | None = None
@@ -211,7 +214,7 @@ class BagLog(LogFile):
         return self._names
 
     def blocks(self, wanted: Collection[str], rows: int) -> Iterator[Block]:
-        """The wanted columns; messages with none of them, such as those of another robot, are skipped."""
+        """Iterate over the wanted columns; messages without them, such as those of another robot, are skipped."""
         chosen = [name for name in self.names() if name in wanted]
         joint_columns = {name for name in chosen if name != "t"}
         useful: dict[int, bool] = {}
@@ -233,7 +236,7 @@ class BagLog(LogFile):
             yield Block(_columns(chosen, waiting), row)
 
     def _messages(self) -> Iterator[tuple[int, Layout | Packed, bytes]]:
-        """Time [ns] (of the message's header, or of the bag where that is 0), layout and bytes of each message."""
+        """Time [ns] (from the message header, or from the bag if that is 0), layout and bytes of each message."""
         rosbags, typesys = load("rosbags.highlevel", "logs"), load("rosbags.typesys", "logs")
         store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
         bag = self._bag()
@@ -241,13 +244,17 @@ class BagLog(LogFile):
             bound_unpacking()
             meter = Meter(check_bag(bag))
             with rosbags.AnyReader([bag], default_typestore=store) as reader:
-                states, orders = self._connections(reader), self._commands(reader)
+                states, orders, poses = self._connections(reader), self._commands(reader), self._poses(reader)
                 rows = _BagRows(self, reader, bool(orders))
-                for connection, time, raw in reader.messages(connections=[*states, *orders]):
+                for connection, time, raw in reader.messages(connections=[*states, *orders, *poses]):
                     raw = bytes(raw)
                     meter.take(len(raw))
                     if connection in orders:
                         rows.told(raw, connection.msgtype)
+                    elif connection in poses:
+                        yield from rows.measured(raw, connection.msgtype, time)
+                    elif poses:
+                        rows.state = rows.row(raw, connection.msgtype, time)
                     elif rows.is_begun:
                         yield rows.row(raw, connection.msgtype, time)
         except MinertiaError:
@@ -277,7 +284,7 @@ class BagLog(LogFile):
         return [c for c in states if c.topic == topics[0]]
 
     def _chosen(self, reader: Any, states: Sequence[Any], topics: list[str]) -> str:
-        """Topic, of several, that holds the robot's joints."""
+        """Of several topics, the one that contains the robot's joints."""
         found = {topic: self._held(reader, [c for c in states if c.topic == topic]) for topic in topics}
         fits = topics if self._fits is None else [topic for topic in topics if self._fits(found[topic])]
         if len(fits) == 1:
@@ -296,7 +303,7 @@ class BagLog(LogFile):
         )
 
     def _held(self, reader: Any, connections: Sequence[Any]) -> set[str]:
-        """Columns of the first messages of a topic, up to the first that fit."""
+        """Columns in the first messages of a topic, read until they fit the robot or a limit is reached."""
         rows, names, size = _BagRows(self, reader, False), set[str](), 0
         for k, (connection, time, raw) in enumerate(reader.messages(connections=connections)):
             _, layout, _ = rows.row(bytes(raw), connection.msgtype, time)
@@ -315,6 +322,20 @@ class BagLog(LogFile):
             raise self.fail(f"there is no topic '{wanted}' for commands; the bag has: {', '.join(there)}")
         return found
 
+    def _poses(self, reader: Any) -> list[Any]:
+        """Connections of the requested topic of measured poses."""
+        wanted = self.map.pose_topic
+        found = [c for c in reader.connections if is_pose(c.msgtype)]
+        if wanted is None:
+            return []
+        topics = sorted({c.topic for c in found if wanted in (ONLY, c.topic)})
+        own = [topic for topic in topics if topic.rpartition("/")[2] not in ("tf", "tf_static")] or topics
+        if len(own) != 1:
+            there = sorted({f"{c.topic} ({c.msgtype})" for c in (found or reader.connections)})[:20]
+            what = "several topics hold poses" if own else "no topic holds measured poses"
+            raise self.fail(f'{what}; choose one with pose_topic = "..." in [columns]: {", ".join(there) or "none"}')
+        return [c for c in found if c.topic == own[0]]
+
 
 class _BagRows:
     """Conversion of messages to rows: known layouts, and the latest command."""
@@ -322,17 +343,25 @@ class _BagRows:
     def __init__(self, log: BagLog, reader: Any, is_commanded: bool) -> None:
         self.log, self.reader, self.is_commanded = log, reader, is_commanded
         self.command: Numbers | None = None
+        self.state: tuple[int, Layout | Packed, bytes] | None = None  # the latest, where rows are measured poses
         self.layouts: list[Layout] = []
         self.packed: dict[tuple[int, tuple[str, ...]], Packed] = {}  # by what is before, and the names behind it
 
     @property
     def is_begun(self) -> bool:
-        """Whether a command has been received, where there are any."""
+        """Whether a command has been received; always True without a command topic."""
         return self.command is not None or not self.is_commanded
 
     def told(self, raw: bytes, kind: str) -> None:
         """Store a received command."""
         self.command = command_numbers(self.reader.deserialize(raw, kind))
+
+    def measured(self, raw: bytes, kind: str, time: int) -> Iterator[tuple[int, Layout | Packed, bytes]]:
+        """Row of a measured pose with the latest joint state; none before the first one."""
+        numbers = pose_numbers(self.reader.deserialize(raw, kind), self.log.map.pose_frame)
+        if numbers is not None and self.state is not None:
+            _, layout, state = self.state
+            yield time, self._behind(layout, numbers.names), state + numbers.raw
 
     def row(self, raw: bytes, kind: str, time: int) -> tuple[int, Layout | Packed, bytes]:
         """Time [ns], layout and bytes of a state, with the latest command."""
@@ -370,7 +399,7 @@ class _BagRows:
 
 
 def _columns(names: list[str], messages: list[tuple[int, Layout | Packed, bytes]]) -> dict[str, Array]:
-    """Columns of some messages; those of one layout are read as one array."""
+    """Columns of some messages; messages of the same layout are read as one array."""
     columns = {name: np.full(len(messages), np.nan) for name in names}
     if "t" in columns:
         columns["t"] = np.array([stamp for stamp, _, _ in messages]) * 1e-9

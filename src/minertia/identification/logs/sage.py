@@ -56,14 +56,14 @@ class SageLog(ArrayLog):
         return found
 
     def assumed(self) -> tuple[str, ...]:
-        """Assumptions where SAGE folders leave something unspecified."""
+        """Messages on assumptions about what SAGE folders do not specify."""
         return (
             "positions and commands are assumed to be in radians, and torques are not used as efforts; name "
             "effort in [columns] to use them",
         )
 
     def _joints(self, count: int) -> list[str]:
-        """Suffixes of the column names: joints of the list, else numbers."""
+        """Suffixes of the column names: joint names of the list, else numbers."""
         file = self.path / JOINTS
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if is_file(file) else []
         names = [line.strip() for line in lines[:MAX_COLUMNS] if line.strip()]

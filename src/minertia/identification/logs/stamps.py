@@ -20,8 +20,9 @@ ALIKE = 0.2  # part by which sizes and periods of bursts may differ where their 
 class Bursts:
     """Time stamps that come in bursts.
 
-    starts: row of the first sample of each burst.  size, period: typical rows and seconds of one.  step: mean time
-    between rows [s].  is_even: whether bursts are so regular that the rows must have been uniformly sampled.
+    starts: row of the first sample of each burst.  size, period: typical number of rows and duration [s] of a
+    burst. step: mean time between rows [s].  is_even: whether bursts are so regular that the rows must have been
+    uniformly sampled.
     """
 
     starts: NDArray[np.intp]
@@ -35,7 +36,7 @@ class Bursts:
 
 
 def bursts_of(t: Array) -> Bursts | None:
-    """Bursts of time stamps, equal ones included; None where they come one by one."""
+    """Bursts of time stamps, including bursts of equal stamps; None if stamps come one by one."""
     if len(t) < 2 * FEWEST_BURSTS:
         return None
     steps = np.diff(t)
@@ -59,7 +60,7 @@ def bursts_of(t: Array) -> Bursts | None:
 
 
 def usual_step(t: Array) -> float:
-    """Mean of the steps that are neither repeats nor gaps [s]; for stamps in bursts the mean of all."""
+    """Mean time step [s] without repeats and gaps; for stamps in bursts, the mean of all steps."""
     bursts = bursts_of(t)
     if bursts is not None:
         return bursts.step

@@ -29,7 +29,7 @@ MAX_HEAD = 10_000  # bytes of the description before an array
 
 
 class TorchLog(ArrayLog):
-    """A file of `torch.save`: a dictionary of tensors, arrays and numbers."""
+    """File of `torch.save`: a dictionary of tensors, arrays and numbers."""
 
     def load(self) -> dict[str, Array]:
         """Numeric arrays of the file by name."""
@@ -82,7 +82,7 @@ class TorchLog(ArrayLog):
 
 
 def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """Member of an archive, unpacked up to a number of bytes."""
+    """Unpack a member of an archive, limited to a number of bytes."""
     with archive.open(name) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -91,7 +91,7 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 
 
 class NpyLog(ArrayLog):
-    """A file of `numpy.save`: a table with named fields, a matrix, or a dictionary of arrays."""
+    """File of `numpy.save`: a table with named fields, a matrix, or a dictionary of arrays."""
 
     def load(self) -> dict[str, Array]:
         """Numeric arrays of the file by name."""

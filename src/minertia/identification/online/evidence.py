@@ -45,8 +45,8 @@ class BlockStage:
     """State of the change detection between blocks.
 
     load (10,), root (10, 10): known payload, with covariance root root'.  R (n, steps): evidence.
-    information, moment, squares (under the known payload, and of the efforts), rows: of the suspected change, which
-    began at block `since`.
+    information, moment, squares (with the known payload, and of the efforts), rows: sums over the rows since the
+    suspected change, which began at block `since`.
     """
 
     levels: WatchLevels
@@ -135,7 +135,7 @@ class BlockStage:
     # ------------------------------------------------------------------ names
 
     def _name(self) -> int:
-        """Classify the suspected change: a payload where it explains the rows, else a high residual of the joint."""
+        """Classify the suspected change: a payload if it explains the rows, else a high residual of the joint."""
         inverse: Array = np.asarray(np.linalg.inv(self.information + np.diag(self.doubt**-2.0)), float)
         self.fitted, self.deviation = inverse @ self.moment, np.sqrt(np.diag(inverse))
         change = self.fitted[9] - self.load[9]

@@ -37,8 +37,8 @@ SLOWEST = 1e-3  # rad/s or m/s
 class WatchLevels:
     """Normal residual levels of one robot at one sampling rate [Hz].
 
-    sigma [N m or N], alike (rho), slow [rad/s or m/s]: of each joint.  hours: duration of the normal motion they come
-    from.
+    For each joint: sigma [N m or N], autocorrelation alike (rho), and speed slow [rad/s or m/s].  hours: duration
+    of the normal motion from which they were learned.
     """
 
     joints: tuple[str, ...]
@@ -71,16 +71,16 @@ class WatchLevels:
 
     @property
     def settling(self) -> int:
-        """Number of samples a joint must move before its residual counts: three time constants of the gain."""
+        """Number of samples a joint must move before its residual counts: three time constants of the filter."""
         return max(1, round(3.0 * self.rate / self.options.gain))
 
     @property
     def threshold(self) -> float:
-        """Alarm threshold of the mean evidence: mean number of blocks to a false alarm."""
+        """Alarm threshold of the mean evidence: the mean number of blocks between false alarms."""
         return max(1.0, 3600.0 * self.rate / self.samples / self.options.per_hour)
 
     def at(self, **options: Any) -> WatchLevels:
-        """Same levels with other decision options (per_hour, heaviest)."""
+        """The same levels with other decision options (per_hour, heaviest)."""
         return replace(self, options=replace(self.options, **options))
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Blocks:
 
 
 def learned_levels(parts: Sequence[Blocks], base: WatchLevels) -> WatchLevels:
-    """Learn the levels from unbroken parts of normal motion; base: everything but sigma and alike."""
+    """Learn the levels from uninterrupted parts of normal motion; base: all fields but sigma, alike and hours."""
     found = [_joint_level([(part.e[:, j], part.valid[:, j]) for part in parts], base.joints[j]) for j in _each(base)]
     sigma, alike = zip(*found, strict=True)
     hours = sum(len(part.t) for part in parts) * base.samples / base.rate / 3600.0
@@ -152,7 +152,7 @@ def _joint_level(parts: Sequence[tuple[Array, Flags]], joint: str) -> tuple[floa
 
 
 def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
-    """Largest rho that the variance of sums over blocks implies; a constant offset counts as correlation."""
+    """Largest autocorrelation rho that the variance of sums over blocks implies; a constant offset counts, too."""
     found = []
     for span in SPANS:
         runs = [e[k : k + span] for e, valid in parts for k in range(len(e) - span + 1) if valid[k : k + span].all()]
@@ -164,7 +164,10 @@ def _likeness(parts: Sequence[tuple[Array, Flags]], count: int) -> float:
 
 
 def _first_order(growth: float, span: int) -> float:
-    """rho of first-order noise whose sum over a span has this multiple of the variance of independent blocks."""
+    """Autocorrelation rho of first-order noise, by the variance growth of its sums over a span of blocks.
+
+    growth: variance of the sum relative to that of independent blocks.
+    """
     low, high = 0.0, 1.0
     for _ in range(40):
         rho = 0.5 * (low + high)
@@ -184,7 +187,7 @@ def whitened(x: Array, valid: Flags, rho: float) -> Array:
 
 
 def _fair_scale(w: Array) -> float:
-    """Factor on sigma with which no hypothetical step gains evidence on average over normal blocks."""
+    """Factor on sigma at which no hypothetical step gains evidence on average over normal blocks."""
     signs = np.array(SIGNED)
 
     def gains(scale: float) -> bool:

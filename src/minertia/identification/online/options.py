@@ -1,4 +1,4 @@
-"""How samples are watched while a robot works."""
+"""Options of on-line monitoring."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST = 1e6
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WatchOptions(Declared):
-    """How samples are watched."""
+    """Options of on-line monitoring: filters, block length, false-alarm rate and largest payload."""
 
     cutoff_hz: float = option(
         10.0, "Cut-off of the low-pass on positions and efforts.", unit="Hz", above=0, range=(0, LARGEST)

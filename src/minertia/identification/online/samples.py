@@ -1,8 +1,9 @@
 """Residuals without accelerations from samples, one by one as in a controller, or for a whole log.
 
-Positions and efforts pass the same causal low-pass; velocities are five-point differences delayed by two samples.  Of
-tau = d/dt p + c both sides pass F = w / (s + w), by the trapezoidal rule, which turns the derivative into w (p - F p);
-so do the columns of a payload.  The C code of `codegen/targets/watch.py` does the same, statement by statement.
+The same causal low-pass filters positions and efforts; velocities are five-point differences delayed by two
+samples. Both sides of tau = d/dt p + c are filtered by F = w / (s + w), by the trapezoidal rule, which turns
+the derivative into w (p - F p); so are the columns of a payload.  The C code of `codegen/targets/watch.py`
+does the same, statement by statement.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ LATE = 2  # samples by which five-point differences are late
 
 @dataclass(frozen=True)
 class WatchedRobot:
-    """Filtered terms of one robot: functions of states and efforts, samples first."""
+    """Terms of one robot for monitoring: functions of states and efforts, samples first."""
 
     robot: Robot
 
     @cached_property
     def terms(self) -> Any:
-        """Function from q, qd, tau (N, n) to p, p_rate (N, n), Yp and Yc (N, n, 10)."""
+        """Compiled function from q, qd, tau (N, n) to p, p_rate (N, n), Yp and Yc (N, n, 10)."""
         return compile(program(self.robot, "watch_terms", model=CodeModel(temperature=False)))
 
     def signals(self, q: Array, qd: Array, tau: Array, gain: float) -> tuple[Array, Array]:
@@ -47,19 +48,19 @@ class WatchedRobot:
 
 
 def low_pass_section(levels: WatchLevels) -> tuple[Array, Array]:
-    """b, a of the causal second-order Butterworth low-pass."""
+    """Coefficients b, a of the causal second-order Butterworth low-pass."""
     b, a = signal.butter(2, levels.options.cutoff_hz, fs=levels.rate)
     return np.asarray(b), np.asarray(a)
 
 
 def trapezoid(levels: WatchLevels) -> tuple[float, float]:
-    """b, a of y = b (x + x before) + a (y before): w / (s + w) by the trapezoidal rule."""
+    """Coefficients b, a of y = b (x + x before) + a (y before): w / (s + w) by the trapezoidal rule."""
     wh = levels.options.gain / levels.rate
     return wh / (2 + wh), (2 - wh) / (2 + wh)
 
 
 class SampleStage:
-    """Processes samples one by one and returns the block means when a block is full."""
+    """Sample-by-sample processing that returns the block means when a block is full."""
 
     def __init__(self, watched: WatchedRobot, levels: WatchLevels) -> None:
         self.watched, self.levels = watched, levels
@@ -130,7 +131,10 @@ class SampleStage:
 def filtered_motion(
     levels: WatchLevels, q: Array, tau: Array, qd: Array | None = None
 ) -> tuple[Array, Array, Array, int]:
-    """Filtered q, qd, tau (N - 4, n) of a whole log, and the index of the log sample of the first of them."""
+    """Filtered q, qd, tau of a whole log, and the index of the log sample at which the first is available.
+
+    Shape (N - 4, n); (N, n) if velocities qd are given.
+    """
     b, a = low_pass_section(levels)
     given = np.concatenate([q, tau] if qd is None else [q, tau, qd], axis=1)
     start = signal.lfilter_zi(b, a)[:, None] * given[:1]

@@ -37,28 +37,28 @@ class ConeProgram:
             self.starts[label] = slice(start, start + len(self.b[-1]))
 
     def equal(self, A: Array, b: Array, label: str | None = None) -> None:
-        """Add A x = b."""
+        """Add the constraint A x = b."""
         if len(A):
             self._add(A, b, clarabel.ZeroConeT(len(A)), label)
 
     def nonnegative(self, A: Array, b: Array, label: str | None = None) -> None:
-        """Add A x + b >= 0."""
+        """Add the constraint A x + b >= 0."""
         if len(A):
             self._add(-A, b, clarabel.NonnegativeConeT(len(A)), label)
 
     def semidefinite(self, A: Array, b: Array | None = None) -> None:
-        """Add: the symmetric matrix whose svec is A x + b is positive semidefinite."""
+        """Add the constraint that the symmetric matrix with svec A x + b is positive semidefinite."""
         size = int((np.sqrt(8 * len(A) + 1) - 1) / 2)
         self._add(-A, np.zeros(len(A)) if b is None else b, clarabel.PSDTriangleConeT(size), None)
 
     def exponential(self, A: Array, b: Array) -> None:
-        """Add (x, y, z) = A x + b with y exp(x / y) <= z."""
+        """Add an exponential cone: (x, y, z) = A x + b with y exp(x / y) <= z."""
         self._add(-A, b, clarabel.ExponentialConeT(), None)
 
     def solve(self, P: Array, q: Array, what: str) -> Any:
         """Solve with Clarabel, with decreasing accuracy, then with a normalised cost.
 
-        A normalised cost changes the meaning of the tolerances, so it is tried only where the original one fails.
+        A normalised cost changes the meaning of the tolerances, so it is tried only if the original one fails.
         """
         size = max(float(np.abs(P).max(initial=0.0)), float(np.abs(q).max(initial=0.0)), 1e-300)
         for scale in (1.0, size):
@@ -90,7 +90,7 @@ class ConeProgram:
 
 
 def svec(M: Array) -> Array:
-    """Upper triangle of a symmetric matrix by columns, off-diagonal entries times sqrt 2."""
+    """Upper triangle of a symmetric matrix by columns, with off-diagonal entries multiplied by sqrt(2)."""
     i, j = _upper(len(M))
     return np.where(i == j, 1.0, np.sqrt(2.0)) * M[i, j]
 
@@ -108,9 +108,10 @@ def pseudo_units() -> Array:
 
 
 def link_svec(root: Array, margin: float = 0.0) -> Array:
-    """svec of L^-1 (P - margin tr(P) 1) L^-T as a matrix (10, 10) on a link's ten parameters.
+    """Matrix (10, 10) from a link's ten parameters to svec of L^-1 (P - margin tr(P) 1) L^-T.
 
-    L: root of a reference pseudo-inertia; the congruence preserves definiteness and makes the entries of size 1.
+    L: root of a reference pseudo-inertia; the congruence preserves definiteness and scales the entries to about
+    1.
     """
     inv = np.linalg.inv(root)
     units = pseudo_units()
@@ -121,7 +122,7 @@ def link_svec(root: Array, margin: float = 0.0) -> Array:
 
 
 def dual_matrix(g: Array) -> Array:
-    """The symmetric G with g . ten = <G, pseudo-inertia of ten>."""
+    """Symmetric matrix G with g . ten = <G, pseudo-inertia of ten>."""
     return np.tensordot(g, _dual_units(), axes=1)
 
 

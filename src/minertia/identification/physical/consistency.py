@@ -1,7 +1,7 @@
-"""Physical consistency: each link's pseudo-inertia positive definite, friction not negative.
+"""Physical consistency: positive definite pseudo-inertia of each link, non-negative friction.
 
-The fit needs only the R factor of the data, so the length of the logs does not matter (Wensing, Kim, Slotine 2018;
-Sousa & Cortesao 2014).
+The fit needs only the R factor of the data, so the length of the logs does not matter (Wensing, Kim, Slotine
+2018; Sousa & Cortesao 2014).
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ PRIORS = ("euclidean", "entropic")
 
 @dataclass(frozen=True)
 class PhysicalSpace:
-    """The standard parameters of a linear model as a convex set.
+    """Convex set of the physically consistent standard parameters of a linear model.
 
-    prior: a physical robot (by default the nominal one, else bodies of 1 kg and 0.1 m); fixed: known parameters.
-    effort: usual effort of each row, the size of effects about which the prior says nothing.  extents: boxes that hold
-    the centres of mass of links, by number from 1.  heaviest: largest masses of links [kg], likewise.
+    prior: a physically consistent robot (default: the nominal one, else bodies of 1 kg and 0.1 m); fixed: known
+    parameters. effort: typical effort of each row, which scales effects without a prior.  extents: boxes that
+    contain the centres of mass of links, by link number from 1.  heaviest: largest masses of links [kg],
+    likewise.
     """
 
     model: LinearModel
@@ -55,7 +56,7 @@ class PhysicalSpace:
 
     @cached_property
     def x0(self) -> Array:
-        """Prior in the order of the standard parameters."""
+        """Prior values in the order of the standard parameters."""
         return np.array([self.prior.get(name, 0.0) for name in self.model.standard])
 
     @cached_property
@@ -72,7 +73,7 @@ class PhysicalSpace:
 
     @cached_property
     def scales(self) -> Array:
-        """Typical magnitude of each parameter, from the prior."""
+        """Typical magnitude of each parameter, from the prior or the typical effort."""
         scale = np.ones(len(self.model.standard))
         for ten in self.links.values():
             P = pseudo_inertia(self.x0[ten].tolist())
@@ -110,8 +111,8 @@ class PhysicalSpace:
     def errors(self) -> Array:
         """Error of each prior parameter for a relative error of 1 of its masses.
 
-        Friction and offsets change from day to day, so theirs is larger; for an effect without a prior it is a multiple
-        of the typical effort.
+        Friction and offsets change from day to day, so their errors are larger; for an effect without a prior it is a
+        multiple of the typical effort.
         """
         found = np.array(self.scales)
         for k in self.effects:
@@ -131,7 +132,7 @@ class PhysicalSpace:
         return np.asarray(self.model.K * self.scales)
 
     def body_rows(self, link: int, width: int, margin: float = 0.0) -> Array:
-        """svec of a link's pseudo-inertia, relative to its prior, on variables in units of `scales`."""
+        """Rows for svec of a link's pseudo-inertia, relative to its prior, on variables in units of `scales`."""
         ten = self.links[link]
         rows = np.zeros((10, width))
         rows[:, ten] = link_svec(self.roots[link], margin) * self.scales[ten]
@@ -150,7 +151,7 @@ class PhysicalSpace:
         return np.array(found).reshape(-1, width)
 
     def mass_rows(self, width: int) -> tuple[Array, Array]:
-        """Rows and constants whose sum is not negative where no link is heavier than it may be."""
+        """Rows and constants whose sum is non-negative if no link exceeds its largest mass."""
         rows, largest = np.zeros((len(self.heaviest), width)), np.zeros(len(self.heaviest))
         for k, (link, mass) in enumerate(self.heaviest.items()):
             place = self.links[link][9]
@@ -168,16 +169,16 @@ class PhysicalSpace:
         return replace(self, extents={})
 
     def no_heavier(self, factor: float, links: Collection[int]) -> PhysicalSpace:
-        """The same with masses of links of at most `factor` times the prior's; a mass that is known needs no limit."""
+        """Space with link masses limited to `factor` times those of the prior; known masses need no limit."""
         limited = [link for link in self.links if link in links and full_name("M", link) not in self.fixed]
         return replace(self, heaviest={link: factor * float(self.x0[self.links[link][9]]) for link in limited})
 
     def of_any_mass(self, *links: int) -> PhysicalSpace:
-        """The same without limits for the masses of some links; of all where none is named."""
+        """Space without mass limits for the given links; without any limits if none are given."""
         return replace(self, heaviest={k: mass for k, mass in self.heaviest.items() if links and k not in links})
 
     def at_heaviest(self, x: Array) -> tuple[int, ...]:
-        """Links that are as heavy as they may be."""
+        """Links whose mass is at its limit."""
         return tuple(k for k, mass in self.heaviest.items() if x[self.links[k][9]] > (1 - AT_WALL) * mass)
 
     def at_walls(self, x: Array) -> tuple[str, ...]:
@@ -191,7 +192,7 @@ class PhysicalSpace:
         return tuple(found)
 
     def constrain(self, program: ConeProgram, margin: float, origin: Array) -> None:
-        """Add the constraints: every link physical with a margin, effects not negative, fixed parameters fixed.
+        """Add the constraints: links consistent with a margin, effects non-negative, fixed parameters fixed.
 
         The first variables are the standard parameters in units of `scales`, relative to `origin`.
         """
@@ -215,7 +216,7 @@ class PhysicalSpace:
         program.equal(A, b - A @ start)
 
     def margins(self, x: Array) -> dict[str, float]:
-        """Smallest eigenvalue over trace of each link's pseudo-inertia; value of each non-negative effect."""
+        """Smallest eigenvalue over trace of each link's pseudo-inertia; each non-negative effect over its scale."""
         found = {}
         for link, ten in self.links.items():
             eigenvalues = np.linalg.eigvalsh(pseudo_inertia(x[ten].tolist()))
@@ -224,7 +225,7 @@ class PhysicalSpace:
 
 
 def _effect_part(name: str) -> float:
-    """Typical part of an effect in the effort at unit speed or acceleration; offsets are small."""
+    """Typical fraction of the effort due to an effect at unit speed or acceleration; small for offsets."""
     return 0.01 if _is_offset(name) else 0.1
 
 
@@ -247,7 +248,7 @@ def physical_space(
     fixed: Mapping[str, float] | None = None,
     effort: Array | None = None,
 ) -> PhysicalSpace:
-    """Set of physically consistent robots, around a prior that is projected link by link where it is not consistent."""
+    """Set of physically consistent robots around a prior; inconsistent links of the prior are projected."""
     values = {t.name: 1.0 for t in model.choice.terms if t.symbol == "GAS"}  # stated, so near what was stated
     if prior is not None:
         values |= dict(prior)
@@ -271,20 +272,20 @@ def physical_space(
 
 
 def values_of_file(robot: Robot) -> dict[str, float]:
-    """Parameters of the robot's file by name, without those of links for which it has none."""
+    """Parameters of the robot file by name, without those of links for which it has none."""
     unknown = {full_name(s, j + 1) for j, ten in enumerate(robot.links) if ten is None for s in LINK_SYMBOLS}
     vector = zip(robot.columns(True, True), robot.parameter_vector(True, True).tolist(), strict=True)
     return {name: value for name, value in vector if name not in unknown}
 
 
 def _light(values: Mapping[str, float], links: Sequence[int]) -> float:
-    """Mass [kg] assigned to a body with zero mass in the file, small relative to the others."""
+    """Mass [kg] assigned to a body with zero mass in the file, small relative to the other masses."""
     masses = [mass for link in links if (mass := values.get(full_name("M", link), 0.0)) > 0]
     return LIGHT * float(np.median(masses)) if masses else 1.0
 
 
 def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
-    """Body itself, or the nearest physically consistent one; one of `light` [kg] within 0.1 m without mass."""
+    """The body if consistent, else the nearest consistent one; if massless, `light` kg of gyration radius 0.1 m."""
     if ten[9] <= 0 or max(map(abs, ten[:9])) > FARTHEST * ten[9]:  # a mass without which the rest has no place
         return from_com(light, (0, 0, 0), 0.01 * light * np.eye(3))
     mass, com, inertia = to_com(ten)
@@ -297,8 +298,9 @@ def _made_physical(ten: list[float], light: float) -> tuple[float, ...]:
 class PhysicalCertificate:
     """Certificate whether any physically consistent robot has given base parameters.
 
-    slack: every link can keep this part of the prior's pseudo-inertia (1 at most); negative: no robot exists.
-    witness: a combination of the base parameters that is non-negative on every physical robot, and its value here.
+    slack: largest fraction of the prior's pseudo-inertia that every link can retain (at most 1); negative: no
+    such robot exists.  witness: a combination of the base parameters that is non-negative for every physically
+    consistent robot; witness_value: its value here.
     """
 
     is_feasible: bool
@@ -310,7 +312,7 @@ class PhysicalCertificate:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
+        """Verdict of the certificate in words."""
         if self.is_feasible:
             return f"physically consistent parameters with these base parameters exist (slack {self.slack:.2g})"
         top = sorted(self.witness, key=lambda n: -abs(self.witness[n]))[:3]

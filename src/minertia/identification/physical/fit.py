@@ -21,7 +21,7 @@ SEEN = 1e-7  # of the largest singular value: directions of the base parameters 
 
 @dataclass(frozen=True)
 class PhysicalFit:
-    """Physically consistent standard parameters, the cost that the constraints added, and the active ones."""
+    """Physically consistent standard parameters, the cost added by the constraints, and the active constraints."""
 
     x: Array
     beta: Array
@@ -66,10 +66,12 @@ def physical_fit(
     margin: float = MARGIN,
     settle: bool = False,
 ) -> PhysicalFit:
-    """min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physical robots (theory, eq. 28).
+    """Physically consistent fit, regularised towards the prior (theory, eq. 28).
 
-    R: R factor of the weighted [Y tau] for all the model's unknowns; rows: number of rows it represents.  settle: set
-    directions that the data do not determine to the prior, however small its weight.
+    min |R [K x; -1]|^2 / rows + weight * distance(x, prior) over physically consistent robots.
+
+    R: R factor of the weighted [Y tau] for all the model's unknowns; rows: number of rows it represents.  settle:
+    set directions that the data do not determine to the prior, however small its weight.
     """
     if kind not in PRIORS:
         raise UnknownName("kind of prior", kind, PRIORS)
@@ -139,7 +141,7 @@ def _solved(space: PhysicalSpace, R: Array, rows: int, weight: float, kind: str,
 def _add_divergence(
     space: PhysicalSpace, program: ConeProgram, q: Array, link: int, first: int, weight: float, origin: Array
 ) -> None:
-    """Add weight (tr(P0^-1 P) - log det P): exponential cones on the diagonal of a triangular factor."""
+    """Add the cost weight (tr(P0^-1 P) - log det P), by exponential cones on a triangular factor's diagonal."""
     inv = np.linalg.inv(space.roots[link])
     width, ten = program.variables, space.links[link]
     body = np.zeros((16, width))  # entries of root^-1 P root^-T, whose log det differs by a constant
@@ -166,7 +168,7 @@ def _add_divergence(
 def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN, seen: Array | None = None) -> Array:
     """Physically consistent robot nearest to the prior with exactly these base parameters.
 
-    seen: combinations (rows) of the base parameters that count, where not all do.
+    seen: combinations (rows) of the base parameters to match; default: all.
     """
     n = len(space.model.standard)
     C = space.K if seen is None else seen @ space.K
@@ -186,7 +188,7 @@ def nearest_with_base(space: PhysicalSpace, beta: Array, margin: float = MARGIN,
 def _settled(space: PhysicalSpace, R: Array, x: Array, margin: float) -> Array:
     """Move directions that the data do not determine to the prior, with unchanged efforts.
 
-    A prior of little weight only pulls them near.
+    A prior of little weight moves them only part of the way.
     """
     A = R[:-1, :-1]
     lengths = np.maximum(np.linalg.norm(A, axis=0), 1e-300)

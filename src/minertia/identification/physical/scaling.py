@@ -1,4 +1,4 @@
-"""R factors of a linear problem, scaled for a cone solver: over all unknowns, within its precision."""
+"""R factors of a linear problem over all unknowns, scaled to the precision of a cone solver."""
 
 from __future__ import annotations
 
@@ -27,5 +27,8 @@ def unshifted(problem: Observation, R: Array) -> Array:
 
 
 def unshifted_fold(problem: Observation, fold: Fold) -> Fold:
-    """A fold over all the model's unknowns."""
+    """Fold with R factors over all the model's unknowns, known contributions added back to the efforts.
+
+    `left_out`, the factors that are not weighted, is unchanged.
+    """
     return Fold(unshifted(problem, fold.fitted), fold.left_out, unshifted(problem, fold.weighted))

@@ -20,9 +20,9 @@ EXCITED = 1e-7  # smallest length of a column, over its usual length in random s
 class ExcitationDiagnosis:
     """Identifiability of the unknowns from the logs.
 
-    condition: of the columns as they are; scaled_condition: of the columns scaled to length 1 (both of an independent
-    set).  independent: columns that do not depend on earlier ones.  not_excited: unidentifiable unknowns, with a
-    message each.
+    condition: of the unscaled columns; scaled_condition: of the columns scaled to unit norm (both of an
+    independent set).  independent: columns that do not depend linearly on earlier ones.  not_excited:
+    unidentifiable unknowns, with a message each.
     """
 
     count: int
@@ -94,7 +94,7 @@ def _condition(R: Array) -> float:
 
 
 def _unseen(observation: Observation, c: int) -> str:
-    """Message on why a column is zero."""
+    """Message on why an unknown is not excited: its joint did not move, or it has no effect."""
     model = observation.model
     full = observation.keep[c]
     robot, name = model.robot, observation.names[c]

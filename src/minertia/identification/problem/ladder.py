@@ -1,17 +1,17 @@
 """Forward selection of friction effects, joint by joint, by cross-validation.
 
-Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot file.
-Rotor inertia is retained where its estimates are jointly significantly positive, or models with it predict better; it
-is dropped where models without it do.  Torque sensors behind the gears do not measure it, and its columns would
-increase the variance.  Then the candidate effects are tried in order, some on all joints at once, then on every joint;
-one is selected where the held-out error falls: significantly, by at least a fiftieth of the joint's residual, and
-not only relative to noise levels but also in efforts.
+Every model starts with rotor inertia, viscous and Coulomb friction, an offset, and the springs of the robot
+file. Rotor inertia is retained if its estimates are jointly significantly positive, or if models with it
+predict better; it is dropped if models without it do.  Torque sensors behind the gears do not measure it, and
+its columns would increase the variance.  Then the candidate effects are tried in order, some on all joints at
+once, then on every joint. An effect is selected if the held-out error falls: significantly, by at least a
+fiftieth of the joint's residual, and not only relative to noise levels but also in efforts.
 
-The criterion is the held-out error plus a variance cost of the effect: how far the fits of the folds disagree on
-decoupled motion, in which every joint moves as in the logs and independently of the others.
-Folds alone would select effects that fit one motion and degrade the prediction of another.  Folds are blocks of time,
-and whole logs where there are several.  All candidates are columns of one pass over the data; every trial is algebra on
-R factors.
+The criterion is the held-out error plus a variance cost of the effect: how far the fits of the folds disagree
+on decoupled motion, in which every joint moves as in the logs and independently of the others. Folds alone
+would select effects that fit one motion and degrade the prediction of another.  Folds are blocks of time, and
+whole logs if there are several.  All candidates are columns of one pass over the data; every trial is algebra
+on R factors.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ DROPPED = "rotor"  # of the start, where the logs do not show it
 class Taken:
     """Selected step at joints (from 0); gain: relative reduction of the compared error.
 
-    values: of its constant at each of the joints, None where it has none.
+    values: of its constant at each of the joints, None if it has no constant.
     """
 
     step: Step
@@ -140,7 +140,7 @@ class Ladder:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Selection as plain data, for JSON."""
+        """Return the selection as a dict of plain data, for JSON."""
         return {
             "start": list(self.start),
             "steps": [
@@ -166,7 +166,7 @@ def springs(robot: Robot) -> tuple[EffectSpec, ...]:
 
 
 def candidates(robot: Robot, speeds: Array) -> tuple[EffectSpec, ...]:
-    """All candidate effects on every joint, for `chosen_effects`; speeds: highest of each coordinate."""
+    """All candidate effects on every joint, for `chosen_effects`; speeds: highest speed of each coordinate."""
     found = [*(everywhere(robot, word) for word in START), *springs(robot)]
     for j in robot.driven:
         fastest = joint_speed(robot, j, speeds)
@@ -194,7 +194,7 @@ def _tag(value: float | None) -> str:
 
 
 def shortened(motion: LogMotion) -> LogMotion:
-    """First part of a log's motion, used for the selection."""
+    """First block of a log's motion, limited in length, for the selection."""
     first = next(blocks_of(motion))
     if first.filter is None:
         return first
@@ -223,7 +223,10 @@ def _kept(block: Motion, name: str) -> Array:
 
 
 def climbed(problem: Observation, speeds: Array, decoupled: Observation) -> Ladder:
-    """Run the forward selection on a problem with all candidate columns; decoupled: the same of decoupled motion."""
+    """Run the forward selection on a problem with all candidate columns.
+
+    decoupled: problem with the same columns on decoupled motion.
+    """
     return _Climb(problem, speeds, decoupled).run()
 
 
@@ -239,7 +242,7 @@ class _Errors:
         return bool(self.weighted.sum() < other.weighted.sum() and self.plain.sum() < other.plain.sum())
 
     def gain_over(self, other: _Errors) -> float:
-        """Relative reduction of the other's residual."""
+        """Relative reduction of the root-mean-square error compared with `other`."""
         return float(1 - np.sqrt(self.weighted.sum() / other.weighted.sum()))
 
     def beats(self, other: _Errors, least: float = 0.0) -> bool:
@@ -279,7 +282,10 @@ class _Climb:
         return Ladder(self.robot, tuple(steps), start)
 
     def _drop(self) -> bool:
-        """Drop rotor inertia from all joints where that predicts better, or where it is not significant."""
+        """Drop rotor inertia from all joints if that predicts better, or if it is not significant.
+
+        Returns whether it was dropped.
+        """
         (symbol,) = WORDS[DROPPED]
         own = [k for k in self.used if self.problem.names[k].rstrip("0123456789") in (symbol, f"{symbol}M")]
         rest = [k for k in self.used if k not in own]
@@ -304,7 +310,7 @@ class _Climb:
         return bool(total.mean() > stdtrit(len(fits) - 1, CERTAIN) * _jackknife(total))
 
     def _try(self, step: Step, joints: tuple[int, ...]) -> Taken | None:
-        """Select a step at joints where it reduces the error enough."""
+        """Select a step at the given joints if it reduces the error enough; else return None."""
         joints = tuple(j for j in joints if self._has_place(step, j))
         if not joints:
             return None
@@ -323,7 +329,7 @@ class _Climb:
         return Taken(step, joints, values, after[best].gain_over(before))
 
     def _tried(self, step: Step, j: int) -> list[int]:
-        """Columns of a step at a joint, one for each value of its constant."""
+        """Column indices of a step at a joint, one for each value of its constant."""
         return [k for name, k in self.index.items() if name.startswith(f"{step.symbol}{j + 1}@")]
 
     def _has_place(self, step: Step, j: int) -> bool:
@@ -337,7 +343,7 @@ class _Climb:
         return [*(k for k in self.used if k not in old), *new], new
 
     def _errors(self, columns: Sequence[int], folds: Sequence[Fold] | None = None) -> _Errors:
-        """Held-out error of each fold, infinite where the fit of the others is singular."""
+        """Held-out error of each fold; infinite if the fit of the others is singular."""
         squares = self._squares(columns, folds)
         return _Errors(np.sum(squares / self.sigma**2, axis=1), squares.sum(axis=1))
 
@@ -356,12 +362,15 @@ class _Climb:
         return squares if folds is not None else squares + self._disagreement(columns, np.array(betas))
 
     def _disagreement(self, columns: Sequence[int], betas: Array) -> Array:
-        """Sum of squares (folds, efforts) by which fits of the folds differ on decoupled motion as long as the logs."""
+        """Sum of squares (folds, efforts) of the differences between fits of the folds on decoupled motion.
+
+        It is scaled to as many samples as the logs have.
+        """
         off = np.einsum("eij,kj->kei", self.decoupled[:, :, list(columns)], betas - betas.mean(axis=0))
         return np.asarray(np.sum(off**2, axis=2) * self.problem.samples * (len(betas) - 1) / len(betas))
 
     def _own(self, j: int) -> float:
-        """Part of the joint's own effort in the compared error, relative to the noise level."""
+        """Contribution of the joint's own effort to the compared error, relative to its noise variance."""
         row = self._row(j)
         return np.inf if row is None else float(self._squares(self.used)[:, row].sum() / self.sigma[row] ** 2)
 
@@ -385,7 +394,7 @@ class _Climb:
 
 
 def _jackknife(values: Array) -> Array:
-    """Jackknife standard deviation of estimates without each of the folds (the first axis)."""
+    """Jackknife standard deviation from estimates that omit one fold each (first axis)."""
     return np.asarray(np.sqrt(len(values) - 1) * values.std(axis=0))
 
 
@@ -395,7 +404,7 @@ def _value_of(name: str) -> str:
 
 
 def _fit(fold: Fold, columns: Sequence[int], effort: int) -> Array | None:
-    """Estimate of the columns from the data outside a fold, None where it is not determined."""
+    """Estimate of the columns from the data outside a fold; None if it is not determined."""
     R = triangle(fold.fitted[:, [*columns, effort]])
     lengths = np.linalg.norm(R[:, :-1], axis=0)
     if np.any(np.abs(np.diag(R)[:-1]) <= DEPENDENT * np.maximum(lengths, 1e-300)):
@@ -404,5 +413,5 @@ def _fit(fold: Fold, columns: Sequence[int], effort: int) -> Array | None:
 
 
 def highest_speeds(problem: Observation) -> Array:
-    """Highest speed of each coordinate over all logs."""
+    """Highest speed of each coordinate over all logs [rad/s or m/s]."""
     return np.asarray(np.max([log.reach[2] for log in problem.logs], axis=0))

@@ -43,9 +43,10 @@ BASE_ROWS = ("base fx", "base fy", "base fz", "base mx", "base my", "base mz")
 class LinearModel:
     """Unknowns and their regressor columns.
 
-    names: the unknowns.  standard: the parameters they combine, chi, with beta = K chi.  kept: standard columns from
-    which Y is computed (Y = Y_standard[:, kept] K[:, kept]^-1).  rows: indices of the efforts used; terms: extra
-    effects.  reference: typical norm of each column, from random states, to assess excitation.
+    names: the unknowns.  standard: the parameters they combine, chi, with beta = K chi.  kept: standard columns
+    from which Y is computed (Y = Y_standard[:, kept] K[:, kept]^-1).  rows: indices of the efforts used.  choice:
+    effects, with extra ones as its `terms`.  reference: typical norm of each column, from random states, to
+    assess excitation.
     """
 
     robot: Robot
@@ -77,7 +78,7 @@ class LinearModel:
 
     @cached_property
     def mixing(self) -> Array | None:
-        """K[:, kept]^-1, None where it is the identity."""
+        """Matrix K[:, kept]^-1; None if it is the identity."""
         K = self.K[:, self.kept]
         return None if np.array_equal(K, np.eye(len(self.kept))) else np.asarray(np.linalg.inv(K))
 
@@ -94,24 +95,25 @@ class LinearModel:
         """Regressor Y, shape (N, rows, unknowns).
 
         load (N, efforts): rigid-body torques, for load-dependent effects.  temperature (N, coordinates) [degC].
-        samples: of the pass that these samples belong to, to choose the fastest method; by default they are alone.
+        samples: total number in the pass that these samples belong to, to choose the fastest method; default: these
+        alone.
         """
         names = [self.standard[k] for k in self.kept]
         Y = standard_columns(self, (q, qd, qdd), load, names, samples, temperature)
         return Y if self.mixing is None else np.asarray(Y @ self.mixing)
 
     def values(self, parameters: Mapping[str, float]) -> Array:
-        """beta from standard parameters by name; missing ones count as 0."""
+        """Unknowns beta from standard parameters by name; missing ones count as 0."""
         return np.asarray(self.K @ np.array([parameters.get(name, 0.0) for name in self.standard]))
 
     def file_values(self) -> dict[str, float]:
-        """`nominal` by name; none where the robot's file has no masses."""
+        """Unknowns of the robot file (`nominal`) by name; empty if it has no masses."""
         return dict(zip(self.names, self.nominal().tolist(), strict=True)) if self.robot.has_parameters else {}
 
     def nominal(self) -> Array:
-        """beta from the robot's own parameters; extra effects at their given value, the robot's own or 0.
+        """Unknowns beta from the robot's own parameters; extra effects at their given value, the robot's or 0.
 
-        Smooth Coulomb friction that was chosen in place of the robot's own takes the value of that.
+        Smooth Coulomb friction that replaces the robot's Coulomb friction takes its value.
         """
         own = dict(zip(self.robot.columns(True, True), self.robot.parameter_vector(True, True).tolist(), strict=True))
         sharp = {t.name: full_name("FC", t.joint + 1) for t in self.choice.terms if t.symbol == "FCT"}
@@ -119,18 +121,18 @@ class LinearModel:
         return self.values(smooth | dict(self.robot.effect_values) | own | self.choice.fixed)
 
     def standard_values(self, beta: Array) -> dict[str, float]:
-        """Standard parameters with the same efforts, zero outside the kept columns."""
+        """Standard parameters with the same efforts; zero except for the retained columns."""
         chi = np.zeros(len(self.standard))
         chi[list(self.kept)] = beta if self.mixing is None else self.mixing @ beta
         return dict(zip(self.standard, chi.tolist(), strict=True))
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """Per unknown: "alone" (a standard parameter by itself) or "combination"."""
+        """Class of each unknown: "alone" (a standard parameter by itself) or "combination"."""
         return tuple("alone" if np.count_nonzero(row) == 1 else "combination" for row in self.K)
 
     def link_of(self, unknown: int) -> int:
-        """Number of the link (from 1) of an unknown: that of its kept column."""
+        """Number of the link (from 1) of an unknown: that of its retained column."""
         return link_number(self.standard[self.kept[unknown]])
 
     def is_friction(self, unknown: int) -> bool:
@@ -182,7 +184,7 @@ def linear_model(
 
 
 def chosen_rows(robot: Robot, joints: Sequence[str | int] | None) -> tuple[int, ...]:
-    """Indices of efforts, in the robot's order."""
+    """Indices of the efforts of the given joints (all by default), in the robot's order."""
     every = row_names(robot)
     if joints is None:
         return tuple(range(len(every)))
@@ -312,9 +314,10 @@ def combined_columns(
     links: Callable[[list[str]], Array],
     weights: Array | None = None,
 ) -> Array:
-    """Y (N, rows, unknowns) from other columns of the standard parameters than efforts, links(names).
+    """Regressor Y (N, rows, unknowns) of equations other than effort equations, such as momentum or power.
 
-    weights (N, rows): with which the efforts of extra effects add to one row; by default each is a row.
+    links(names): returns the columns of standard parameters.  weights (N, rows): factors with which the efforts
+    of an extra effect are summed to one row; by default each effort is its own row.
     """
     names, terms = [model.standard[k] for k in model.kept], {t.name: t for t in model.choice.terms}
     own = [name for name in names if name not in terms]

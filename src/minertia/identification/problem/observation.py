@@ -38,7 +38,7 @@ SHORTEST_BLOCK = 16  # samples
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of the linear problem: Y (N, efforts, unknowns), tau (N, efforts), of the log of this index."""
+    """Rows of the log with index `log`: regressor Y (N, efforts, unknowns) and efforts tau (N, efforts)."""
 
     log: int
     Y: Array
@@ -83,8 +83,8 @@ class LogTriangles:
 class Observation:
     """The linear problem Y beta = tau over all logs.
 
-    names: unknowns; keep, shift: relation to the model's unknowns, beta_model[keep] = beta, the others (and offsets)
-    are known: beta_model = scatter(beta) + shift.
+    names: unknowns.  keep, shift: relation to all unknowns of the model, beta_model = scatter(beta) + shift,
+    where beta_model[keep] receives beta; the other unknowns and the offsets in `shift` are known.
     """
 
     model: LinearModel
@@ -113,7 +113,7 @@ class Observation:
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """Names of the equations of a sample: the efforts, or their total power."""
+        """Names of the equations at each sample: one per effort, or one for the total power."""
         names = self.model.row_names
         return names if self.logs[0].triangles.shape[1] == len(names) else (POWER,)
 
@@ -148,9 +148,9 @@ class Observation:
         return np.asarray(np.linalg.norm(totals @ np.append(-beta, 1.0), axis=1))
 
     def reduced(self, keep: Sequence[int], known: Array | None = None) -> Observation:
-        """Problem for some of the unknowns; the others have the values in `known` (all unknowns; default 0).
+        """Problem in some of the unknowns; the others are fixed to their values in `known` (default 0).
 
-        The value of a kept unknown in `known` is subtracted: the new unknown is the difference.
+        For a retained unknown, its value in `known` is subtracted: the new unknown is the difference.
         """
         values = np.zeros(self.count) if known is None else np.asarray(known, float)
         if list(keep) == list(range(self.count)) and not np.any(values):
@@ -185,7 +185,7 @@ class Observation:
         return full
 
     def only(self, logs: Sequence[int]) -> Observation:
-        """Problem of some of the logs."""
+        """Problem restricted to some of the logs."""
         stream, every, where = self.stream, self.rest, {r: k for k, r in enumerate(logs)}
 
         def chosen(change: Change | None = None) -> Iterator[Rows]:
@@ -222,7 +222,7 @@ def observe(
     load: Load | None = None,
     blocks: int = BLOCKS,
 ) -> Observation:
-    """Reduce the motions of logs to R factors, both sides of the equation through each motion's parallel filter.
+    """Reduce the motions of logs to R factors; the parallel filter is applied to both sides of the equation.
 
     method: "qr", or "gram" (preconditioned normal equations, faster on long logs).  load(q, qd, qdd): rigid-body
     torques, for load-dependent friction.

@@ -19,7 +19,10 @@ NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", *(symbol for symbol, effect in BY_SYMBO
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
-    """Predicted efforts (N, joints used) of a motion; samples: of the log it is a block of, see `states`."""
+    """Predicted efforts (N, joints used) of a motion; samples: length of the log that contains it, see `states`.
+
+    beta (unknowns, any): efforts (N, joints used, any), for models without load-dependent effects.
+    """
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
@@ -33,7 +36,10 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
 
 
 def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Load:
-    """Function for the rigid-body torques of every joint, for load-dependent friction; samples: see `states`."""
+    """Function that computes the rigid-body torques of every joint, for load-dependent friction.
+
+    samples: see `states`.
+    """
     links = np.array([0.0 if model.is_friction(k) else float(v) for k, v in enumerate(beta)])
     extra = {t.name for t in model.choice.terms}
     inner = replace(model, rows=tuple(range(model.robot.n_velocity)))
@@ -47,7 +53,7 @@ def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) ->
 
 
 def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[Observation, tuple[str, ...]]:
-    """Problem with known parameters moved to the right-hand side, and the unknowns that they fix."""
+    """Problem with known parameters moved to the right-hand side, and names of the unknowns that this fixes."""
     model = observation.model
     known = np.zeros(model.count)
     K = model.K.copy()

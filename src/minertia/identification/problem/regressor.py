@@ -1,4 +1,4 @@
-"""Regressor columns over many samples: a compiled kernel for long passes, else NumPy."""
+"""Regressor columns over many samples, by a compiled kernel for long logs, else by NumPy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def regressor_columns(
 ) -> Array:
     """Regressor columns (N, efforts, columns) of standard parameters at q, qd, qdd.
 
-    samples: of the whole pass that this block is part of, by default of this block.
+    samples: total number of samples in the pass that this block belongs to; by default those of this block.
     """
     kernel = _kernel(regressor_program, robot, tuple(columns), samples, len(state[0]))
     if kernel is None:
@@ -72,7 +72,7 @@ _made: list[_Made] = []  # the one used last stands first
 
 
 def _kernel(make: Make, robot: Robot, columns: tuple[str, ...], samples: int | None, block: int) -> BatchKernel | None:
-    """Kernel of a program for a pass over this many samples, by blocks; None where NumPy is as fast."""
+    """Compiled kernel for a pass over this many samples in blocks; None where NumPy is as fast."""
     samples = block if samples is None else samples
     compiling = samples >= COMPILED
     further = samples // max(block, 1) - 1  # calls

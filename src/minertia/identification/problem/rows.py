@@ -1,8 +1,8 @@
-"""Rows of the linear problem: blocks of motion in, columns and efforts out, a piece at a time.
+"""Rows of the linear problem: regressor columns and efforts computed from blocks of motion, piece by piece.
 
-Rows without accelerations are those of momentum of every joint, or of the energy of all, differentiated before the
-parallel filter.  The derivative and the filter are linear and change places: what is filtered is the rate of a momentum
-or an energy, and neither was divided by a time twice.
+Equations without accelerations are those of the momentum of each joint, or of the total energy.  Their time
+derivative and the parallel filter are linear and commute; so the derivative is taken before the filter, and
+the columns of the links need no accelerations.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ TORQUE, POWER = "torque", "power"
 
 
 def equations_of(block: Motion) -> str:
-    """Type of the equations of a block; a motion without a filter has only efforts."""
+    """Type of the equations of a block: those of its filter, or effort equations if it has no filter."""
     return TORQUE if block.filter is None else block.filter.equations
 
 
 def in_torques(block: Motion) -> Motion:
-    """Block with efforts for rows, as it is evaluated."""
+    """Block with effort equations, which are used for evaluation."""
     if block.filter is None or block.filter.equations == TORQUE:
         return block
     return replace(block, filter=replace(block.filter, equations=TORQUE))
@@ -50,7 +50,10 @@ def other_columns(
     temperature: Array | None,
     samples: int | None = None,
 ) -> Array:
-    """Y (N, rows, unknowns) of momentum or power; load, temperature, samples: as for `LinearModel.columns`."""
+    """Regressor Y (N, rows, unknowns) of momentum or power equations.
+
+    load, temperature, samples: as for `LinearModel.columns`.
+    """
     q, qd, _ = state
     is_power = equations_of(motion) == POWER
 
@@ -83,7 +86,7 @@ STILL = 1e-3  # rad or m: a joint that moves less within a block stands still
 
 
 class MotionLike(Protocol):
-    """What may be given for a `Motion`: joint side, samples first, all of the same length."""
+    """Object that can be used as a `Motion`: joint-side arrays of equal length, samples along the first axis."""
 
     @property
     def t(self) -> Array: ...  # noqa: D102
@@ -110,7 +113,7 @@ def blocks_of(log: LogMotion) -> Iterator[Motion]:
 
 
 def judged_motion(log: LogMotion) -> LogMotion:
-    """Motion of a log with efforts for rows, regardless of the fitted equations."""
+    """Motion of a log with effort equations, whichever equations are fitted."""
     if hasattr(log, "tau"):
         return in_torques(Motion.of(log))
     blocks = Passes(lambda: map(in_torques, blocks_of(log)))
@@ -118,7 +121,7 @@ def judged_motion(log: LogMotion) -> LogMotion:
 
 
 def states(log: LogMotion) -> int | None:
-    """Number of samples at which a pass over a log evaluates columns; None where not known in advance."""
+    """Number of samples at which a pass over a log evaluates regressor columns; None if not known in advance."""
     if hasattr(log, "tau"):
         return len(log.tau)
     if isinstance(log, Sequence):
@@ -128,10 +131,10 @@ def states(log: LogMotion) -> int | None:
 
 @dataclass(frozen=True)
 class RowMaker:
-    """Rows of the linear problem of one log.
+    """Computes the rows of the linear problem for one log.
 
-    load: rigid-body torques, for load-dependent friction.  title: name of the log in messages.  samples: of a pass over
-    the log, see `states`.
+    load: rigid-body torques, for load-dependent friction.  title: name of the log in messages.  samples: number
+    of samples in a pass over the log, see `states`.
     """
 
     model: LinearModel
@@ -153,7 +156,7 @@ class RowMaker:
             yield kept[:, : -tau.shape[1]].reshape(-1, *Y.shape[1:]), kept[:, -tau.shape[1] :]
 
     def residuals(self, block: Motion, beta: Array) -> Iterator[Array]:
-        """tau - Y beta of a block, filtered and decimated; cheaper than the rows."""
+        """Residuals tau - Y beta of a block, filtered and decimated; faster than computing all rows."""
         for piece, Y, tau in self._pieces(block):
             rest = tau - Y @ beta
             yield decimated(piece, rest)[0]

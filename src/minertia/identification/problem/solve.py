@@ -1,7 +1,8 @@
-"""Least squares on the triangles of a linear problem: values, noise levels, and the weighted fit that all build on.
+"""Least squares on the R factors of a linear problem: estimates, noise levels and weighted fits.
 
-Folds of cross-validation are blocks of time, or whole logs, each left out of a fit of the others; a fold is a few
-triangles, so nothing is read again.  Of the columns for several values of a scanned constant the best stays.
+Cross-validation folds are blocks of time or whole logs, each held out of a fit of the others; a fold is a few
+R factors, so no log is read again.  Among columns for several values of a scanned constant, the best is
+retained.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NOISE_FLOOR = 1e-13  # of an effort's size: rounding, not noise
 
 
 def solution(R: Array) -> Array:
-    """beta from the R factor of [W tau]."""
+    """Least-squares estimate beta from the R factor of [W tau]."""
     return np.asarray(solve_triangular(R[:-1, :-1], R[:-1, -1]))
 
 
@@ -33,13 +34,13 @@ def inverse(R: Array) -> Array:
 
 
 def noise_floor(problem: Observation) -> Array:
-    """Noise levels below which a residual is rounding."""
+    """Noise level of each effort below which a residual is only rounding error."""
     largest = float(problem.effort_rms.max(initial=0.0))
     return np.asarray(np.maximum(NOISE_FLOOR * np.maximum(problem.effort_rms, 1e-3 * largest), 1e-300))
 
 
 def noise_levels(problem: Observation, beta: Array, R: Array, sigma: Array) -> Array:
-    """Residual standard deviation of each effort, with the degrees of freedom that the fit used in it.
+    """Residual standard deviation of each effort, corrected for the degrees of freedom used by the fit.
 
     R: the R factor of the fit, computed with these sigma.
     """
@@ -85,8 +86,8 @@ FOLDS = 5
 class Fold:
     """One cross-validation fold.
 
-    fitted: R factor (k, k) of the weighted rows of all other folds.  left_out: R factors (efforts, k, k) of its own
-    rows, not weighted.  weighted: one R factor (k, k) of its own weighted rows.
+    fitted: R factor (k, k) of the weighted rows of all other folds.  left_out: R factors (efforts, k, k) of the
+    held-out rows, not weighted.  weighted: one R factor (k, k) of the weighted held-out rows.
     """
 
     fitted: Array
@@ -120,7 +121,7 @@ def _folds(blocks: Array, groups: Sequence[Array], sigma: Array) -> tuple[Fold, 
 
 
 def left_out_squares(folds: Iterable[Fold], fit: Callable[[Array], Array]) -> Array:
-    """Normalised sum of squares of each held-out fold; fit: estimate from the R factor of the others."""
+    """Normalised sum of squares of each held-out fold; fit: beta from the R factor of the other folds."""
     return np.array([float(np.sum((f.weighted @ np.append(-fit(f.fitted), 1.0)) ** 2)) for f in folds])
 
 
@@ -142,7 +143,7 @@ ROUNDS = 3
 
 
 def best_terms(observation: Observation) -> Observation:
-    """Keep one column of each scanned effect (Stribeck velocities), joint by joint, by the sum of squares.
+    """Retain the best column of each scanned effect (Stribeck velocities), joint by joint, by least squares.
 
     All candidates were streamed together, so no log is read again.
     """
@@ -172,12 +173,12 @@ def best_terms(observation: Observation) -> Observation:
 
 
 def _cost(R: Array, columns: list[int]) -> float:
-    """Least-squares cost with these columns."""
+    """Residual norm of the least-squares fit with these columns."""
     return float(abs(triangle(R[:, [*columns, R.shape[1] - 1]])[-1, -1]))
 
 
 def _without(observation: Observation, keep: list[int]) -> Observation:
-    """Observation and model with only the kept columns."""
+    """Observation and model restricted to the given columns."""
     model = observation.model
     part = observation.reduced(keep)
     names = tuple(model.names[k] for k in keep)

@@ -1,4 +1,4 @@
-"""Selection of the identified effects of the table (`robot.effects`): by words, symbols, full names or tables."""
+"""Selection of the effects to identify (`robot.effects`): by words, symbols, full names or tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ NUMBERS = {
 class EffectSpec:
     """One effect of a model: a word or symbol, the names of its joints, and its given constants.
 
-    known: the effect has no parameter to fit; its coefficient is 1.  tag: distinguishes scanned ones.
+    known: the effect has no parameter to fit; its coefficient is 1.  tag: distinguishes candidates of a scanned
+    constant.
     """
 
     kind: str
@@ -68,9 +69,9 @@ Wanted: TypeAlias = str | Mapping[str, object] | EffectSpec
 
 @dataclass(frozen=True)
 class Term:
-    """One extra column: an effect on one joint (index from 0), with its constants; `tag` distinguishes scanned ones.
+    """One extra regressor column: an effect on one joint (index from 0), with its constants.
 
-    is_known: its coefficient is 1 and not identified.
+    tag: distinguishes candidates of a scanned constant.  is_known: its coefficient is 1 and is not identified.
     """
 
     symbol: str
@@ -102,7 +103,7 @@ class EffectChoice:
 
     @property
     def fixed(self) -> dict[str, float]:
-        """Values of terms whose coefficient is known to be 1."""
+        """Coefficients, all 1, of the terms that are not identified, by full name."""
         return {t.name: 1.0 for t in self.terms if t.is_known}
 
     @property
@@ -116,10 +117,10 @@ class EffectChoice:
 
 
 def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> EffectChoice:
-    """Effect columns: "FC" or "coulomb" on every joint but the passive ones of closed chains, or as `read_effect`.
+    """Choice of effect columns; a word or symbol alone applies to every joint that is not passive.
 
-    Where a motor drives several joints, its own IAM, FVM, FCM, OFFM come with IA, FV, FC, OFF; other motor-side
-    effects must be requested.
+    Other forms are those of `read_effect`.  Where a motor drives several joints, its own IAM, FVM, FCM, OFFM are
+    included with IA, FV, FC, OFF; other motor-side effects must be requested.
     """
     own: list[str] = []
     terms: list[Term] = []
@@ -139,7 +140,7 @@ def chosen_effects(robot: Robot, wanted: Sequence[Wanted] = DEFAULT_EFFECTS) -> 
 
 
 def everywhere(robot: Robot, kind: Any) -> EffectSpec:
-    """Effect on every actuated joint or one that follows a motor, or on every motor that drives several joints."""
+    """Effect on every joint that is not passive; a motor-side effect on every motor coupled to several joints."""
     return at_joints(robot, kind, sorted(robot.coupled_motors) if kind in MOTOR_SYMBOLS else robot.driven)
 
 
@@ -154,9 +155,9 @@ def at_joints(robot: Robot, kind: str, joints: Iterable[int], options: Settings 
 def read_effect(robot: Robot, item: Wanted, table: CampaignTable | None = None) -> EffectSpec:
     """Parse an effect, from Python or a file: "coulomb" or "FC" on all coordinates, "FC4" on one joint.
 
-    A table chooses joints, by name or by the number of a coordinate (from 1), and gives constants: {kind =
-    "gas_spring", joints = [2], outer = 0.8, ...}; known = true where its coefficient is 1.  table: the one of the file
-    that has it, for messages.
+    A table selects joints, by name or by the number of a coordinate (from 1), and gives constants: {kind =
+    "gas_spring", joints = [2], outer = 0.8, ...}; known = true where its coefficient is 1.  table: the enclosing
+    table of the file, for messages.
     """
     if isinstance(item, EffectSpec):
         return item
@@ -170,7 +171,7 @@ def read_effect(robot: Robot, item: Wanted, table: CampaignTable | None = None) 
 
 
 def read_joints(robot: Robot, given: Any, at: CampaignTable | None = None) -> tuple[str, ...]:
-    """Joints by name, or coordinates by number (from 1), in the robot's order."""
+    """Names of joints given by name or by coordinate number (from 1), in the robot's order."""
     names, found = _names(robot), set()
     items = list(given) if isinstance(given, list | tuple) else [given]
     for item in items:
@@ -224,7 +225,7 @@ def _from_table(robot: Robot, table: CampaignTable) -> EffectSpec:
 
 
 def _word(kind: str) -> str:
-    """Word of a symbol, where the word stands for that symbol alone; else the symbol."""
+    """Word for a symbol if the word denotes that symbol only, else the symbol."""
     word = BY_SYMBOL[kind].word if kind in EFFECT_SYMBOLS else kind
     return word if WORDS.get(word) == (kind,) else kind
 
@@ -254,7 +255,7 @@ def _terms(symbol: str, joint: int, given: Settings, is_known: bool, tag: str) -
 
 
 def robot_effects(robot: Robot) -> list[EffectSpec]:
-    """Standard effects of every joint and all others of a robot, with its constants."""
+    """Effects of a robot with their constants: the standard ones on every joint, and all others that it has."""
     found = [everywhere(robot, symbol) for symbol in DEFAULT_EFFECTS]
     for name in robot.other_effects:
         symbol, joint = re.sub(r"\d+$", "", name), int(re.sub(r"^\D+", "", name))

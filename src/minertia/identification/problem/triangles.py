@@ -35,7 +35,7 @@ def triangle(rows: Array) -> Array:
 
 
 def _factor(rows: Array) -> Array:
-    """R factor of rows (N, k) as NumPy's QR, calling LAPACK directly: twice as fast where k is small."""
+    """R factor of rows (N, k), as by NumPy's QR; calls LAPACK directly, twice as fast for small k."""
     count, k = rows.shape
     packed, *_ = dgeqrf(np.array(rows, float, order="F"), lwork=PANEL * k, overwrite_a=True)
     return np.where(_upper(k)[:count], packed[:k], 0.0)
@@ -79,9 +79,10 @@ def merged(triangles: Array) -> Array:
 
 
 def gram_triangle(rows: Array, S: Array) -> Array:
-    """R factor [k, k] by normal equations of rows [N, k] times S^-1, S the R factor of similar rows: faster than QR.
+    """R factor [k, k] of rows [N, k] by preconditioned normal equations, faster than QR.
 
-    Falls back to QR where the rows are not similar enough for the same accuracy, or are rank deficient.
+    S: R factor of similar rows, used as the preconditioner.  Falls back to QR where the rows are not similar
+    enough for the same accuracy, or are rank deficient.
     """
     if len(rows) <= rows.shape[1]:
         return triangle(rows)
@@ -106,11 +107,11 @@ def preconditioner(R: Array) -> Array:
 
 
 class Accumulator:
-    """R factors of the blocks of one log, at most `max_blocks`: beyond that neighbours are merged.
+    """Accumulates the R factors of the blocks of one log; beyond `max_blocks`, neighbours are merged.
 
-    Rows are collected in pieces, by effort, and each piece is reduced to an R factor at once; so memory does not grow
-    with the blocks, and the result does not depend on how the rows arrive.  largest: entries so far, (efforts,
-    columns).
+    Rows are collected in pieces, by effort, and each piece is reduced to an R factor at once; so memory does not
+    grow with the log, and the result does not depend on how the rows arrive.  largest: largest absolute entries
+    so far, (efforts, columns).
     """
 
     def __init__(self, efforts: int, columns: int, block: int, max_blocks: int, method: str) -> None:
@@ -167,7 +168,7 @@ class Accumulator:
         self._filled = 0
 
     def _triangle(self, effort: int, rows: Array) -> Array:
-        """R factor of the rows of one effort; zero columns, half of them by structure, are skipped."""
+        """R factor of the rows of one effort; zero columns (about half, structurally) are skipped."""
         size = np.maximum(rows.max(axis=0), -rows.min(axis=0))
         self.largest[effort] = np.maximum(self.largest[effort], size)
         shown = np.flatnonzero(size > 0)

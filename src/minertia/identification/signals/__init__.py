@@ -1,1 +1,1 @@
-"""From a recording to a motion for a regressor: filters, derivatives, decimation, evaluation."""
+"""Signal processing from a recording to a motion: filters, derivatives, decimation, evaluation."""

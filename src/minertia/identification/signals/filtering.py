@@ -1,8 +1,8 @@
 """Zero-phase filters, differentiation and decimation: from blocks of a recording to blocks of a `Motion`.
 
-Positions pass a Butterworth low-pass forwards and backwards and are differentiated.  Then both sides of the equation,
-every column of the regressor and the efforts, pass the same linear-phase filter and are decimated (the parallel
-filter), so that noise above the motion's frequencies is taken from both alike.
+Positions pass a zero-phase Butterworth low-pass and are differentiated.  Then both sides of the equation, the
+regressor columns and the efforts, pass the same linear-phase filter and are decimated (the parallel filter),
+so that noise above the motion's frequencies is removed from both sides equally.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOWEST = 1e-6  # cut-off over the rate below which a Butterworth filter runs out
 
 
 def resolved(plan: Filter, recording: Recording) -> Filter:
-    """Filter with every setting chosen for this recording, checked against its rate."""
+    """Filter with every open setting chosen for this recording, and checked against its sampling rate."""
     if plan.equations != "torque" and plan.on == "signals":
         raise FilterError(
             f"{plan.equations} equations are differentiated at the rate of the log; set on = "
@@ -66,14 +66,14 @@ SIGNALS = ("t", "q", "qd", "qdd", "tau")
 
 @dataclass(frozen=True)
 class Motion:
-    """A block of samples with velocities and accelerations, on which a regressor is built; (N,) and (N, n).
+    """Block of samples (N,) and (N, n) with velocities and accelerations, from which a regressor is computed.
 
-    rate_hz: of these samples.  filter: that they passed, resolved; None where the motion was given as it is.
-    keep: samples that stay after the parallel filter, as start, stop and step, all of them by default; `decimated`
-    applies it.  channels: what else was logged, filtered like positions.
-    direction: sign of the velocities at the rate of the log, through the low-pass of the efforts (on = "signals"), by
-    which columns of dry friction are filtered as the efforts are; None where it was not asked for.
-    instants: where the efforts of a block that is judged are compared [s], None in one that is fitted.
+    rate_hz: sampling rate of these samples.  filter: resolved filter that was applied, None for a motion given as
+    is.  keep: samples retained after the parallel filter, as start, stop and step, all by default; `decimated`
+    applies it.  channels: other logged signals, filtered like positions.  direction: sign of the velocities at
+    the rate of the log, passed through the low-pass of the efforts (on = "signals"), so that dry-friction columns
+    are filtered like the efforts; None if it was not requested.  instants: times at which the efforts of an
+    evaluated block are compared [s]; None in a fitted block.
     """
 
     t: Array
@@ -99,7 +99,7 @@ class Motion:
 
     @classmethod
     def of(cls, given: Any) -> Motion:
-        """Whatever has the arrays t, q, qd, qdd and tau as a motion."""
+        """Convert an object with the arrays t, q, qd, qdd and tau to a motion."""
         if isinstance(given, cls):
             return given
         t, q, qd, qdd, tau = (getattr(given, name) for name in SIGNALS)
@@ -122,13 +122,13 @@ class Motion:
         return len(range(*self.keep))
 
     def select(self, rows: slice) -> Motion:
-        """Some of the samples, all of which are kept."""
+        """Motion of a range of samples, all of which are retained."""
         arrays = {name: getattr(self, name)[rows] for name in SIGNALS}
         channels = {name: values[rows] for name, values in self.channels.items()}
         return replace(self, **arrays, channels=channels, keep=(0, 0, 0))  # type: ignore[arg-type]
 
     def followed_by(self, other: Motion) -> Motion:
-        """The block and the next one, all samples of which are kept."""
+        """Join this block with the next one; all of its samples are retained."""
         arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in SIGNALS}
         channels = {name: np.concatenate([v, other.channels[name]]) for name, v in self.channels.items()}
         return replace(self, **arrays, channels=channels, keep=(0, 0, 0))  # type: ignore[arg-type]
@@ -155,7 +155,7 @@ def prepared_with_edges(recording: Recording, plan: Filter) -> tuple[Motion, Mot
 
 
 def refuse_short(recording: Recording, plan: Filter, rate: float, *, edges: bool = False) -> None:
-    """Refuse a recording of which the filter leaves next to nothing."""
+    """Raise an error for a recording that is too short for the filter."""
     dropped = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate) + half_length(plan, rate)
     if len(recording) - 2 * dropped < 2 * thinning(plan, rate):
         raise FilterError(
@@ -172,12 +172,12 @@ def prepared_blocks(
     rate_hz: float | None = None,
     standing: float | None = None,
 ) -> Iterator[Motion]:
-    """Motions of consecutive parts of one log; their kept samples are those of the whole log, once each.
+    """Filter consecutive blocks of one log; each retained sample of the whole log is returned exactly once.
 
-    What the filter leaves open is chosen from the first block; where the rate of the whole log is given, the filter is
-    resolved already.  `edges` keeps the ends, and no samples around those that are kept.  standing [rad/s or m/s]:
-    makes `Motion.direction`, 0 while a joint is slower.  A log that is one block gives one motion; the motions of
-    several agree with that of the whole to about 1e-9 of the signals.
+    Open settings of the filter are chosen from the first block; if rate_hz, the rate of the whole log, is given,
+    the filter must be resolved.  edges: retain the ends, and add no samples around the retained ones.  standing
+    [rad/s or m/s]: compute `Motion.direction`, with 0 for joints below this speed.  A log in one block gives one
+    motion; the motions of several blocks agree with it to about 1e-9 of the signals.
     """
     stream: _FilterPass | None = None
     for block, is_last in with_last(blocks):
@@ -194,9 +194,10 @@ def prepared_blocks(
 
 @dataclass
 class _FilterPass:
-    """Where a pass over a log stands; indices count the samples of the log from 0.
+    """State of the filtering of a log block by block; indices count the samples of the log from 0.
 
-    halo: samples after which the filter has forgotten an edge.  half: needed around kept ones.  trim: lost at the ends.
+    halo: samples after which the filter's edge transient has decayed.  half: samples needed on each side of the
+    retained ones.  trim: samples dropped at each end.
     """
 
     plan: Filter
@@ -218,7 +219,7 @@ class _FilterPass:
         return cls(plan, rate, halo, half, trim, trim + half, standing)
 
     def motion(self, block: Recording, is_last: bool) -> Motion | None:
-        """The kept samples that are ready with this block, None where there are none."""
+        """Retained samples that become available with this block; None if there are none."""
         buffer = block if self.tail is None else joined([self.tail, block])
         end, found = self.end(self.offset + len(buffer), is_last), None
         if end > self.next:
@@ -231,14 +232,14 @@ class _FilterPass:
         return found
 
     def end(self, count: int, is_last: bool) -> int:
-        """The sample before which all kept ones are ready, of so many that are there."""
+        """Index before which all retained samples are available, once `count` samples have been read."""
         if is_last:
             return count - self.trim - self.half
         ready, step = count - self.halo - self.half - self.next, thinning(self.plan, self.rate)
         return self.next + ready // step * step
 
     def block(self, buffer: Recording, filtered: Sequence[Array], end: int) -> Motion:
-        """The kept samples from `next` to before `end`, with what the parallel filter needs around them."""
+        """Retained samples from `next` to before `end`, with the neighbours that the parallel filter needs."""
         rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
         rate, step = self.rate, thinning(self.plan, self.rate)
         keep = (self.half, self.half + end - self.next, step)
@@ -356,7 +357,7 @@ def signals(recording: Recording, plan: Filter, rate: float) -> tuple[Array, Arr
 
 
 def channel_signals(recording: Recording, plan: Filter, rate: float, rows: slice) -> dict[str, Array]:
-    """Some rows of the other logged signals, filtered like positions."""
+    """Other logged signals of a range of samples, filtered like positions."""
     assert plan.cutoff_hz is not None
     return {name: low_pass(v, plan.cutoff_hz, rate, plan.order)[rows] for name, v in recording.channels.items()}
 
@@ -424,7 +425,7 @@ ORDER = 4
 
 
 def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) -> Array:
-    """Uniformly sampled efforts (N, n) through the evaluation filter at some instants."""
+    """Uniformly sampled efforts (N, n), passed through the evaluation filter and interpolated at given times."""
     if len(t) < 3:
         raise FilterError(f"{len(t)} samples are too few to evaluate")
     rate = (len(t) - 1) / float(t[-1] - t[0])
@@ -433,7 +434,7 @@ def evaluated_at(times: Array, t: Array, effort: Array, evaluation: Evaluation) 
 
 
 def evaluation_times(t: Array, evaluation: Evaluation, span: tuple[float, float] | None = None) -> Array:
-    """Instants at which efforts are compared."""
+    """Times [s] at which predicted and measured efforts are compared."""
     first, last = (float(t[0]), float(t[-1])) if span is None else span
     start, stop = first + evaluation.trim_s, last - evaluation.trim_s
     count = int(np.floor((stop - start) * evaluation.rate_hz + 1e-6)) + 1

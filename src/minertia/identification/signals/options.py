@@ -1,4 +1,4 @@
-"""`Filter` and `Evaluation`: from a recording to the linear problem, and the evaluation of its residuals."""
+"""`Filter` and `Evaluation`: filter settings for the linear problem, and for the evaluation of residuals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DERIVATIVES = ("central", "central5", "parabola", "savgol", "logged")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Filter(Declared):
-    """Settings between a recording and the linear problem."""
+    """Filter settings from a recording to the linear problem."""
 
     cutoff_hz: float | None = option(
         None,

@@ -22,12 +22,13 @@ OCTAVE = 1.0  # width over which the spectrum of the accelerations is averaged, 
 def chosen_cutoff(q: Array, rate_hz: float) -> float:
     """Cut-off [Hz] of the low-pass on positions when none is given.
 
-    For each joint: the power spectrum of the position (averaged over pieces of 10 s); its noise floor, the median over
-    the upper half of the band; the band of the motion, from 0 to where the spectrum first stays within ten times the
-    floor; in it the frequency below which 99 % of the power of the velocity lies.  The cut-off is ten times the highest
-    of these over the joints that move, so that the filter changes the motion's own frequencies by less than one part in
-    a million, but not so high that noise makes up more than 1 % of the power of the accelerations (`quiet_frequency`);
-    at least twenty cycles per recording and at most 0.4 of the rate.
+    For each joint, the power spectrum of the position is averaged over segments of 10 s.  Its noise floor is the
+    median over the upper half of the band.  The motion's band ends where the smoothed spectrum first falls to ten
+    times the floor.  Within that band, the frequency below which 99 % of the velocity power lies is taken.  The
+    cut-off is ten times the highest of these over the moving joints, so that the filter changes the motion's own
+    frequencies by less than one part in a million.  It is limited such that noise makes up at most 1 % of the
+    power of the accelerations (`quiet_frequency`), but it is at least twenty cycles per recording and at most 0.4
+    of the rate.
     """
     travel = np.ptp(q, axis=0)
     moving = np.flatnonzero(travel > MOVES * travel.max())
@@ -42,8 +43,9 @@ def chosen_cutoff(q: Array, rate_hz: float) -> float:
 def quiet_frequency(q: Array, rate_hz: float) -> float:
     """Frequency [Hz] up to which the accelerations of positions (N, joints) contain hardly any noise.
 
-    The power of a motion's accelerations falls with the frequency, that of differentiated noise rises, so their sum has
-    a minimum where noise takes over.  Beyond it, noise is admitted up to 1 % of the power below it.
+    The power of a motion's accelerations falls with frequency, that of differentiated noise rises, so their sum
+    has a minimum where noise starts to dominate.  Above the minimum, noise is admitted up to 1 % of the power
+    below it.
     """
     length = int(min(len(q), max(64, SEGMENT_S * rate_hz / 2)))
     f, power = signal.welch(q, rate_hz, window="hann", nperseg=length, detrend="linear", axis=0)
@@ -62,7 +64,7 @@ def quiet_frequency(q: Array, rate_hz: float) -> float:
 
 
 def top_frequency(x: Array, rate_hz: float) -> float:
-    """Frequency [Hz] below which 99 % of the power of the derivative lies, without noise."""
+    """Frequency [Hz] below which 99 % of the power of the signal's derivative lies, noise excluded."""
     length = int(min(len(x), max(64, SEGMENT_S * rate_hz)))
     f, power = signal.welch(x, rate_hz, window="hann", nperseg=length, detrend="linear")
     f, power = f[1:], power[1:]

@@ -1,15 +1,16 @@
-"""Which bias model predicts poses that were left out best, and the fit with it."""
+"""Choice of the bias model by cross-validation over the poses, and the fit with it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.wrench.drift import BIASES
 from minertia.identification.wrench.fit import WrenchFit, fit_wrench, widened
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading
 from minertia.io.arrays import Array
 
@@ -20,53 +21,67 @@ FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is on
 
 @dataclass(frozen=True)
 class PosesLeftOut:
-    """Measured less predicted (N, 6) of each pose by a fit of the others, and its load alone as measured."""
+    """Measured less predicted (N, 6) of each pose by a fit of the others, and its load alone as measured.
+
+    groups (N,): what was left out whole.
+    """
 
     left: Array
     load: Array
+    groups: NDArray[np.intp]
 
     @property
     def rms(self) -> tuple[float, float]:
-        """Of forces [N] and moments [N m], per component."""
+        """Root mean square of the held-out residuals per component: forces [N], moments [N m]."""
         return rms_of(self.left)
 
     def is_better(self, simpler: PosesLeftOut) -> bool:
-        """Whether less is left than by a simpler bias, by more than one standard error over the poses (Breiman)."""
+        """Whether the error is below that of a simpler bias model by over one standard error (Breiman)."""
         sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
-        gain = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
+        rows = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
+        gain = np.bincount(self.groups, rows) / np.bincount(self.groups)
         return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 @dataclass(frozen=True)
 class BiasChoice:
-    """The bias model taken, and what each that was tried left of poses left out."""
+    """Chosen bias model, and the cross-validation residuals of each model that was tried."""
 
     bias: str
     tried: dict[str, PosesLeftOut] = field(default_factory=dict)
 
 
 def rms_of(left: Array) -> tuple[float, float]:
-    """Root mean square of forces and of moments of residuals (N, 6), per component [N, N m]."""
+    """Root mean square of the residuals (N, 6) per component: forces [N], moments [N m]."""
     return float(np.sqrt(np.mean(left[:, :3] ** 2))), float(np.sqrt(np.mean(left[:, 3:] ** 2)))
 
 
-def left_out(poses: StaticPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
-    """Every pose predicted by a fit of others; whole: the fit of all, whose noise each begins with."""
-    place = np.argsort(np.argsort(poses.order, kind="stable"))
-    fold = place % min(len(poses), MOST_FOLDS)
+def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
+    """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold."""
+    fold = poses.groups % min(len(poses), MOST_FOLDS)
     left, load = np.zeros((2, len(poses), 6))
     for k in range(int(fold.max()) + 1):
         out = fold == k
         tool = fit_wrench(poses.take(~out), reading.mount, reading.usual, bias, whole).carried
         left[out] = poses.wrench[out] - tool.predicted(poses.take(out))
         load[out] = poses.wrench[out] - tool.bias_at(poses.take(out))
-    return PosesLeftOut(left, load)
+    return PosesLeftOut(left, load, poses.groups)
 
 
-def chosen(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
-    """The fit with the bias that is stated, or that predicts poses left out best; the simpler one where they tie."""
+def possible(poses: SensorPoses) -> tuple[str, ...]:
+    """Bias models that poses can tell apart, the simplest first."""
+    if len(poses) < FEWEST_DRIFT:
+        return BIASES[:1]
+    return tuple(word for word in BIASES if word != "steps" or poses.stretch.max() > 0)
+
+
+def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
+    """Fit with the specified bias model, or with the one of smallest cross-validation error.
+
+    A more complex model is chosen only if it is better by more than one standard error.
+    """
     asked = reading.options.bias
-    words = (asked,) if asked != "auto" else BIASES if len(poses) >= FEWEST_DRIFT else BIASES[:1]
+    words = (asked,) if asked != "auto" else possible(poses)
     fits, tried = {}, {}
     for word in words:
         tell(f"fitting a {word} bias")

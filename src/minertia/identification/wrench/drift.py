@@ -1,6 +1,7 @@
-"""Bias of a sensor over the poses: constant, linear, or a random walk beside white noise.
+"""Bias of a sensor over the poses: constant, in steps, linear, or a random walk beside white noise.
 
-Each channel's bias is a mean over the fitted poses, a slope where it is linear, and where it walks a random walk whose
+Each channel's bias is a mean over the fitted poses, a slope where it is linear, a value for each stretch between tares
+where it steps, and where it walks a random walk whose
 variance per step is `walk` times that of the white noise.  Walks are taken about their mean over the fitted poses.
 """
 
@@ -13,12 +14,12 @@ import numpy as np
 
 from minertia.io.arrays import Array
 
-BIASES = ("constant", "linear", "walk")
+BIASES = ("constant", "steps", "linear", "walk")
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Places of the fitted poses in the order of recording, in steps: the median distance of neighbours is 1."""
+    """Position of the fitted poses in the recording order, in steps; a step is the median spacing of neighbours."""
 
     order: Array
 
@@ -30,47 +31,63 @@ class Clock:
         return float(np.median(gaps)) if len(gaps) else 1.0
 
     def steps(self, order: Array) -> Array:
-        """Steps from the mean of the fitted poses."""
+        """Positions in the recording order, in steps from the mean of the fitted poses."""
         return np.asarray((order - self.order.mean()) / self.step)
 
     @property
     def walked(self) -> Array:
-        """Covariance (N, N) of a unit walk at the fitted poses, about its mean there."""
+        """Covariance (N, N) at the fitted poses of a unit random walk, its mean over these poses removed."""
         own = self.steps(self.order)
         apart = np.abs(own[:, None] - own)
         return np.asarray((apart.mean(axis=1)[:, None] + apart.mean(axis=0) - apart - apart.mean()) / 2)
 
     @cached_property
     def modes(self) -> tuple[Array, Array]:
-        """Variances (N,) and directions (N, N) of a unit walk at the fitted poses."""
+        """Eigenvalues (N,) and eigenvectors (N, N) of the covariance `walked`."""
         values, vectors = np.linalg.eigh(self.walked)
         return np.maximum(values, 0.0), vectors
+
+    @cached_property
+    def rises(self) -> Array:
+        """Power (N,) of differences of the second order in each mode, 1 where they alternate from pose to pose."""
+        values = self.modes[0]
+        is_mode = values > 1e-9 * values.max(initial=0.0)  # all but the mean
+        return np.where(is_mode, 1 / (4 * np.where(is_mode, values, 1.0)) ** 2, 0.0)
 
 
 @dataclass(frozen=True)
 class SensorNoise:
-    """White noise of each channel (6,) [N, N m], and variance of its bias's walk per step over that (6,)."""
+    """White noise of each channel (6,) [N, N m], and over its variance those of two others (6,).
+
+    walk: of the bias's walk, per step.  rise: of noise that rises with the square of the frequency, as accelerations
+    from differentiated positions have it, at the highest.
+    """
 
     white: Array
     walk: Array
+    rise: Array
+
+    def variance(self, clock: Clock) -> Array:
+        """Variance (6, N) of each mode of the poses over that of the white noise."""
+        return np.asarray(1 + self.walk[:, None] * clock.modes[0] + self.rise[:, None] * clock.rises)
 
     def weights(self, clock: Clock) -> Array:
-        """One over the deviation (6, N) of each mode of the poses."""
-        values, _ = clock.modes
-        return np.asarray(1 / (self.white[:, None] * np.sqrt(1 + self.walk[:, None] * values)))
+        """Inverse standard deviation (6, N) of each mode of the random walk plus white noise, per channel."""
+        return np.asarray(1 / (self.white[:, None] * np.sqrt(self.variance(clock))))
 
     def drift(self, clock: Clock, residual: Array) -> Array:
-        """Walk (N, 6) at the fitted poses that residuals (6, N) there tell: the best linear prediction."""
+        """Best linear prediction of the random walk (N, 6) at the fitted poses from residuals (6, N)."""
         values, vectors = clock.modes
-        share = self.walk[:, None] * values / (1 + self.walk[:, None] * values)
+        share = self.walk[:, None] * values / self.variance(clock)
         return np.asarray(vectors @ (share * (residual @ vectors)).T)
 
 
 @dataclass(frozen=True)
 class BiasCurve:
-    """Bias over the order of recording: values (K, 6) [N, N m] at places (K,), and its slope (6,) beyond them.
+    """Bias over the recording order: values (K, 6) [N, N m] at positions (K,), and its slope (6,) beyond them.
 
-    Between places it is linear, which is what a random walk is expected to do between two that are known.
+    In between, it is interpolated linearly, which is the expected value of a random walk between two known
+    points.
     """
 
     order: Array
@@ -78,7 +95,7 @@ class BiasCurve:
     slope: Array
 
     def at(self, order: Array | None, count: int = 1) -> Array:
-        """Bias at places in the order; None: as it was last, so many times."""
+        """Bias (N, 6) at positions in the recording order; for None, the last value `count` times."""
         if order is None:
             return np.repeat(self.values[-1:], count, axis=0)
         found = np.stack([np.interp(order, self.order, own) for own in self.values.T], axis=1)

@@ -1,4 +1,4 @@
-"""What is known of a tool on a sensor: wrenches at poses never fitted, and what speaks against the values."""
+"""Evidence for an identified tool on a sensor: residuals at held-out and validation poses, and diagnoses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, LeftOut
 from minertia.identification.evidence.measure import WRENCH
 from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.wrench.choice import PosesLeftOut
-from minertia.identification.wrench.fit import WrenchFit, fit_wrench
-from minertia.identification.wrench.load import CHANNELS, LOAD, TILT
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.fit import USUAL_REACH, WrenchFit, fit_wrench
+from minertia.identification.wrench.load import CHANNELS, INERTIA, LOAD, TILT
 from minertia.identification.wrench.residuals import WrenchResiduals, residuals_from, wrench_residuals
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import FEWEST, OtherWrench, WrenchReading, refuse_poses
 from minertia.identification.wrench.solve import WrenchEstimate
 from minertia.io.arrays import Array
@@ -27,9 +27,12 @@ NO_SCALE = "the scale of the forces is not checked: hang a known mass on the sen
 
 
 def wrench_evidence(
-    estimate: WrenchEstimate, reading: WrenchReading, unseen: Sequence[tuple[str, StaticPoses]]
+    estimate: WrenchEstimate, reading: WrenchReading, unseen: Sequence[tuple[str, SensorPoses]]
 ) -> Evidence:
-    """Residuals of fitted poses, of poses left out and of unseen files, and what else speaks against the values."""
+    """Evidence for an estimate: residuals of fitted, held-out and validation poses, and diagnoses.
+
+    unseen: name and poses of each validation file.
+    """
     fit = estimate.wrench
     training = wrench_residuals("training", fit.carried, fit.poses)
     judged = tuple(wrench_residuals(name, fit.carried, poses) for name, poses in unseen)
@@ -47,6 +50,7 @@ def wrench_evidence(
         remarks=(*_remarks(estimate, left), *reading.notes),
         not_judged=(NO_SCALE,),
         measure=WRENCH,
+        drifts=fit.walks,
     )
 
 
@@ -59,10 +63,11 @@ def _left(folds: PosesLeftOut) -> LeftOut:
 
 
 def quantile(fit: WrenchFit) -> float:
-    """Half width of a 95 % interval in deviations.
+    """Half width of a 95 % confidence interval in standard deviations.
 
-    Of a bias that walks Student's: each channel's walk is known by the steps between poses alone, of which load and
-    mount take one and a half (nine values over six channels); on planted poses plain deviations hold too little.
+    For a random-walk bias, a quantile of Student's distribution: the walk of each channel is known only from the
+    steps between poses, of which load and mount use one and a half (nine unknowns over six channels); in
+    simulations, normal intervals covered too little.
     """
     if not fit.walks:
         return NORMAL
@@ -72,9 +77,14 @@ def quantile(fit: WrenchFit) -> float:
 
 
 def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
-    """Every value; deviations are relative to the larger of a value and the size that its kind has here."""
+    """Estimate, standard deviation and confidence interval of every unknown.
+
+    Relative standard deviations refer to the larger of the estimate and the typical magnitude of its kind
+    (`_size`).
+    """
     half, found = quantile(fit), []
     prior = dict(zip((*TILT, *fit.mount.lean_names), fit.usual.tolist(), strict=True))
+    prior |= dict.fromkeys(INERTIA, abs(float(fit.load[0])) * USUAL_REACH**2)
     for k, name in enumerate(fit.names):
         value, deviation = float(fit.values[k]), float(np.sqrt(fit.covariance[k, k]))
         usual = prior.get(name, np.inf)
@@ -86,8 +96,10 @@ def wrench_values(fit: WrenchFit) -> tuple[ParameterEvidence, ...]:
 
 
 def _size(fit: WrenchFit, name: str) -> float:
-    """Size of values of its kind: of the first moment, of the load's wrench, of an angle of mounts."""
-    g, moment = float(np.linalg.norm(fit.mount.up)), float(np.linalg.norm(fit.load[1:]))
+    """Typical magnitude of an unknown: of the load, of its wrench, or the smallest prior deviation of angles."""
+    g, moment = float(np.linalg.norm(fit.mount.up)), float(np.linalg.norm(fit.load[1:4]))
+    if name in INERTIA:
+        return float(np.linalg.norm(fit.load[4:]))
     if name in LOAD:
         return abs(float(fit.load[0])) if name == "M" else moment
     channel = name.rpartition("_")[2]
@@ -97,9 +109,9 @@ def _size(fit: WrenchFit, name: str) -> float:
 
 
 def value_unit(name: str) -> str:
-    """Unit of a value; slopes are per step of the order of recording."""
-    if name in LOAD:
-        return "kg" if name == "M" else "kg m"
+    """Unit of an unknown; slopes are per step of the recording order."""
+    if name in (*LOAD, *INERTIA):
+        return "kg m^2" if name in INERTIA else "kg" if name == "M" else "kg m"
     channel = name.rpartition("_")[2]
     if channel not in CHANNELS:
         return "rad"
@@ -107,8 +119,8 @@ def value_unit(name: str) -> str:
 
 
 def centre(fit: WrenchFit) -> tuple[Array, Array]:
-    """Centre of mass (3,) in the sensor's axes, and its deviations [m]."""
-    M, c = fit.load[0], fit.load[1:] / fit.load[0]
+    """Centre of mass (3,) in the sensor's axes, and its standard deviations (3,) [m]."""
+    M, c = fit.load[0], fit.load[1:4] / fit.load[0]
     J = np.concatenate([-c[:, None], np.eye(3)], axis=1) / M
     return c, np.sqrt(np.diag(J @ fit.covariance[:4, :4] @ J.T))
 
@@ -117,8 +129,8 @@ def centre(fit: WrenchFit) -> tuple[Array, Array]:
 
 
 def _far_centre(fit: WrenchFit) -> tuple[OtherWrench, ...]:
-    """Moments in another unit: no tool has its centre of mass so far from the sensor."""
-    far = float(np.linalg.norm(fit.load[1:] / fit.load[0]))
+    """Diagnosis that moments are in another unit, where the centre of mass is implausibly far from the sensor."""
+    far = float(np.linalg.norm(fit.load[1:4] / fit.load[0]))
     if far < at.WRENCH_FAR:
         return ()
     what = f"the centre of mass would be {far:.3g} m from the sensor: moments seem to be in N mm"
@@ -140,8 +152,8 @@ def _faults(fit: WrenchFit, left: Sequence[WrenchResiduals]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: StaticPoses) -> str | None:
-    """A sentence where poses of a file, fitted alone, have another mass or another bias."""
+def _changed(fit: WrenchFit, reading: WrenchReading, name: str, poses: SensorPoses) -> str | None:
+    """Message where the poses of a file, fitted alone, give another mass or bias; else None."""
     if len(poses) <= FEWEST:
         return None
     try:
@@ -172,7 +184,7 @@ def _remarks(estimate: WrenchEstimate, left: Sequence[WrenchResiduals]) -> tuple
         found.append(
             f"the bias is not constant ({estimate.choice.bias}): that of {CHANNELS[k]} drifts by {drift[k]:.3g} N"
         )
-    angles, deviations = np.degrees(fit.values[4:9]), np.degrees(np.sqrt(np.diag(fit.covariance)[4:9]))
+    angles, deviations = np.degrees(fit.angles), np.degrees(fit.angle_deviations)
     for words, own in (
         ("the sensor is tilted", slice(0, 3)),
         ("gravity deviates from the given direction", slice(3, 5)),

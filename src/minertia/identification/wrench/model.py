@@ -1,4 +1,4 @@
-"""`WrenchModel`: the tool on a sensor, with bias, mount and gravity direction, as it is saved."""
+"""`WrenchModel`: saved model of a tool on a sensor, with bias, mount and gravity direction."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from minertia.robot.robot import Robot
 
 @dataclass(frozen=True)
 class WrenchModel(ModelWithoutEfforts):
-    """A tool on a force/torque sensor: its load and the sensor's bias.
+    """Model of a tool on a force/torque sensor: its load and the sensor's bias.
 
-    The rest is that of `ModelWithoutEfforts`.
+    Everything else is as in `ModelWithoutEfforts`.
     """
 
     without_efforts: ClassVar[str] = (
@@ -37,28 +37,28 @@ class WrenchModel(ModelWithoutEfforts):
 
     @property
     def robot(self) -> Robot:
-        """The robot as it is described: poses at rest show no inertia, so that no link takes the tool."""
+        """The robot as it is described: no link takes the tool."""
         return self.described
 
     @property
     def tool(self) -> CarriedTool:
-        """What predicts wrenches."""
+        """Identified tool and bias, for the prediction of wrenches."""
         return recorded_tool(self.wrench)
 
     def __repr__(self) -> str:
-        M, c = self.wrench["load"][0], np.array(self.wrench["load"][1:]) / self.wrench["load"][0]
+        M, c = self.wrench["load"][0], np.array(self.wrench["load"][1:4]) / self.wrench["load"][0]
         place = ", ".join(f"{1e3 * x:.3g}" for x in c)
         return f"<WrenchModel of '{clipped(self.described.name, 40)}': {M:.4g} kg at ({place}) mm of the sensor>"
 
 
 def read_wrench(document: Mapping[str, Any], robot: Robot) -> WrenchModel:
-    """A model from its file."""
+    """Read a model from the document of its file."""
     recorded_tool(document[WRENCH])  # refuses what cannot be
     return WrenchModel.read(document, robot)
 
 
 def wrench_record(tool: CarriedTool) -> dict[str, Any]:
-    """A tool as a model's file holds it: rotations by rows, bias at places in the order of recording."""
+    """Tool as plain data for a model file: rotations by rows, bias at positions in the recording order."""
     mount, bias = tool.mount, tool.bias
     return {
         "load": tool.load.tolist(),
@@ -75,11 +75,12 @@ def wrench_record(tool: CarriedTool) -> dict[str, Any]:
 
 
 def recorded_tool(record: Mapping[str, Any]) -> CarriedTool:
-    """A tool of its record; refused (ValueError) where shapes are not those of one."""
+    """Tool from its record in a model file; ValueError for wrong shapes."""
     axes, nominal = (np.array(record[key], float).reshape(3, 3) for key in ("axes", "nominal"))
     up, lean = (np.array(record[key], float).reshape(n) for key, n in (("up", 3), ("lean", 2)))
     order = np.array(record["order"], float)
     values = np.array(record["bias"], float).reshape(len(order), 6)
     curve = BiasCurve(order, values, np.array(record["slope"], float).reshape(6))
-    load = np.array(record["load"], float).reshape(4)
+    load = np.array(record["load"], float)
+    load = load.reshape(10 if load.size == 10 else 4)
     return CarriedTool(Mount(axes, nominal, up, lean, float(record["sign"])), load, curve, bool(record["ordered"]))

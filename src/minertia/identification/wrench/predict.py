@@ -1,4 +1,4 @@
-"""Wrenches as a tool and a bias predict them: what is left, and curves over the poses."""
+"""Wrenches predicted by an identified tool and bias: residuals, and curves over the poses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.identification.wrench.fit import CarriedTool
 from minertia.identification.wrench.load import CHANNELS
 from minertia.identification.wrench.model import WrenchModel
-from minertia.identification.wrench.poses import PoseLog, StaticPoses, read_poses
+from minertia.identification.wrench.poses import PoseLog, read_poses
 from minertia.identification.wrench.residuals import wrench_residuals
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import as_read
 
 UNITS = ("N", "N", "N", "N m", "N m", "N m")
@@ -24,11 +25,11 @@ UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
 @dataclass(frozen=True)
 class PredictedWrench(PredictedLog):
-    """Wrenches of a file with what a tool and a bias leave of them; poses: read as they were fitted."""
+    """Measured wrenches of a file with their prediction and residuals; poses: processed as for the fit."""
 
     log: PoseLog
     residuals: Residuals
-    poses: StaticPoses
+    poses: SensorPoses
     tool: CarriedTool
 
     @property
@@ -37,17 +38,18 @@ class PredictedWrench(PredictedLog):
         return CHANNELS
 
     def curves(self) -> Curves:
-        """The tool's wrench as measured, bias taken off, and as predicted, pose by pose."""
+        """Measured wrench without bias, and predicted wrench of the tool, pose by pose."""
         bias = self.tool.bias_at(self.poses)
-        t = np.arange(1.0, len(self.poses) + 1)
+        moves = self.poses.motion is not None
+        t = self.poses.order if moves else np.arange(1.0, len(self.poses) + 1)
         measured, predicted = self.poses.wrench - bias, self.tool.predicted(self.poses) - bias
-        return Curves(t, measured, predicted, UNITS, over="number of the pose")
+        return Curves(t, measured, predicted, UNITS, over="time [s]" if moves else "number of the pose")
 
 
 def predict_wrenches(
     model: WrenchModel, logs: LogLike | Sequence[LogLike], reading: LogReading
 ) -> tuple[PredictedWrench, ...]:
-    """Wrenches of other files as a model predicts them, read as its own were."""
+    """Predict the wrenches of other files with a model, read with the settings of its own files."""
     campaign, tool, found = campaign_like(model, logs, reading.columns), model.tool, []
     options = campaign.wrench or WrenchOptions()
     for log in campaign.validate:

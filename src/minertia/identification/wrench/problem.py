@@ -1,4 +1,4 @@
-"""`WrenchProblem`: wrenches of a force/torque sensor at poses at rest, and the tool and bias that explain them."""
+"""`WrenchProblem`: wrenches of a force/torque sensor, and the tool and bias that explain them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
+from minertia.identification.wrench.fit import unknowns
 from minertia.identification.wrench.judging import centre, quantile, value_unit, wrench_evidence
-from minertia.identification.wrench.load import CHANNELS, LOAD, TILT
+from minertia.identification.wrench.load import CHANNELS, INERTIA
 from minertia.identification.wrench.model import WrenchModel, wrench_record
-from minertia.identification.wrench.poses import PoseLog, StaticPoses, read_poses
+from minertia.identification.wrench.poses import PoseLog, read_poses
 from minertia.identification.wrench.predict import PredictedWrench, predict_wrenches
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading, as_read, settled_reading
 from minertia.identification.wrench.solve import WrenchEstimate, refuse_estimators, solve_wrench
 from minertia.io.errors import InputError, expected
@@ -40,11 +42,13 @@ STANDS_FOR = {
     "MX": "mass times x coordinate of the centre of mass",
     "MY": "mass times y coordinate of the centre of mass",
     "MZ": "mass times z coordinate of the centre of mass",
+    **{name: f"moment of inertia about the sensor's origin, {name.lower()}" for name in INERTIA},
 }
 WORDS = {
     "tilt": "rotation of the sensor's axes about its",
     "gravity": "rotation of gravity about the base's",
     "bias": "mean bias of",
+    "step": "bias after a tare, less that before the first, of",
     "slope": "bias per step of the order of recording, of",
 }
 ENOUGH = 20  # poses from which intervals held in planted runs under a random walk of the bias; with 7, 87 to 92 % did
@@ -52,7 +56,7 @@ ENOUGH = 20  # poses from which intervals held in planted runs under a random wa
 
 @dataclass(frozen=True, repr=False)
 class WrenchProblem(Problem):
-    """Wrenches at poses, how they are read, and the unknowns of tool, mount and bias."""
+    """Wrenches at poses, their interpretation (`reading`), and the unknowns of tool, mount and bias."""
 
     kind: ClassVar[str] = "wrench"
     measure: ClassVar[Measure] = WRENCH
@@ -65,12 +69,12 @@ class WrenchProblem(Problem):
 
     @classmethod
     def takes(cls, campaign: Campaign | PreparedCampaign) -> bool:
-        """Whether the campaign says how wrenches are read."""
+        """Whether the campaign has options for wrenches."""
         return isinstance(campaign, Campaign) and campaign.wrench is not None
 
     @classmethod
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> WrenchProblem:
-        """Read poses and wrenches, and find axes and sign where they are not stated."""
+        """Read poses and wrenches, and determine axes and sign where they are not given."""
         assert isinstance(campaign, Campaign)  # `takes` no other
         _refuse_others(campaign)
         refuse_twins(campaign)
@@ -82,18 +86,17 @@ class WrenchProblem(Problem):
         return cls(replace(campaign, wrench=reading.options), (fitted,), unseen, reading)
 
     @property
-    def poses(self) -> StaticPoses:
+    def poses(self) -> SensorPoses:
         """The fitted poses, with wrenches in the axes of the frame."""
         return self._read(self.logs[0])
 
-    def _read(self, log: PoseLog) -> StaticPoses:
+    def _read(self, log: PoseLog) -> SensorPoses:
         return as_read(log.poses, self.reading.options)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the unknowns: load, mount, gravity direction, bias."""
-        slopes = [f"slope_{c}" for c in CHANNELS] if self.reading.options.bias == "linear" else []
-        return (*LOAD, *TILT, *self.reading.mount.lean_names, *(f"bias_{c}" for c in CHANNELS), *slopes)
+        return unknowns(self.poses, self.reading.mount, self.reading.options.bias)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -102,20 +105,22 @@ class WrenchProblem(Problem):
 
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
-        """Refused: poses are not a motion."""
+        """Always raises an error: static poses are not a motion."""
         raise cls.refused("recordings over time to check", "identify, which tries other interpretations of the wrench")
 
     def file_values(self) -> dict[str, float]:
-        """None: no file of a robot knows the tool on its sensor."""
+        """Empty: a robot file has no nominal values of the tool on a sensor."""
         return {}
 
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:
-        """A value with its unit and what it stands for."""
+        """Entry of an estimate in the model file, with its unit and meaning."""
         word, _, own = value.name.partition("_")
+        word = "step" if word.startswith("step") else word
         return {
             "name": value.name,
             "value": value.value,
             "deviation": value.deviation,
+            "relative_deviation": value.relative_deviation,  # to the size of its kind: an angle may be zero
             "interval": list(value.interval),
             "class": value.kind,
             "relation": value.name,  # typeset by pages
@@ -126,13 +131,13 @@ class WrenchProblem(Problem):
     # ------------------------------------------------------------------ what the verbs ask
 
     def solve(self, estimator: str | Estimator | None, tell: Tell) -> WrenchEstimate:
-        """The bias that is stated, or chosen by poses left out, and all values."""
+        """Estimate all unknowns, with the specified bias model or the one chosen by cross-validation."""
         refuse_estimators(self.campaign.estimator if estimator is None else estimator)
         with one_thread():
             return solve_wrench(self.poses, self.reading, tell)
 
     def settled(self, estimate: Estimate) -> WrenchProblem:
-        """The problem with the bias that was chosen."""
+        """Problem with the chosen bias model."""
         expected(estimate, WrenchEstimate, "the estimate of a fit of wrenches", "solve")
         options = replace(self.reading.options, bias=_of(estimate).choice.bias)
         return replace(
@@ -140,16 +145,16 @@ class WrenchProblem(Problem):
         )
 
     def evidence(self, estimate: Estimate) -> Evidence:
-        """Wrenches at poses left out and at unseen ones."""
+        """Evidence: residuals of the wrenches at fitted, held-out and validation poses."""
         unseen = [(log.name, self._read(log)) for log in self.unseen]
         return wrench_evidence(_of(estimate), self.reading, unseen)
 
     def predicted(self, estimate: Estimate, log: PoseLog, residuals: Residuals) -> PredictedWrench:
-        """Wrenches of a file."""
+        """Predicted wrenches of a file."""
         return PredictedWrench(log, residuals, self._read(log), _of(estimate).wrench.carried)
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> WrenchModel:
-        """The tool with bias and mount."""
+        """Model of the tool, with bias and mount."""
         return WrenchModel(
             self.campaign.robot,
             estimate.names,
@@ -162,7 +167,7 @@ class WrenchProblem(Problem):
         )
 
     def record(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
-        """Load, centre of mass, bias, tilt, gravity direction and how the file was read."""
+        """Load, centre of mass, bias, tilt, gravity direction and interpretation of the file, as plain data."""
         found, options = _of(estimate), self.reading.options
         fit = found.wrench
         c, deviation = centre(fit)
@@ -170,7 +175,7 @@ class WrenchProblem(Problem):
         own = [{**value.to_dict(), **self.entry(value)} for value in evidence.parameters]
         return {
             "parameters": own,
-            "load": own[:4],
+            "load": own[: len(fit.load)],
             "com": c.tolist(),
             "com_deviation": deviation.tolist(),
             "com_interval": [[x - half * d, x + half * d] for x, d in zip(c.tolist(), deviation.tolist(), strict=True)],
@@ -181,7 +186,7 @@ class WrenchProblem(Problem):
                 for word, left in found.choice.tried.items()
             ],
             "drift": np.ptp(fit.curve.values, axis=0).tolist(),
-            "tilt_deg": np.degrees(fit.values[4:7]).tolist(),
+            "tilt_deg": np.degrees(fit.angles[:3]).tolist(),
             "mount": fit.mount.axes.tolist(),
             "gravity": (-up / np.linalg.norm(up)).tolist(),
             "axes": options.axes,
@@ -191,7 +196,7 @@ class WrenchProblem(Problem):
         }
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
-        """The tool, and what each bias left of poses left out."""
+        """Report section on the tool, and the cross-validation residual of each bias model."""
         found = _of(estimate)
         c, deviation = centre(found.wrench)
         place = ", ".join(f"{1e3 * x:.4g} +- {1e3 * d:.2g}" for x, d in zip(c, deviation, strict=True))
@@ -207,8 +212,8 @@ class WrenchProblem(Problem):
     # ------------------------------------------------------------------ models that were saved, and files
 
     def losses(self, model: Model) -> tuple[str, ...]:
-        """The tool, whose inertia poses at rest do not show."""
-        return (("the tool is in model.toml only: poses at rest do not determine its inertia, which robot files need"),)
+        """The tool."""
+        return ("the tool is in model.toml only: it is attached to the sensor and is not a link of the robot",)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
@@ -219,17 +224,17 @@ class WrenchProblem(Problem):
     def predict_logs(
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedWrench, ...]:
-        """Wrenches of other files."""
+        """Predicted wrenches of other files."""
         assert isinstance(model, WrenchModel)  # `remembers` no other
         return predict_wrenches(model, logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:
-        """None."""
+        """Empty: no robot file is written."""
         return ()
 
     def write_files(self, model: Model, draft: Path, out: Path) -> tuple[Note, ...]:
-        """None: `losses` says why."""
+        """Write nothing and return no notes; `losses` gives the reason."""
         return ()
 
     def __repr__(self) -> str:
@@ -245,7 +250,7 @@ def _of(estimate: Estimate) -> WrenchEstimate:
 
 
 def _refuse_others(campaign: Campaign) -> None:
-    """Refuse what a campaign states and a fit of wrenches would not heed."""
+    """Raise an error for options of a campaign that a fit of wrenches would ignore."""
     refuse_estimators(campaign.estimator)
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:

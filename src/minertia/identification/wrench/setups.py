@@ -1,6 +1,7 @@
-"""How wrenches of a file are read: axes and sign, as stated or as a rigid tool explains them, and other readings.
+"""Interpretation of the wrenches of a file: axes and sign, given or inferred, and alternative set-ups.
 
-Forces alone tell: those of a rigid tool are its mass times a vector of known direction, beside a constant bias.
+Only forces are used: those of a rigid tool are its mass times a vector of known direction, plus a constant
+bias.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from minertia.identification.evidence import thresholds as at
 from minertia.identification.geometry.chain import rotation_vector
 from minertia.identification.wrench.fit import USUAL_LEAN, USUAL_TILT
 from minertia.identification.wrench.load import Mount
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
@@ -28,7 +29,7 @@ FEWEST = 3  # poses: three gravity directions tell load and bias apart
 
 @dataclass(frozen=True)
 class OtherWrench:
-    """A reading that leaves far less of the forces than the stated one [N]."""
+    """Alternative set-up with a far smaller residual of the forces [N] than the given one."""
 
     check: str
     what: str
@@ -47,14 +48,17 @@ class OtherWrench:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain data."""
+        """Return as a dict of plain data."""
         after = self.after if np.isfinite(self.after) else None
         return {"check": self.check, "what": self.what, "change": self.change, "before": self.before, "after": after}
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """Mass [kg] that forces tell with a constant bias, and what they leave: [N] per component, and part of them."""
+    """Mass [kg] fitted to the forces with a constant bias, and its residual.
+
+    left: root mean square per component [N].  part: the same relative to that of the forces.
+    """
 
     mass: float
     left: float
@@ -63,9 +67,9 @@ class Weighed:
 
 @dataclass(frozen=True)
 class WrenchReading:
-    """How a file is read: options with axes and sign, where the sensor's axes are expected.
+    """Interpretation of a file: options with axes and sign, and the expected orientation of the sensor.
 
-    notes: sentences on what was found.  others: readings that explain the forces far better.
+    notes: messages on what was inferred.  others: alternative set-ups that explain the forces far better.
     """
 
     options: WrenchOptions
@@ -76,18 +80,18 @@ class WrenchReading:
 
     @property
     def usual(self) -> Array:
-        """Expected deviations (5,) of tilt and gravity direction [rad]; none of a tilt that was found."""
+        """Prior standard deviations (5,) of tilt and gravity direction [rad]; infinite for an inferred tilt."""
         return np.array([np.inf if self.is_turned else USUAL_TILT] * 3 + [USUAL_LEAN] * 2)
 
 
-def as_read(poses: StaticPoses, options: WrenchOptions) -> StaticPoses:
+def as_read(poses: SensorPoses, options: WrenchOptions) -> SensorPoses:
     """Poses of a file with the wrench in the axes of the frame."""
     return poses.turned() if options.axes == "base" else poses
 
 
-def weighed(poses: StaticPoses, mount: Mount) -> Weighed:
-    """Mass by forces with a constant bias."""
-    a, f = mount.felt(poses.R), poses.wrench[:, :3]
+def weighed(poses: SensorPoses, mount: Mount) -> Weighed:
+    """Fit a mass to the forces, with a constant bias."""
+    a, f = mount.felt(poses.R, poses.motion), poses.wrench[:, :3]
     a, f = a - a.mean(axis=0), f - f.mean(axis=0)
     size = float(np.sum(a * a))
     mass = float(np.sum(a * f)) / size if size > 0 else 0.0
@@ -95,8 +99,8 @@ def weighed(poses: StaticPoses, mount: Mount) -> Weighed:
     return Weighed(mass, left, left / whole if whole > 0 else 0.0)
 
 
-def settled_reading(poses: StaticPoses, options: WrenchOptions, gravity: Array) -> WrenchReading:
-    """Axes and sign of a file's wrenches: as stated, else found; and readings that explain them far better."""
+def settled_reading(poses: SensorPoses, options: WrenchOptions, gravity: Array) -> WrenchReading:
+    """Determine axes and sign of the wrenches, as given or else inferred, and alternative set-ups."""
     mount = Mount.expected(gravity)
     refuse_poses(poses, mount)
     found, notes = _found(poses, options, mount)
@@ -115,8 +119,8 @@ def settled_reading(poses: StaticPoses, options: WrenchOptions, gravity: Array) 
     return WrenchReading(found, mount, False, notes, others)
 
 
-def refuse_poses(poses: StaticPoses, mount: Mount) -> None:
-    """Refuse poses that cannot tell the load from the bias."""
+def refuse_poses(poses: SensorPoses, mount: Mount) -> None:
+    """Raise an error for poses from which load and bias are not identifiable."""
     if len(poses) < FEWEST:
         raise InputError(
             f"{len(poses)} poses are too few: payload and bias need at least {FEWEST} orientations, better 10 or more"
@@ -135,8 +139,8 @@ def refuse_poses(poses: StaticPoses, mount: Mount) -> None:
         )
 
 
-def _found(poses: StaticPoses, options: WrenchOptions, mount: Mount) -> tuple[WrenchOptions, tuple[str, ...]]:
-    """Options with axes and sign, and sentences on those that were not stated."""
+def _found(poses: SensorPoses, options: WrenchOptions, mount: Mount) -> tuple[WrenchOptions, tuple[str, ...]]:
+    """Options with axes and sign, and messages on those that were inferred."""
     notes: list[str] = []
     if options.axes is None:
         left = {axes: _weighed_in(poses, options, axes, mount).left for axes in ("sensor", "base")}
@@ -159,12 +163,12 @@ def _found(poses: StaticPoses, options: WrenchOptions, mount: Mount) -> tuple[Wr
     return options, tuple(notes)
 
 
-def _weighed_in(poses: StaticPoses, options: WrenchOptions, axes: str, mount: Mount) -> Weighed:
+def _weighed_in(poses: SensorPoses, options: WrenchOptions, axes: str, mount: Mount) -> Weighed:
     return weighed(as_read(poses, replace(options, axes=axes)), mount)
 
 
-def turned_axes(poses: StaticPoses, mount: Mount) -> Array:
-    """Rotation (3, 3) of the sensor's axes in the frame's that explains the forces best, by Kabsch's method."""
+def turned_axes(poses: SensorPoses, mount: Mount) -> Array:
+    """Rotation (3, 3) of the sensor's axes in the frame that best explains the forces, by Kabsch's method."""
     a, f = poses.R.transpose(0, 2, 1) @ (mount.sign * mount.acceleration), poses.wrench[:, :3]
     U, _, Vt = np.linalg.svd((a - a.mean(axis=0)).T @ (f - f.mean(axis=0)))
     return np.asarray(U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt)
@@ -177,8 +181,8 @@ def _turned_sentence(axes: Array) -> str:
     return f"the sensor's axes are rotated by {np.degrees(angle):.4g} degrees about ({about}) of the frame"
 
 
-def _others(poses: StaticPoses, options: WrenchOptions, mount: Mount, own: Weighed) -> list[OtherWrench]:
-    """Readings that leave less than half of the forces, with a positive mass, the best first."""
+def _others(poses: SensorPoses, options: WrenchOptions, mount: Mount, own: Weighed) -> list[OtherWrench]:
+    """Alternative set-ups with a far smaller force residual, best first; a wrong sign of the wrench comes first."""
     found = []
     if own.mass < 0:
         other = "tool" if options.of == "sensor" else "sensor"
@@ -196,20 +200,20 @@ def _others(poses: StaticPoses, options: WrenchOptions, mount: Mount, own: Weigh
 
 
 def _named(check: str, what: str, change: str, own: Weighed, other: Weighed) -> list[OtherWrench]:
-    """A reading, if it leaves far less than the stated one."""
+    """List of an alternative set-up if its residual is far smaller than that of the given one; else empty."""
     is_better = other.left < at.WRENCH_HALF * own.left and other.part < at.WRENCH_MENDED
     return [OtherWrench(check, what, change, own.left, other.left)] if is_better else []
 
 
-def _supported(poses: StaticPoses, mount: Mount) -> Array:
-    """Direction that holds the tool (3,), as long as `up`, that explains forces best: linear beside the bias."""
+def _supported(poses: SensorPoses, mount: Mount) -> Array:
+    """Vector opposite to gravity (3,), scaled to the length of `up`, that best explains the forces."""
     R, f = poses.R.transpose(0, 2, 1), poses.wrench[:, :3]
     R, f = R - R.mean(axis=0), f - f.mean(axis=0)
     v = mount.sign * np.linalg.lstsq(R.reshape(-1, 3), f.ravel(), rcond=None)[0]
     return np.asarray(v * np.linalg.norm(mount.up) / max(float(np.linalg.norm(v)), 1e-300))
 
 
-def _trials(poses: StaticPoses, options: WrenchOptions) -> Iterator[tuple[str, str, str, StaticPoses, str]]:
+def _trials(poses: SensorPoses, options: WrenchOptions) -> Iterator[tuple[str, str, str, SensorPoses, str]]:
     axes, other = ("base", "sensor") if options.axes == "base" else ("sensor", "base")
     yield "axes", f"forces seem to be in {other} axes", f'set axes = "{other}"', poses, other
     for name in (axes, other):
@@ -229,7 +233,7 @@ def _trials(poses: StaticPoses, options: WrenchOptions) -> Iterator[tuple[str, s
 
 
 def _reordered(R: Array, written: str) -> Sequence[tuple[str, Array]]:
-    """Orientations with quaternions read in the other order."""
+    """Orientations with quaternions read in the other component order, and the option to set."""
     from scipy.spatial.transform import Rotation
 
     if written not in ("xyzw", "wxyz"):

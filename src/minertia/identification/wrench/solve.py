@@ -1,4 +1,4 @@
-"""From poses to an estimate: the bias is chosen, everything is fitted."""
+"""Estimate from static poses: the bias model is chosen, then all unknowns are fitted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.wrench.choice import BiasChoice, chosen
 from minertia.identification.wrench.fit import WrenchFit
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading
 from minertia.io.errors import CampaignError
 
@@ -20,7 +20,7 @@ NAME = "restricted likelihood"
 
 @dataclass(frozen=True, repr=False)
 class WrenchEstimate(Estimate):
-    """Values of load, mount, gravity direction and bias, with the fit that they are of and how its bias was chosen."""
+    """Estimates of load, mount, gravity direction and bias, with the fit and the choice of the bias model."""
 
     wrench: WrenchFit = field(kw_only=True, repr=False)
     choice: BiasChoice = field(kw_only=True, repr=False)
@@ -30,15 +30,15 @@ class WrenchEstimate(Estimate):
 
 
 def refuse_estimators(asked: str | Estimator) -> None:
-    """Refuse an estimator of efforts, which would have no effect."""
+    """Raise an error for an effort estimator, which would have no effect."""
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
     raise CampaignError(f"the estimator {word} does not fit wrenches; use auto, and set bias in [wrench]")
 
 
-def solve_wrench(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> WrenchEstimate:
-    """Load, mount, gravity direction and bias of poses that are read as `reading` says."""
+def solve_wrench(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> WrenchEstimate:
+    """Estimate load, mount, gravity direction and bias from poses interpreted by `reading`."""
     found, choice = chosen(poses, reading, tell)
     deviation = np.sqrt(np.diag(found.covariance))
     correlation = found.covariance / np.outer(deviation, deviation)

@@ -1,1 +1,1 @@
-"""Description formats: what readers and writers share, and a folder for each format."""
+"""Description formats: code shared by readers and writers, and a folder for each format."""

@@ -1,4 +1,4 @@
-"""Points of mesh files (STL, OBJ, COLLADA), in metres, as far as the extent of a link needs them."""
+"""Vertices of mesh files (STL, OBJ, COLLADA), for the extent of links."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _obj(data: bytes) -> Array | None:
 
 
 def _rows(data: bytes, word: bytes) -> Array | None:
-    """Three numbers after a keyword, line by line."""
+    """Rows of three numbers after a keyword, one per line of the file."""
     rows = [line.split()[1:4] for line in BytesIO(data) if line.split(maxsplit=1)[:1] == [word]]
     return np.array(rows, dtype=float).reshape(-1, 3) if rows else None
 
@@ -63,9 +63,9 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 def collada_points(data: bytes) -> Array | None:
-    """Points (N, 3) [m]; None where the file has none.  As in ROS the unit is applied and the up axis is not.
+    """Vertices (N, 3) [m] of a COLLADA file; None if it has none.
 
-    Raises ValueError for an invalid file.
+    As in ROS, the unit is applied and the up axis is not.  Raises ValueError for an invalid file.
     """
     text = data.decode("utf-8", errors="replace")
     try:
@@ -96,7 +96,7 @@ class _Scene:
         self.points_left, self.nodes_left = MOST, NODES
 
     def points(self) -> Iterator[Array]:
-        """Points of every mesh instance in the scene; untransformed without a scene."""
+        """Points of every mesh instance in the scene; of all meshes, untransformed, if there is no scene."""
         named = (self._meant(e) for e in self.root.walk() if e.tag == "instance_visual_scene")
         scenes = [e for e in named if e is not None] or [e for e in self.root.walk() if e.tag == "visual_scene"][:1]
         if not scenes:
@@ -170,7 +170,7 @@ def _moved(v: Array) -> Array:
 
 
 def _turned(v: Array) -> Array:
-    """Rotation about an axis by an angle [deg], the fourth number."""
+    """Homogeneous rotation matrix (4, 4) about the axis v[:3] by the angle v[3] [deg]."""
     found, length = np.eye(4), float(np.linalg.norm(v[:3]))
     if length > 0:
         x, y, z = v[:3] / length

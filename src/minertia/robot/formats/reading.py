@@ -1,4 +1,4 @@
-"""What every reader of descriptions shares: how a file is read, its text, and the files that it names."""
+"""Code shared by all readers of descriptions: options, text of a file, and referenced files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ MODEL = "identified model"  # kind of a TOML file that holds a robot with identi
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read.
+    """Options for reading a file.
 
-    base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the file, 0 to
-    take them as written.  letters: whether lengths stay letters.  loops: text and name of the file of loops beside a
-    description (arm.loops.toml beside arm.urdf), None where there is none.  target: name of the format (`targets`) that
-    a model is read for, whose values may be its own.
+    base: "fixed" or "floating", None for what the file says.  snap: tolerance [rad] on angles rounded in the
+    file, 0 to take them as written.  letters: whether lengths stay symbolic.  loops: text and name of the file of
+    closed chains beside a description (arm.loops.toml beside arm.urdf), None if there is none.  target: name of
+    the export format (`targets`) for which a model is read; a model may have other parameters for it.
+    prim: path of the robot in a USD stage of several robots.  single: whether a USD file is read as other programs
+    do: only the standard attributes, in single precision.
     """
 
     base: str | None = None
@@ -31,6 +33,8 @@ class ReadOptions:
     letters: bool = True
     loops: tuple[str, str] | None = None
     target: str = ""
+    prim: str = ""
+    single: bool = False
 
     def __post_init__(self) -> None:
         expect_kinds(self)

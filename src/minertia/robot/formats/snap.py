@@ -1,8 +1,8 @@
-"""Geometry as it was meant: angles rounded in a file are put back on right angles, degrees told from radians.
+"""Snapping of geometry: angles rounded in a file become exact, and degrees are distinguished from radians.
 
-A file that says 1.5708, 3.14 or a nine-digit right angle describes axes that are parallel or perpendicular in the
-machine.  Left as written, the parameter count comes out wrong.  Angles within a tolerance of a multiple of 90 degrees
-(and, closer, of 15 degrees) become exact; every change is reported.
+A file that says 1.5708, 3.14 or a nine-digit right angle describes axes that are parallel or perpendicular in
+the machine.  If these are left as written, the number of base parameters is wrong.  Angles within a tolerance
+of a multiple of 90 degrees (and, within a smaller one, of 15 degrees) become exact; every change is reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REPORTED = 1e-10  # rad or m: smaller changes are not worth a line
 
 
 def snap_angle(angle: float, tolerance: float = ANGLE_TOLERANCE) -> float:
-    """Snapped angle [rad]: the nearest multiple of 90 or 15 degrees where it is near enough."""
+    """Angle [rad] snapped to the nearest multiple of 90 or 15 degrees, if it is within the tolerance."""
     for step, reach in ((math.pi / 2, tolerance), (math.pi / 12, OTHER_ANGLES * tolerance)):
         nearest = round(angle / step) * step
         if abs(angle - nearest) <= max(reach, EXACT):
@@ -188,7 +188,7 @@ __all__ = [
 
 
 def is_changed_by_snapping(pose: Pose) -> bool:
-    """Whether the default snapping of a reader would change a pose that is exact as it is."""
+    """Whether the default snapping of a reader would change an exact pose."""
     R, p = pose
     rows = tuple(tuple(float(s) for s in row) for row in R)
     turned = rotation_angle(rows, snap_rotation(np.array(rows), ANGLE_TOLERANCE))  # type: ignore[arg-type]
@@ -215,14 +215,14 @@ def is_beyond_a_turn(angle: float) -> bool:
 
 
 def looks_like_degrees(angle: float) -> bool:
-    """Whether an angle in radians is an integer, or beyond half a turn and no common fraction of a turn."""
+    """Whether an angle in radians is an integer, or beyond half a turn and not a common fraction of a turn."""
     if angle == 0:
         return False
     return angle == round(angle) or (abs(angle) > math.pi + NEAR and not _is_part_of_a_turn(angle))
 
 
 def looks_like_radians(degrees: float) -> bool:
-    """Whether an angle in degrees is a fraction of pi, and no integer number of degrees."""
+    """Whether an angle in degrees is a fraction of pi and not an integer number of degrees."""
     return 0 < abs(degrees) <= FULL_TURN and degrees != round(degrees) and _is_part_of_a_turn(degrees)
 
 

@@ -1,4 +1,4 @@
-"""What writers of descriptions share: the user's own file, whose parameters change, and what a format cannot hold."""
+"""Code shared by writers of descriptions: edits of the user's own file, and notes on unsupported effects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Original:
     files: tuple[Path, ...] = ()
 
     def encoded(self, text: str) -> bytes:
-        """Another text encoded as this file."""
+        """Text in the encoding of this file."""
         return self.mark + text.encode(self.encoding)
 
 
@@ -66,7 +66,7 @@ def _encodings(data: bytes, mark: bytes) -> list[str]:
 
 
 class XmlEdit:
-    """Edits of the user's own XML; every character that is not edited stays as it is."""
+    """Edits of the user's own XML text; all other characters are kept."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -74,7 +74,7 @@ class XmlEdit:
         self._spans: list[tuple[int, int, str]] = []  # start, end and new text of spans that do not overlap
 
     def result(self) -> str:
-        """The text with all edits."""
+        """Text with all edits applied."""
         pieces, last = [], 0
         for start, end, new in sorted(self._spans, key=lambda span: span[:2]):
             pieces += [self.text[last:start], new]
@@ -82,11 +82,11 @@ class XmlEdit:
         return "".join([*pieces, self.text[last:]])
 
     def put(self, place: int, new: str) -> None:
-        """New text before the character at a place."""
+        """Insert text before the character at offset `place`."""
         self._spans.append((place, place, new))
 
     def attributes(self, element: Element, values: Mapping[str, str | None]) -> None:
-        """Set attributes of a start tag, in place where they stand; None takes one out."""
+        """Set attributes of a start tag, existing ones in place; None removes an attribute."""
         stop = start_tag_end(self.text, element)
         left = dict(values)
 
@@ -103,11 +103,11 @@ class XmlEdit:
         self._spans.append((element.start, stop, tag[:place] + more + tag[place:]))
 
     def replace(self, old: Element, new: Element) -> None:
-        """A new element where an old one stands."""
+        """Replace an element."""
         self._spans.append((old.start, old.end, self._block(new, self._indent(old))))
 
     def insert(self, parent: Element, child: Element, last: bool = False) -> None:
-        """A new child in an element: first, or before its end tag."""
+        """Insert a child into an element: as the first one, or before its end tag (last)."""
         outer = self._indent(parent)
         inner = None if outer is None else outer + INDENT
         if parent.children:
@@ -123,7 +123,7 @@ class XmlEdit:
         self._spans.append((place, place, new))
 
     def remove(self, old: Element) -> None:
-        """Take an element out, with its line when it stands alone there."""
+        """Remove an element, and its line if nothing else is on it."""
         start, end = old.start, old.end
         indent = self._indent(old)
         if indent is not None:

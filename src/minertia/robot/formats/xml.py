@@ -1,7 +1,7 @@
 """XML of robot files.
 
-Read safely: no document types or entities, limited size, every element with its place. Written with all digits of
-numbers, escaped attributes and indented elements, or as edits of a text.
+Reading is safe: no document types or entities, limited size, and every element has its position in the file.
+Writing keeps all digits of numbers, escapes attributes and indents elements; or a text is edited.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def start_tag_end(text: str, element: Element) -> int:
 
 
 def shown(name: str, longest: int = 60) -> str:
-    """Name from a file for use in a message: printable, on one line, shortened."""
+    """Name from a file, made printable, put on one line and shortened for a message."""
     printable = "".join(c if c.isprintable() else "?" for c in name[:longest])
     return printable + "..." * (len(name) > longest)
 

@@ -1,1 +1,1 @@
-"""Kinematic loops of a robot: closure equations, a closed configuration, mobility, and the forms of loops."""
+"""Closed kinematic chains of a robot: closure equations, a closed configuration, mobility, types of loops."""

@@ -31,11 +31,12 @@ REPORTED = 1e-9  # m or rad: what is taken as equal without a word
 
 @dataclass(frozen=True, slots=True)
 class LoopsSaid:
-    """Specification of closed chains in a file beside the cut joints.
+    """Specification of closed chains in a file, besides the cut joints.
 
-    seed: {joint: position} of a closed configuration, of some joints or all.  passive: {joint: whether it is}, joints
-    omitted where the file does not say.  lines: {cut: line}.  exact: use numbers as written.  automatic: symbols that
-    represent plain numbers of the file.  reference: {joint: position} of the file's reference configuration, 0 omitted.
+    seed: {joint: position} of a closed configuration, for some or all joints.  passive: {joint: whether it is
+    passive}, without joints for which the file does not say.  lines: {cut: line}.  exact: use numbers as written.
+    automatic: symbols that represent plain numbers of the file.  reference: {joint: position} of the file's
+    reference configuration, 0 omitted.
     """
 
     seed: Mapping[str, float] = field(default_factory=dict)
@@ -92,7 +93,7 @@ class _Loops:
         return replace(robot, seed=tuple(q.tolist()), notes=(*robot.notes, *self.notes))
 
     def _tree(self) -> Robot:
-        """Robot whose loops are closed already by dependent joints in the file."""
+        """Robot whose loops are already closed by the file's dependent joints."""
         S, c = follower_map(self.given)
         start = np.array([self.said.seed.get(name, 0.0) for name in self.names])
         q = S @ start[list(self.given.opened.independent)] + c
@@ -106,7 +107,7 @@ class _Loops:
         return replace(self._with_passive(self.given, ()), seed=tuple(q.tolist()))
 
     def _with_passive(self, robot: Robot, passive: Collection[int]) -> Robot:
-        """Mark joints without a motor: the given ones, and dependent joints that the file marks."""
+        """Mark passive joints: the given ones, and dependent joints that the file marks as passive."""
         said = {self.names.index(name) for name, is_passive in self.said.passive.items() if is_passive}
         said &= set(self.inside)
         joints = tuple(
@@ -299,7 +300,7 @@ def _with_pins(robot: Robot, said: LoopsSaid) -> LoopsSaid:
 
 
 def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
-    """Position of a joint that is fixed to the second side of its cut, where it is at 0 in q."""
+    """Position [rad or m] of the tree joint of a cut, from joint positions q in which its own entry is 0."""
     sides = cut_sides(robot.numeric, cut.at(robot.symbol_values), q)
     (x, y, z), p_a = transpose(sides[0].pose[0]), sides[0].pose[1]
     R_b, p_b = sides[1].pose
@@ -310,7 +311,7 @@ def _pin_position(robot: Robot, cut: Cut, q: Sequence[float]) -> float:
 
 
 def _held_by_followers(robot: Robot, tolerance: float) -> Robot:
-    """Robot with the cuts marked that the file's own dependent joints close."""
+    """Robot in which the cuts that the file's dependent joints keep closed are marked."""
     held = held_cuts(robot, tolerance)
     return replace(
         robot, cuts=tuple(replace(cut, form=PARALLELOGRAM) if k in held else cut for k, cut in enumerate(robot.cuts))
@@ -326,7 +327,7 @@ def _letters(robot: Robot) -> set[str]:
 
 
 def _chained(follows: Follows, rules: Mapping[int, Rule]) -> Follows:
-    """Dependent joint of a dependent joint, expressed by the independent ones."""
+    """Dependent joint whose leaders may be dependent, expressed by independent joints."""
     shares: dict[int, float] = {}
     offset = follows.offset
     for leader, ratio in follows.shares:

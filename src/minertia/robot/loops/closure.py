@@ -1,8 +1,9 @@
-"""Closure of kinematic loops: the equations of cut joints, and Newton's steps to a closed posture.
+"""Closure of kinematic loops: the equations of cut joints, and Newton's method for a closed configuration.
 
-Everything is seen from the last link that both sides of a cut hang on (its carrier), so that joints before it do not
-enter, and rows chosen for one posture of the loop serve wherever the carrier goes (theory, eqs. 36 to 38).
-Positions and velocities are those of every joint of the tree, one scalar each.
+All quantities are relative to the last link common to both sides of a cut (its carrier), so that joints
+before it do not enter, and equations chosen at one configuration of the loop hold for any motion of the
+carrier (theory, eqs. 36 to 38).  Positions and velocities are those of every joint of the tree, one scalar
+each.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class PassedJoint(NamedTuple):
 
 
 class CutSide(NamedTuple):
-    """One side of a cut: pose of its frame in the carrier's, and the joints in between."""
+    """One side of a cut: pose of its frame in the carrier's frame, and the joints in between."""
 
     pose: Pose
     hinges: tuple[PassedJoint, ...]
 
 
 class _EndMotion(NamedTuple):
-    """Motion of a cut's frame in the carrier's axes: angular velocity, velocity, and their rates without qdd."""
+    """Motion of a cut's frame in the carrier's axes: angular and linear velocity, and their rates at qdd = 0."""
 
     w: Vec
     v: Vec
@@ -81,7 +82,7 @@ def equation_count(cut: Cut) -> int:
 
 
 def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Scalar], list[Row]]:
-    """Closure residuals of a cut, positions [m], then cosines; and their derivatives by each joint."""
+    """Closure residuals of a cut (positions [m], then cosines), and their derivatives by each joint position."""
     first, second = cut_sides(robot, cut, q)
     a, b = first.pose, second.pose
     d = vsub(a[1], b[1])
@@ -99,7 +100,7 @@ def cut_equations(robot: Robot, cut: Cut, q: Sequence[Scalar]) -> tuple[list[Sca
 
 
 def on_coordinates(tree: Robot, row: Row) -> Row:
-    """Row with respect to the tree's coordinates from one by its joints, dependent joints included."""
+    """Convert a Jacobian row by joints, dependent joints included, to a row by the tree's coordinates."""
     found: Row = {}
     for j, entry in row.items():
         for c, ratio in tree.shares(j):
@@ -119,7 +120,7 @@ def cut_bias(robot: Robot, cut: Cut, q: Sequence[Scalar], qd: Sequence[Scalar]) 
 
 
 def _gradients(cut: Cut, a: Pose, b: Pose) -> list[tuple[Vec, Vec, Vec]]:
-    """Coefficients of v_a - v_b, w_a and w_b in the rate of each residual (the last with opposite sign, as v_b)."""
+    """Coefficients of v_a - v_b, w_a and -w_b in the rate of each closure residual."""
     d = vsub(a[1], b[1])
     if cut.kind == "prismatic":
         found = [(e, ZERO, cross(d, e)) for e in _slides(b)]
@@ -159,7 +160,7 @@ def _side(robot: Robot, q: Sequence[Scalar], chain: Sequence[int], end: Pose) ->
 
 
 def _moves(robot: Robot, hinge: PassedJoint, end: Vec) -> tuple[Vec, Vec]:
-    """Velocity and angular velocity of a side's end for a unit rate of a joint."""
+    """Linear and angular velocity of a side's end for unit velocity of a joint."""
     (_, _, turning), (_, _, sliding) = robot.joints[hinge.joint].twist
     angular = scale(hinge.axis, turning)
     return vadd(scale(hinge.axis, sliding), cross(angular, vsub(end, hinge.origin))), angular
@@ -179,7 +180,7 @@ def _motion(robot: Robot, side: CutSide, rates: Sequence[Scalar]) -> _EndMotion:
 
 
 def _carried(w: Vec, v: Vec, wd: Vec, a: Vec, lever: Vec) -> tuple[Vec, Vec]:
-    """Velocity and acceleration of another point of a body."""
+    """Velocity and acceleration of another point of a rigid body, at `lever` from the first."""
     swing = cross(w, lever)
     return vadd(v, swing), vadd(a, cross(wd, lever), cross(w, swing))
 
@@ -229,7 +230,7 @@ def equations(robot: Robot, q: ArrayLike, cuts: Sequence[Cut] | None = None) -> 
 
 
 def follower_map(robot: Robot) -> tuple[Array, Array]:
-    """S and c with positions of all joints = S u + c, u: those of the independent joints, passive ones included."""
+    """Matrix S and vector c with joint positions = S u + c; u: independent joints, passive ones included."""
     tree = robot.opened
     S, c = np.zeros((tree.n_joints, tree.n)), np.zeros(tree.n_joints)
     for j, joint in enumerate(tree.joints):
@@ -244,7 +245,7 @@ def close(
 ) -> tuple[Array, float]:
     """Joint positions near `start` that satisfy loop closure, and the largest closure error.
 
-    held: joints with fixed position.  Minimum-norm Newton steps, until they do not improve any more.
+    held: joints with fixed position.  Minimum-norm Newton steps are taken until they no longer reduce the error.
     """
     q, left = close_many(robot, np.asarray(start, float)[None], held, cuts)
     return q[0], float(left[0])

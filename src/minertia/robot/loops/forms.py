@@ -1,7 +1,8 @@
-"""Forms of closed loops: parallelograms, which hold because joints follow others, and the names of all forms.
+"""Types of closed loops: parallelograms, which dependent joints keep closed, and the names of all types.
 
-A passive angle of such a loop is a sum of the active ones, with signs, and a constant.  The candidates come from the
-motions at the seed; what counts is that the cut stays closed when the active joints are anywhere.
+A passive angle of a parallelogram is a signed sum of active angles plus a constant.  Candidates come from the
+null-space motions at the seed; they are accepted if the cut stays closed for all positions of the active
+joints.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LARGEST = 3
 
 
 class Rule(NamedTuple):
-    """Position of a joint = sum of ratios times those of its leaders, + offset [rad]."""
+    """Linear relation: position of a joint = sum of ratio * position of each leader + offset [rad]."""
 
     joint: int
     leaders: tuple[int, ...]
@@ -57,7 +58,7 @@ def held_cuts(robot: Robot, tolerance: float) -> dict[int, float]:
 
 
 def holds_in_letters(robot: Robot, rules: Sequence[Rule], held: Mapping[int, float], q: Array) -> bool:
-    """Whether the cuts stay closed for any value of the symbols, those with a value included."""
+    """Whether the cuts stay closed for any values of the symbols, including symbols with a given value."""
     values = robot.other_values(11)
     other = robot.at(values)
     cuts = [other.cuts[k] for k in held]
@@ -66,7 +67,7 @@ def holds_in_letters(robot: Robot, rules: Sequence[Rule], held: Mapping[int, flo
 
 
 def _candidates(robot: Robot, q: Array, active: Sequence[int], passive: Sequence[int], tolerance: float) -> list[Rule]:
-    """Rules with integer ratios, from the null-space motions of the loops at q."""
+    """Candidate relations with integer ratios, from the null-space motions of the loops at q."""
     free = list(robot.opened.independent)
     N = motions_left(jacobian(robot, q) @ follower_map(robot)[0], 1e-4 if tolerance > 1e-9 else 1e-7)
     row = {j: N[k] for k, j in enumerate(free)}
@@ -104,7 +105,7 @@ def _held(
 
 
 def _draws(robot: Robot) -> list[Mapping[str, float]]:
-    """Values of the symbols: those without one are drawn at random."""
+    """Sets of values for all symbols: given values are kept, symbols without one are drawn at random."""
     unknown = [name for name, value in robot.symbols.items() if value is None]
     more = DRAWS if unknown and robot.has_letters else 0
     others = [robot.other_values(k) for k in range(1, more + 1)]
@@ -175,7 +176,7 @@ def is_planar(robot: Robot, cut: Cut) -> bool:
 
 
 def _bars(robot: Robot, cut: Cut) -> str:
-    """Name of a planar loop by its joints."""
+    """Name of a planar loop, by its joint types."""
     inside = cut_joints(robot, cut)
     slides = [j for j in inside if robot.joints[j].kind == "prismatic"]
     hinges = len(inside) - len(slides) + 1

@@ -125,12 +125,12 @@ class SeedSearch:
         return replace(self._judged(best[1]), moved=(self.names[j], float(start[j]), float(best[1][j])))
 
     def _far(self, q: Array, start: Array) -> Array:
-        """Distance of joints from the start, in rad or relative to the loops' size."""
+        """Distance of each joint from the start: [rad], or relative to the loops' size if prismatic."""
         scales = np.array([1.0 if joint.kind == "revolute" else self.size for joint in self.robot.joints])
         return np.asarray(np.abs(q - start) / scales)
 
     def anywhere(self) -> Seed | None:
-        """The file's configuration where it is closed and regular, else the best found; None for none."""
+        """The file's configuration if it is closed and regular, else the best one found; None if there is none."""
         zero = self.reference
         zero_closes = bool(np.abs(residual(self.robot, zero)).max(initial=0.0) <= self.tolerance)
         if zero_closes:

@@ -1,4 +1,4 @@
-"""Entries of a joint in a TOML description: its link, its drive, its limits, the joint it follows."""
+"""Entries of a joint in a TOML description: its link, drive, limits, and the joints that it follows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _coulomb(table: CheckedTable) -> tuple[float, float]:
 
 
 def read_ratio(table: CheckedTable) -> float:
-    """Motor position per joint position."""
+    """Gear ratio: motor position per joint position."""
     ratio = table.number("ratio", 1.0)
     if ratio == 0:
         raise table.fail("'ratio' must not be 0", "ratio")
@@ -85,7 +85,7 @@ def joint_side(motor: Mapping[str, float], ratio: float) -> dict[str, float]:
 
 
 def read_effects(table: CheckedTable, symbols: Iterable[str]) -> dict[str, float]:
-    """Effects among the symbols that a table gives, at the joint (FV) or at the motor (FVM).
+    """Effects with these symbols in a table, at the joint (FV) or at the motor (FVM).
 
     An effect is a number, or a table of its value and its constants.
     """

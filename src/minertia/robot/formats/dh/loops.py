@@ -28,10 +28,10 @@ SIDE_KEYS = ("loop", "passive", "motors")
 
 @dataclass
 class LoopTables:
-    """Reads [[loop]] tables: cut joints and the closed configuration.
+    """Reader of [[loop]] tables: cut joints and the closed configuration.
 
-    link_of: function for the link that the entry of a key names.  joints: names of the moving joints.  known: cut
-    joints of the file beside, of which a table may give the seed alone.
+    link_of: function that returns the link named by the entry of a key.  joints: names of the moving joints.
+    known: cut joints of the description file, for which a table may give only the seed.
     """
 
     placements: Placements
@@ -123,7 +123,7 @@ def with_side_file(description: Description, options: ReadOptions) -> Descriptio
 
 
 def _with_passive(joints: Sequence[JointSpec], top: CheckedTable, moving: Sequence[str]) -> list[JointSpec]:
-    """Joints marked by the list `passive`; with it, joints that it does not name are active."""
+    """Joints marked passive by the list `passive`; if the list is given, all other joints are active."""
     motors = top.texts("motors") or ()
     names = top.texts("passive") or ()
     for key, given in (("passive", names), ("motors", motors)):

@@ -150,7 +150,7 @@ class Placements:
         self.notes: list[Note] = []
 
     def poses(self, number: int, row: CheckedTable, *, is_lettered: bool = True) -> Poses:
-        """Poses of the joint in row `number` of the file (from 1); is_lettered: whether plain lengths get symbols."""
+        """Poses of the joint in row `number` (from 1); is_lettered: whether plain lengths become symbols."""
         name = row.choice("convention", CONVENTIONS, self.convention)
         convention = CONVENTIONS[name]
         for key in row:
@@ -206,7 +206,7 @@ class Placements:
         return expression
 
     def constant(self, row: CheckedTable, key: str) -> float:
-        """Number, or an expression without symbols such as "-pi/2"; 0 where there is none."""
+        """Number, or an expression without symbols such as "-pi/2"; 0 if the key is missing."""
         value = self._expression(row, key, row.get(key, 0))
         if isinstance(value, Poly):
             raise row.fail(f"'{key}' must be a number without symbols, not {shown(row.get(key))}", key)
@@ -248,7 +248,7 @@ class Placements:
             self.notes.append(Note("warning", row.where, text, row.line(key)))
 
     def _lettered_angle(self, row: CheckedTable, key: str, value: Poly) -> Entry:
-        """Symbolic angle; where its symbols' values make it a right angle, it is taken as a number."""
+        """Symbolic angle; a number where the values of its symbols make it a multiple of 90 degrees."""
         known = {name: number for name, number in self.letters.values.items() if number is not None}
         whole = value.letters <= set(known)
         angle = float(evaluate(value, known)) if whole else constant_part(value)
@@ -277,7 +277,7 @@ class Placements:
         return angle
 
     def rotation(self, row: CheckedTable, key: str = "rotation") -> Mat:
-        """Rotation matrix, snapped to exact right angles; the identity where there is none."""
+        """Rotation matrix, snapped to exact right angles; the identity if the key is missing."""
         if key not in row:
             return HERE[0]
         rows = row.square(key, 3, "entries")

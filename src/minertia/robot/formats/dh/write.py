@@ -1,7 +1,7 @@
-"""Writer of the TOML format: any robot, its joint frames as link frames, other named frames as fixed rows.
+"""Writer of the TOML format for any robot: link frames are joint frames, other named frames are fixed rows.
 
-A placement is written as a row gamma, b, alpha, d, theta, r where that reproduces the same numbers, the same exact
-zeros and the same symbols; else as a rotation matrix and a position.
+A placement is written as a row gamma, b, alpha, d, theta, r where that reproduces the same numbers, the same
+exact zeros and the same symbols; else as a rotation matrix and a position.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_toml(robot: Robot, path: str | Path, *, force: bool = False) -> None:
 
 
 def toml_text(robot: Robot, *, frames: bool = False) -> str:
-    """TOML description of a robot; frames: with frames that are no link's own, such as the flange."""
+    """TOML description of a robot; frames: include frames that are not link frames, such as the flange."""
     document: dict[str, Any] = {
         "format": _format(robot),
         "name": robot.name or "robot",
@@ -102,7 +102,7 @@ def _joint(robot: Robot, j: int) -> dict[str, Any]:
 
 
 def _frames(robot: Robot) -> list[dict[str, Any]]:
-    """Rows of the frames that are no joint's: fixed, without mass; the base's own frame is omitted."""
+    """Rows of the frames that belong to no joint: fixed and massless; the base frame is omitted."""
     taken = {joint.name for joint in robot.joints}
     linked = {joint.link for joint in robot.joints}
     rows = []
@@ -132,7 +132,7 @@ def _link(ten: Ten, where: str) -> dict[str, float]:
 
 
 def _effects(robot: Robot, j: int) -> dict[str, Any]:
-    """Effects of a joint: one with constants as a table of them and its value, others as numbers."""
+    """Effects of a joint: those with constants as tables of value and constants, others as numbers."""
     values = dict(robot.effects[j])
     if j in robot.coupled_motors and robot.motor_effects:
         values |= robot.motor_effects[robot.coupled_motors[j]]

@@ -26,7 +26,7 @@ MESHES = (".stl", ".obj", ".msh")
 
 @dataclass(slots=True)
 class Compiled:
-    """MuJoCo's model; full_inertia: matrices as written, by body name, before MuJoCo diagonalised them."""
+    """Model compiled by MuJoCo; full_inertia: inertia matrices as written, by body name, before diagonalisation."""
 
     mujoco: Any
     model: Any

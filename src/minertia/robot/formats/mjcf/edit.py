@@ -95,7 +95,7 @@ def _differs(a: Ten | None, b: Ten | None) -> bool:
 
 
 class _MjcfEdit:
-    """One run over a template."""
+    """One pass of edits over a template."""
 
     def __init__(self, robot: Robot, template: Compiled, old: Robot, text: str) -> None:
         self.robot, self.template, self.old, self.edit = robot, template, old, XmlEdit(text)
@@ -156,7 +156,7 @@ class _MjcfEdit:
     # ------------------------------------------------------------------ joints
 
     def joints(self) -> None:
-        """Change armature, damping and friction where they changed."""
+        """Write armature, damping and friction of the joints where they changed."""
         for j, joint in enumerate(self.robot.joints):
             new, before = self.robot.effects[j], self.old.effects[j]
             changed = [s for s in EFFECTS if _moved(new.get(s, 0.0), before.get(s, 0.0))]
@@ -194,7 +194,7 @@ class _MjcfEdit:
         return {"stiffness": written(abs(offset) / FAR), "springref": written(rest)}
 
     def _written_angle(self, rest: float, kind: str) -> float:
-        """Position as the template writes it: in degrees unless its compiler says otherwise."""
+        """Joint position in the template's unit: degrees unless its compiler element sets radians."""
         is_degree = self.template.lean.compiler.get("angle", "degree") != "radian"
         return math.degrees(rest) if is_degree and kind == "revolute" else rest
 

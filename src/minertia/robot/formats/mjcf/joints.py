@@ -1,4 +1,4 @@
-"""What a compiled MJCF says of joints beside their place: loops, tendons, limits, friction, drives, and remarks."""
+"""Joint properties of a compiled MJCF model besides placement: loops, tendons, limits, friction, drives, notes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LoopReading:
         self.data: Any = None  # the model at its reference configuration, made when needed
 
     def loops(self) -> list[LoopSpec]:
-        """Cut joint for each active `weld` and `connect` (two of them for a revolute joint written by minertia)."""
+        """Cut joint for each active `weld` and `connect`; two `connect` of a revolute joint of ours become one."""
         connect, weld = (int(kind) for kind in (self.c.mujoco.mjtEq.mjEQ_CONNECT, self.c.mujoco.mjtEq.mjEQ_WELD))
         found: dict[str, LoopSpec] = {}
         for e in range(self.m.neq):
@@ -72,7 +72,7 @@ class LoopReading:
         return LoopSpec(name, "fixed", self._body(e, 0), self._body(e, 1), pose, HERE)
 
     def _hinge(self, origin: LoopSpec, axis: LoopSpec) -> LoopSpec:
-        """Revolute cut joint from two coincident points."""
+        """Revolute cut joint from two pairs of coincident points on its axis."""
         poses = []
         for at, towards in ((origin.first_pose, axis.first_pose), (origin.second_pose, axis.second_pose)):
             direction = np.array(towards[1], float) - np.array(at[1], float)
@@ -106,7 +106,7 @@ class LoopReading:
 
 
 def tendon_followers(compiled: Compiled, names: Sequence[str]) -> dict[int, FollowsSpec]:
-    """Joints that a fixed tendon of constant length couples to several others: the first of the tendon is dependent."""
+    """Joints that depend on several others: the first joint of each fixed tendon of constant length."""
     m, full = compiled.model, compiled.lean.full
     tendons = {n.attributes.get("name", ""): n for section in full.all("tendon") for n in section.all("fixed")}
     found: dict[int, FollowsSpec] = {}
@@ -185,7 +185,7 @@ def drive_part(compiled: Compiled, j: int) -> tuple[float, float]:
 
 
 def _drive_effort(compiled: Compiled, j: int) -> float | None:
-    """Largest torque of the single actuator on joint j, if specified."""
+    """Effort limit of the single actuator on joint j; None if it is not specified."""
     m, drives = compiled.model, _drives(compiled, j)
     if len(drives) != 1 or not m.actuator_forcelimited[drives[0]]:
         return None
@@ -209,7 +209,7 @@ def _row(model: Any, name: str, k: int) -> tuple[float, float]:
 
 
 def followers(compiled: Compiled, names: Sequence[str]) -> tuple[dict[int, FollowsSpec], list[Note]]:
-    """Leaders of each dependent joint, by linear joint equalities and constant-length tendons, and notes on others."""
+    """Leaders of each dependent joint, from linear joint equalities and constant-length tendons; and notes."""
     m = compiled.model
     found = tendon_followers(compiled, names)
     notes = []

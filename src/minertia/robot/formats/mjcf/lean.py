@@ -1,7 +1,8 @@
 """The part of an MJCF document that rigid-body dynamics needs, safe to pass to MuJoCo.
 
-Textures, sensors, contacts and sites (but flanges) are removed; includes are resolved here; MuJoCo opens no file.
-Elements that affect the motion but not a rigid tree (tendons, loop closures) are reported, never dropped silently.
+Textures, sensors, contacts and sites (except flanges) are removed; includes are resolved here; MuJoCo opens
+no file.  Elements that affect the motion but are not part of a rigid tree (tendons, loop closures) are
+reported, never dropped silently.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def _mesh_file(node: Element, kept: dict[str, str], lean: Lean) -> None:
 
 
 def mesh_key(name: str, lean: Lean) -> str:
-    """File name under which MuJoCo is given the bytes of a mesh."""
+    """File name under which the bytes of a mesh are passed to MuJoCo."""
     return f"mesh{list(lean.files).index(name)}{Path(lean.files[name]).suffix.lower()}"
 
 

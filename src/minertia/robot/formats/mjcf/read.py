@@ -68,7 +68,7 @@ def robot_of(compiled: Compiled, options: ReadOptions) -> Robot:
 
 
 def _is_passive(spec: JointSpec, driven: set[str]) -> bool | None:
-    """False with an actuator, True for a dependent joint without one, None where the file does not say."""
+    """True for a dependent joint, False for another joint with an actuator, None where the file does not say."""
     if spec.kind == "fixed":
         return None
     return False if spec.name in driven and spec.follows is None else True if spec.follows is not None else None
@@ -267,7 +267,7 @@ class _ModelReading:
         return R, self._vector(self.m.jnt_pos[j])
 
     def _reference(self, j: int) -> Pose:
-        """Joint motion by minus `ref`: at that position the body has its written pose."""
+        """Joint motion by minus `ref`; at position `ref`, the body has the pose written in the file."""
         ref = float(self.m.qpos0[self.m.jnt_qposadr[j]])
         if ref == 0:
             return IDENTITY, ZERO
@@ -319,7 +319,7 @@ class _ModelReading:
         return loops
 
     def _drawn(self) -> dict[str, float]:
-        """Position of every joint in the file's reference configuration."""
+        """Non-zero positions of the moving joints in the file's reference configuration."""
         m = self.m
         names = {spec.name for spec in self.joints if spec.kind != "fixed"}
         found = {self.joint_names[j]: float(m.qpos0[m.jnt_qposadr[j]]) for j in range(m.njnt)}
@@ -333,7 +333,7 @@ class _ModelReading:
     # ------------------------------------------------------------------ what MJCF has no place for
 
     def _with_custom(self) -> bool:
-        """Apply offsets, and the order of joints where the file gives one."""
+        """Apply offsets and the joint order from <custom> numerics; returns whether the file gives an order."""
         moving = [k for k, spec in enumerate(self.joints) if spec.kind != "fixed"]
         offsets, order = (self._numbers(name, len(moving)) for name in (OFFSET, ORDER))
         for k, value in zip(moving, offsets, strict=False):

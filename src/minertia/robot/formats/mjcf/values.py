@@ -63,7 +63,7 @@ def inertial(ten: Ten | None, what: str) -> dict[str, str]:
 
 
 def unphysical(ten: Ten | None) -> str | None:
-    """Reason why MuJoCo rejects these parameters, None if it accepts them, up to rounding about the centre of mass."""
+    """Reason why MuJoCo rejects these parameters; None if it accepts them, up to rounding."""
     if ten is None or is_massless(ten):
         return None
     reason = impossible(ten)
@@ -88,7 +88,7 @@ def _principal(J: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _acceptable(moments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Principal moments changed by no more than rounding, so that MuJoCo's exact tests pass."""
+    """Principal moments, changed only within rounding so that they pass MuJoCo's exact tests."""
     moments = np.maximum(moments, TINY)
     low, middle, high = np.argsort(moments)
     if moments[low] + moments[middle] < moments[high]:

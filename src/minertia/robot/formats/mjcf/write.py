@@ -60,15 +60,15 @@ def write_mjcf(
 def to_mjcf(robot: Robot) -> str:
     """Complete MJCF document: one body per joint, its z axis the joint axis, no geometry.
 
-    Massless links get the least that MuJoCo accepts, which the reader takes for none.  Motors coupled to several joints
-    are fixed tendons with their own armature, damping and friction, constant efforts are springs with a distant rest
-    position.
+    Massless links get the smallest inertia that MuJoCo accepts, which the reader takes as none.  Motors coupled
+    to several joints are fixed tendons with their own armature, damping and friction; constant efforts are
+    springs with a distant rest position.
     """
     return "\n".join([HEADER, *element_lines(_Document(robot.numeric).root())]) + "\n"
 
 
 def effect_attributes(effects: Mapping[str, float]) -> dict[str, str]:
-    """Joint attributes for its effects, without offsets and rest positions of springs."""
+    """MJCF attributes of a joint for its effects, except offsets and rest positions of springs."""
     values = {name: written(effects[s]) for s, name in EFFECTS.items() if effects.get(s)}
     if effects.get("FC"):
         values["solreffriction"] = all_written(STIFF)
@@ -146,7 +146,7 @@ class _Document:
         return new_element("body", place, parts)
 
     def _sites(self, j: int | None) -> list[Element]:
-        """Sites of the ends of cut joints on a link; revolute ones have a second one on their axis."""
+        """Sites at the ends of cut joints on a link; a revolute cut joint has a second site on its axis."""
         found = []
         for cut in self.robot.cuts:
             for end, joint, (R, p) in ((1, cut.first, cut.first_pose), (2, cut.second, cut.second_pose)):
@@ -178,7 +178,7 @@ class _Document:
         return values | effect_attributes(self.robot.effects[j]) | self._spring(j)
 
     def _spring(self, j: int) -> dict[str, str]:
-        """The joint's own spring, else one that represents its constant effort."""
+        """Attributes of the joint's own spring, or else of one that represents its constant effort."""
         stiffness = self.robot.effects[j].get("KS", 0.0)
         if stiffness:
             return {"springref": written(self.robot.effect_constants(j, "KS")["rest"])}
@@ -202,7 +202,7 @@ class _Document:
         return found
 
     def _frame_bodies(self, j: int | None) -> list[Element]:
-        """Other frames of the robot's own file, as massless bodies."""
+        """Other frames of the robot file, as massless bodies."""
         frames = self.robot.frames
         return [
             new_element("body", {"name": new, **pose_attributes(*frames[name].pose)})
@@ -281,7 +281,7 @@ def _root_name(robot: Robot) -> str:
 
 
 def _ground_has_mass(robot: Robot) -> bool:
-    """Whether to write a ground link: its inertia has no effect, and MuJoCo rejects an inconsistent one."""
+    """Whether to write the mass of the ground link, which has no effect; MuJoCo rejects an inconsistent one."""
     return not is_massless(robot.base_link) and unphysical(robot.base_link) is None
 
 

@@ -51,7 +51,7 @@ class ParFile:
         return int(text)
 
     def entries(self, name: str, count: int, default: str = "0") -> list[Poly | Number]:
-        """List of `count` expressions; all the default where the file does not have it."""
+        """List of `count` expressions; all equal to the default if the file does not have the entry."""
         texts = self.lists.get(name, (default,) * count)
         if len(texts) != count:
             self.fail(f"the list '{name}' has {len(texts)} entries; it needs {count}", name)
@@ -89,7 +89,7 @@ def split_par(text: str, source: str) -> ParFile:
 
 
 def _without_comments(text: str, source: str) -> str:
-    """Text with comments (* ... *) replaced by their line ends."""
+    """Text without comments (* ... *); their line breaks are kept."""
     parts: list[str] = []
     end = 0
     while (start := text.find("(*", end)) >= 0:

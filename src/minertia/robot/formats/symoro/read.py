@@ -1,7 +1,7 @@
 """Reader of SYMORO+ .par files: modified Denavit-Hartenberg (Khalil) tables with symbols.
 
-Symbols have no values there and stay symbolic.  The symbol in the slot of a joint's motion (theta of a rotational
-joint, r of a translational one) is its variable; an added constant is the offset.
+Symbols have no values in these files and stay symbolic.  The symbol in the table entry of a joint's motion
+(theta of a revolute joint, r of a prismatic one) is its variable; an added constant is the offset.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _ParReader:
         return [int(value) for value in values if not isinstance(value, Poly)]
 
     def _take_variables(self) -> list[str | None]:
-        """Name of each joint's variable; its slot in the table keeps only the offset."""
+        """Name of each joint's variable; only the offset remains in its table entry."""
         variables: list[str | None] = []
         for j, kind in enumerate(self.kinds):
             key = MOTION.get(kind)
@@ -200,7 +200,7 @@ class _ParReader:
     # ------------------------------------------------------------------ cut joints
 
     def _loop(self, k: int) -> LoopSpec:
-        """Cut joint k (from 0): its frame moves on one link, frame k + NJ - NL is fixed on another; both coincide."""
+        """Cut joint k (from 0): its frame coincides with frame k + NJ - NL, which is fixed on another link."""
         fixed = k + self.cuts
         if self.kinds[fixed] != "fixed":
             self.file.fail(
@@ -210,7 +210,7 @@ class _ParReader:
         return LoopSpec(f"j{k + 1}", self.kinds[k], first[0], second[0], first[1], second[1], self._line("ant"))
 
     def _end(self, frame: int) -> tuple[str, Pose]:
-        """Link that carries a frame, and the frame's pose there, through fixed frames."""
+        """Link that carries a frame, and the pose of the frame in that link, through fixed frames."""
         pose, seen = self._placement(frame), [frame]
         parent = self.parents[frame]
         while parent > self.n:
@@ -260,7 +260,7 @@ class _ParReader:
         return [self._ten(j, [column[j] for column in columns]) for j in range(self.n)]
 
     def _ten(self, j: int, values: list[Entry]) -> Ten | None:
-        """Numeric parameters of a link; None where it has symbols and no number but 0."""
+        """Numeric parameters of a link; None if it has symbols and all its numbers are 0."""
         symbols = [key for key, value in zip(LINK_SYMBOLS, values, strict=True) if isinstance(value, Poly)]
         numbers: list[Number] = [0 if isinstance(value, Poly) else value for value in values]
         if symbols and not any(numbers):

@@ -31,7 +31,7 @@ def read_loops(tree: Element, snap: float) -> tuple[list[LoopSpec], list[Note]]:
 
 
 def _loop(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
-    """Cut joint of URDF+: a frame in the predecessor and one in the successor, which share the axis."""
+    """Cut joint of URDF+: frames in the predecessor and the successor link that share the joint axis."""
     name, owner, kind = _head(element)
     axis = element.first("axis")
     ends = []
@@ -44,7 +44,7 @@ def _loop(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
 
 
 def _constraint(element: Element, snap: float) -> tuple[LoopSpec, list[Note]]:
-    """Cut joint of the proposal for URDF: origin and axis in each of the two links."""
+    """Cut joint of the proposed <constraint> of URDF: origin and axis in each of the two links."""
     name, owner, kind = _head(element)
     ends = []
     for role in ("parent", "child"):
@@ -71,7 +71,7 @@ def _head(element: Element) -> tuple[str, str, str]:
 def _frame(
     element: Element, owner: str, kind: str, snap: float, parts: tuple[Element | None, Element | None]
 ) -> tuple[Pose, list[Note]]:
-    """Pose of the cut's frame, z along its axis, in the link's own frame."""
+    """Pose of a cut joint's frame, with z along its axis, in the link's own frame."""
     tags = [replace(part, tag=tag) for part, tag in zip(parts, ("origin", "axis"), strict=True) if part is not None]
     placing = Placing(Element("joint", {}, element.source, element.line, children=tags), owner, snap)
     pose = (placing.fixed() if kind in WITHOUT_AXIS else placing.about_axis())[0]
@@ -91,8 +91,8 @@ def _spec(
 def with_couplings(tree: Element, joints: Sequence[JointSpec]) -> list[JointSpec]:
     """Joints with the couplings of URDF+: rotation of the successor = ratio times that of the predecessor.
 
-    Rotations are sums of joint positions from the common ancestor link; one of the joints that is not independent
-    follows the others.
+    Rotations are sums of joint positions from the common ancestor link; one of the joints that are not
+    independent becomes dependent on the others.
     """
     found = {spec.name: spec for spec in joints}
     for element in tree.all("coupling"):
@@ -119,7 +119,7 @@ def with_couplings(tree: Element, joints: Sequence[JointSpec]) -> list[JointSpec
 
 
 def _turns(element: Element, owner: str, joints: Mapping[str, JointSpec]) -> dict[str, int]:
-    """Joints between the two links: 1 on the side of the predecessor, -1 on that of the successor."""
+    """Joints between the two links: 1 on the predecessor's side, -1 on the successor's side."""
     carried_by = {spec.child: spec for spec in joints.values()}
     ways = []
     for role in ("predecessor", "successor"):
@@ -150,6 +150,6 @@ def is_passive(element: Element) -> bool | None:
 
 
 def closed_position(element: Element, owner: str) -> float | None:
-    """Position of a joint in the closed configuration, from our own element <minertia closed="..."/>."""
+    """Position of a joint in the closed configuration, from minertia's own attribute `closed`; None without it."""
     own = element.first("minertia")
     return number(own, "closed", owner) if own is not None and "closed" in own.attributes else None

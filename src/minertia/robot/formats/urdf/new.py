@@ -1,4 +1,4 @@
-"""Complete new URDF 1.0 of a robot, and its single elements."""
+"""Complete URDF 1.0 of a robot as a new file, and its single elements."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class _NewFile:
         return found
 
     def _fit(self, names: Sequence[str], what: str, ours: Sequence[str] = ()) -> list[str]:
-        """Unique names that are valid in XML; ours: generated names, without a note when changed."""
+        """Unique names that are valid in XML; ours: names generated here, which are changed without a note."""
         fit: list[str] = []
         for name in (*names, *ours):
             clean = xml_text(name) if name.strip() else what
@@ -181,7 +181,7 @@ def exact_mark(robot: Robot) -> list[Element]:
 
 
 def origin(pose: Pose) -> list[Element]:
-    """The <origin> of a pose, to the last digit; none for the identity."""
+    """<origin> element of a pose, with all digits; none for the identity."""
     R, p = pose
     if (R, p) == HERE:
         return []

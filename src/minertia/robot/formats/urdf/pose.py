@@ -1,4 +1,4 @@
-"""Poses of a URDF: as written (angles, URDF 1.1 quaternions, axes) and snapped (rounded angles made exact)."""
+"""Poses of a URDF: as written (angles, URDF 1.1 quaternions, axes), and with rounded angles snapped."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class _Origin:
 
 
 def _frame_about(z: NDArray[np.float64]) -> Mat:
-    """Rotation whose third column is this direction, to rounding."""
+    """Rotation whose third column is the direction z, up to rounding."""
     if np.count_nonzero(z) == 1:
         return axis_to_z(z.tolist(), 0.0)
     x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)

@@ -158,7 +158,7 @@ def _body(element: Element) -> BodySpec:
 
 
 def _ten(inertial: Element, owner: str) -> Ten | None:
-    """Parameters about the link's origin; None for an <inertial> that holds only zeros."""
+    """Ten parameters in the link's frame; None for an <inertial> that holds only zeros."""
     mass_element, inertia_element = (_part(inertial, tag, owner) for tag in ("mass", "inertia"))
     mass = number(mass_element, "value", owner)
     if mass < 0:
@@ -287,7 +287,7 @@ def _check_ends(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source:
 
 
 def _root(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source: str) -> str:
-    """Root link, which no joint carries."""
+    """Name of the root link, which is the child of no joint."""
     if not bodies:
         raise DescriptionError("the robot has no <link>", file=source)
     carried = {joint.child for joint in joints}
@@ -309,7 +309,7 @@ def _root(bodies: Sequence[BodySpec], joints: Sequence[JointSpec], source: str) 
 def _floating_base(
     bodies: Sequence[BodySpec], joints: Sequence[JointSpec], floating: Sequence[JointSpec], root: str, source: str
 ) -> str:
-    """Floating base link, where the floating joint is the only one on a massless root."""
+    """Name of the floating base link; the floating joint must be the only joint on a massless root."""
     joint = floating[0]
     ground = next(body for body in bodies if body.name == root)
     alone = len(floating) == 1 and all(other.parent != root for other in joints)

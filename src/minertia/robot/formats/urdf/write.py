@@ -1,4 +1,4 @@
-"""`write_urdf`: parameters into the user's own URDF, of which every other character is kept, or a new URDF."""
+"""`write_urdf`: write parameters into the user's own URDF, otherwise unchanged, or write a new URDF."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def edited_urdf(robot: Robot, text: str, source: str) -> tuple[str, list[Note]]:
 
 
 class _UrdfEdit:
-    """One run over a template."""
+    """One pass of edits over a template."""
 
     def __init__(self, robot: Robot, text: str, source: str) -> None:
         self.robot, self.source = robot, source
@@ -155,7 +155,7 @@ class _UrdfEdit:
         )
 
     def _geometry(self) -> None:
-        """Edit every <origin> whose placement differs from the robot, links for new frames, and the exactness mark."""
+        """Edit each <origin> with another placement, add links for new frames, and update the exactness mark."""
         for element in self.joints.values():
             if element.attributes.get("type") != "floating":
                 self._origin(element)
