@@ -301,14 +301,14 @@ def _size(e: Evidence, judged: Sequence[Residuals]) -> tuple[bool, list[str]]:
     for joint, log, relative, is_idle in _unexplained(e, judged):
         if is_idle:
             told.append(
-                f"{e.measure.each} {joint} has hardly any {word} in {log}, less than the training residual of the model: "
-                f"its relative residual of {_percent(relative)} is not meaningful"
+                f"{e.measure.each} {joint} has hardly any {word} in {log}, less than the training residual of the "
+                f"model: its relative residual of {_percent(relative)} is not meaningful"
             )
         else:
             is_small = False
             told.append(
-                f"{e.measure.each} {joint}: the relative residual of its {word} is {_percent(relative)}, more than without "
-                "any model"
+                f"{e.measure.each} {joint}: the relative residual of its {word} is {_percent(relative)}, more than "
+                "without any model"
             )
     return is_small, told
 
