@@ -134,7 +134,7 @@ export interface FloorTable {
 }
 
 export interface CalibrationTable {
-  levels?: ("zeros" | "geometry" | "sag" | "transmission" | "?")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission" | "?")[] | null;
   tip?: string | "?" | null;
   root?: string | "?" | null;
   zeros?: "file" | "controller" | "?" | null;
@@ -947,6 +947,7 @@ export const OPTIONS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],
