@@ -40,7 +40,8 @@ def groups_of(levels: Sequence[str]) -> tuple[str, ...]:
 def chosen(problem: GeometryRows, levels: Sequence[str], nominal: GeometryFit) -> LevelChoice:
     """Select the first levels of `levels`, as far as they clearly reduce the error in most held-out regions.
 
-    A level is added together with all before it, of compliance and sag with the better one.  None is selected if the total reduction is too small.
+    A level is added together with all before it, of compliance and sag with the better one.  None is selected if the
+    total reduction is too small.
     nominal: fit of base and tool alone.
     """
     some = thinned(problem)
