@@ -136,7 +136,7 @@ export interface FloorTable {
 }
 
 export interface CalibrationTable {
-  levels?: ("zeros" | "geometry" | "sag" | "transmission" | "?")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission" | "?")[] | null;
   tip?: string | "?" | null;
   root?: string | "?" | null;
   zeros?: "file" | "controller" | "?" | null;
@@ -961,6 +961,7 @@ export const OPTIONS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],
@@ -1105,7 +1106,7 @@ export interface CalibrateSettings {
   angle?: "rad" | "deg" | "mrad" | null;
   length?: "m" | "mm" | "cm" | "um" | "in" | null;
   measure?: { kind?: "point" | "pose" | "orientation" | "direction" | "pixel" | "pixel_tool" | "distance" | "distance_between" | "same_point" | "plane" | null; name?: string | null; at?: (string)[] | null; rotation?: (string)[] | null; rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | null; groups?: (string)[] | null; of?: string | null; within?: (string)[] | null; length?: number | null; camera?: (number)[] | null }[] | null;
-  levels?: ("zeros" | "geometry" | "sag" | "transmission")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission")[] | null;
   tip?: string | null;
   root?: string | null;
   zeros?: "file" | "controller" | null;
@@ -1360,6 +1361,7 @@ export const JOBS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],
