@@ -46,6 +46,8 @@ export interface ColumnsTable {
   decimal?: "." | "," | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
+  pose_topic?: string | "?" | null;
+  pose_frame?: string | "?" | null;
   episode?: number | "?" | null;
   drop_torn?: boolean | "?" | null;
   [key: string]: unknown;
@@ -134,7 +136,7 @@ export interface FloorTable {
 }
 
 export interface CalibrationTable {
-  levels?: ("zeros" | "geometry" | "sag" | "transmission" | "?")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission" | "?")[] | null;
   tip?: string | "?" | null;
   root?: string | "?" | null;
   zeros?: "file" | "controller" | "?" | null;
@@ -464,6 +466,18 @@ export const OPTIONS = {
     },
     "command_topic": {
       "help": "Topic of a bag's commanded positions.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "pose_topic": {
+      "help": "Topic of a bag's measured poses: poses, points, transforms or tf.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "pose_frame": {
+      "help": "Child frame of the measured poses in tf.",
       "unit": "",
       "type": "text",
       "default": null
@@ -947,6 +961,7 @@ export const OPTIONS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],
@@ -1091,7 +1106,7 @@ export interface CalibrateSettings {
   angle?: "rad" | "deg" | "mrad" | null;
   length?: "m" | "mm" | "cm" | "um" | "in" | null;
   measure?: { kind?: "point" | "pose" | "orientation" | "direction" | "pixel" | "pixel_tool" | "distance" | "distance_between" | "same_point" | "plane" | null; name?: string | null; at?: (string)[] | null; rotation?: (string)[] | null; rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | null; groups?: (string)[] | null; of?: string | null; within?: (string)[] | null; length?: number | null; camera?: (number)[] | null }[] | null;
-  levels?: ("zeros" | "geometry" | "sag" | "transmission")[] | null;
+  levels?: ("zeros" | "geometry" | "compliance" | "sag" | "transmission")[] | null;
   tip?: string | null;
   root?: string | null;
   zeros?: "file" | "controller" | null;
@@ -1346,6 +1361,7 @@ export const JOBS = {
       "choices": [
         "zeros",
         "geometry",
+        "compliance",
         "sag",
         "transmission"
       ],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
-WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name
+WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name or help
 EVERY = "all"  # in place of the names of an option
 
 
@@ -92,7 +92,7 @@ def as_text(one: Option, metavar: str) -> Any:
 def declared(one: Option, default: Any = REQUIRED) -> Any:
     """Typer annotation of a declared option; its value is None (plain flag: False) if it is not given."""
     if callable(one.choices):
-        WORD_LISTS[one.command.replace("-", "_")] = lambda: one.names
+        WORD_LISTS[told(one, default)] = lambda: one.names
     flag = f"--{one.command or one.name.replace('_', '-')}"
     kinds, name, text = one.kind.scalars, one.name.upper().replace("_", "-"), told(one, default)
     if one.switch:

@@ -7,7 +7,7 @@ function (`build_problem`, `solve`, `judge`, `validate`, ...) and every report u
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -116,6 +116,21 @@ class PredictedLog(ABC):
 
 
 @dataclass(frozen=True)
+class DrawnOutputs:
+    """Outputs of one log, measured (N, outputs) at times t [s], and predicted by several robots (draws, N, outputs).
+
+    best: as the most probable robot predicts them.  NaN where a simulation diverged.
+    """
+
+    log: str
+    outputs: tuple[str, ...]
+    t: Array
+    measured: Array
+    best: Array
+    predicted: Array
+
+
+@dataclass(frozen=True)
 class Section:
     """Report section that a kind of problem adds: sentences, and tables of headers and rows."""
 
@@ -170,6 +185,7 @@ class Problem(ABC):
 
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
     has_efforts: whether its logs must have efforts.  title: what its pages are called.
+    band_draws: number of robots whose predictions make a band.
     campaign: with all log-dependent options determined.  logs, unseen: fitted logs, and validation logs.
     ladder: forward selection of effects, None if they were specified.
     """
@@ -178,6 +194,7 @@ class Problem(ABC):
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
     title: ClassVar[str] = "Identification"
+    band_draws: ClassVar[int] = 400
     campaign: Campaign
     logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
@@ -286,6 +303,13 @@ class Problem(ABC):
         """Robots for files of other programs, by name of the export target, if they differ from the model's own."""
         return {}
 
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What its models keep to draw robots from: `Shown` and `ResidualNoise` as plain data, {} where there is none.
+
+        Without `shown`, values and covariance of the model are all that the logs show.
+        """
+        return {}
+
     def made(self, estimate: Estimate) -> dict[str, object]:
         """Additional facts on how the result was computed."""
         return {}
@@ -303,6 +327,13 @@ class Problem(ABC):
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
         """Predict logs with a model, read with the settings of its own logs."""
+
+    @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Predict logs with rows of the fit's unknowns, the most probable ones first; refused where it has none."""
+        raise cls.refused("posterior of robots", EFFORTS_INSTEAD)
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:

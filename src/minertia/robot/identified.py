@@ -11,7 +11,7 @@ import tomli_w
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.io.documents import DocumentError, toml_document
 from minertia.io.errors import DescriptionError
-from minertia.robot.corrections import JointCorrection, JointCorrections, described_joints
+from minertia.robot.corrections import JointCorrection, JointCorrections, carried_loads, described_joints
 from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.dh.read import parse_toml
 from minertia.robot.formats.reading import ReadOptions
@@ -127,7 +127,7 @@ def corrected_robot(robot: Robot, geometry: Mapping[str, Any]) -> Robot:
     moved = replace(found, joints=tuple(joints), frames=frames, corrections=_corrections(found, geometry))
     notes = [Note("info", GEOMETRY, f"frames of {len(geometry['joints'])} joints are those of the calibration")]
     if lost := len(geometry["corrections"]):
-        text = f"{lost} corrections of joint positions (sag, gear, eccentricity, coupling) are in no frame"
+        text = f"{lost} corrections of joint positions (compliance, sag, gear, eccentricity, coupling) are in no frame"
         notes.append(Note("warning", GEOMETRY, text))
     return moved.with_notes(notes)
 
@@ -144,7 +144,9 @@ def _corrections(robot: Robot, geometry: Mapping[str, Any]) -> JointCorrections:
     )
     tool = TOOL if any(one["name"] == TOOL for one in geometry["frames"]) else str(geometry["tip"])
     joints = described_joints([robot.joints[j] for j in path], first, robot.symbol_values)
-    return JointCorrections(tuple(path), joints, robot.gravity, terms, tool)
+    return JointCorrections(
+        tuple(path), joints, robot.gravity, terms, tool, carried_loads(robot.joints, robot.links, path)
+    )
 
 
 def _notes(robot: Robot, lost: Sequence[str], is_physical: bool, excess: float) -> list[Note]:

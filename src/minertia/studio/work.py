@@ -33,7 +33,17 @@ if TYPE_CHECKING:
     from minertia.identification.logs.options import ColumnMap
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
-READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn")  # keys of [columns]
+READING = (
+    "header",
+    "delimiter",
+    "decimal",
+    "topic",
+    "command_topic",
+    "pose_topic",
+    "pose_frame",
+    "episode",
+    "drop_torn",
+)  # keys of [columns]
 
 
 def run(kind: str, work: JobWork) -> tuple[str, str]:

@@ -28,7 +28,8 @@ ROTATIONS = {"xyzw": 4, "wxyz": 4, "rpy": 3, "vector": 3, "matrix": 9}  # with t
 LEVELS: dict[str, tuple[str, ...]] = {  # of corrections of geometry, with the groups of unknowns that each adds
     "zeros": ("zeros",),
     "geometry": ("lengths", "angles"),
-    "sag": ("sag",),
+    "compliance": ("compliance",),  # of joints under gravity, where the robot's file has masses
+    "sag": ("sag",),  # compliance times first moments, where it has none
     "transmission": ("gear", "harmonics", "coupling"),
 }
 MOMENTS = {"N m": 1.0, "N mm": 1e-3, "N cm": 1e-2}  # units of a sensor's moments, in N m
