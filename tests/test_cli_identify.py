@@ -307,7 +307,7 @@ def test_significance(run, arm):
         (p["count"] for p in data["elimination"]["curve"]), reverse=True
     )
     code, text, _ = run(*args)
-    assert code == 0 and "stay" in text and "left out" in text
+    assert code == 0 and "retained" in text and "left out" in text
     known = json.loads(run("identify", *args[1:], "--estimator", "wls", "--json")[1])
     assert data["one_percent"]["condition_before"] == pytest.approx(known["condition"])  # one number, stated twice
 
@@ -375,7 +375,7 @@ def spoiled(arm: Path, path: Path, how: str) -> Path:
         ("two robots", ("'q1'", "two robots")),
         ("third joint", ("column 'q3'", "3 joints")),
         ("currents", ("column 'i1'", "gains")),
-        ("cut", ("row 2400", "middle")),
+        ("cut", ("row 2400", "truncated")),
     ],
 )
 def test_bad_logs_get_a_sentence_and_nothing_is_written(run, arm, tmp_path, how, words):

@@ -33,7 +33,7 @@ def test_a_load_is_named_and_ends_with_1(arm: Path, run: Run) -> None:
     assert seen["false_alarms_per_hour"] == 0.1 and 0.5 < seen["judged"] <= 1
     code, out, _ = run("watch", model, arm / "loaded.csv", *normal)
     assert code == 1 and "loaded.csv: payload changed: 0 -> 0.7" in out
-    assert "loaded.csv: caution: these logs do not determine" in out  # a planar arm shows one moment of inertia
+    assert "loaded.csv: warning: these logs do not determine" in out  # a planar arm shows one moment of inertia
     levels = read_levels(arm / "levels" / "levels.toml")
     assert "arm_watch_levels arm_levels = {" in (arm / "levels" / "watch_levels.h").read_text()
     assert levels.joints == ("shoulder", "elbow") and levels.rate == pytest.approx(200.0)

@@ -171,7 +171,7 @@ def test_what_does_not_go_together_is_refused_before_the_search() -> None:
     robot = mi.read_robot("planar2r")
     with pytest.raises(mi.MinertiaError, match="30 samples are too few for such a trajectory; use at least 32"):
         mi.excite(robot, mi.excitation.Fourier(harmonics=8), search=mi.options.MotionSearch(n_samples=30))
-    with pytest.raises(mi.MinertiaError, match="at least 50 are needed"):
+    with pytest.raises(mi.MinertiaError, match="use at least 50"):
         mi.excite(robot, mi.excitation.Spline(pieces=50), search=mi.options.MotionSearch(n_samples=30))
     with pytest.raises(mi.MinertiaError, match="any"):
         mi.excite(robot, start="anywhere")

@@ -297,7 +297,7 @@ def test_outputs_that_overlap_one_another(path):
     kernel, one, memory = BatchKernel(program), compile_function(program), np.zeros(30)
     for f, given, shape in ((kernel, np.ones((5, 2)), (5, 2)), (one, np.ones(2), (2,))):
         size = int(np.prod(shape))
-        with pytest.raises(ShapeError, match="overlap each other"):
+        with pytest.raises(ShapeError, match="overlap one another"):
             f(given, out=[memory[:size].reshape(shape), memory[1 : size + 1].reshape(shape)])
         for out in (np.zeros((3, *shape)), [memory[:size].reshape(shape)], 5, "ab"):
             with pytest.raises(ShapeError, match="out must be"):

@@ -213,7 +213,7 @@ def test_a_log_that_ends_its_process_is_named(folder, good, tmp_path, monkeypatc
 
 def test_a_folder_that_is_no_store_stays_as_it_is(folder, tmp_path) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(StoreError, match="no fleet store"):
+    with pytest.raises(StoreError, match="not a fleet store"):
         Fleet.open(tmp_path, folder / "FLEET.toml")
     with pytest.raises(MinertiaError, match="check that it is mounted"):
         Fleet.open(tmp_path / "nowhere")

@@ -87,7 +87,7 @@ def test_values_that_no_robot_has_come_with_a_result_and_a_sentence(run, tmp_pat
     ((parameter, value),) = fix.items()
     given = ("--physical", "--fix", f"{parameter}={value}", "--effects", "viscous")
     code, out, err = run("identify", tmp_path / "arm.urdf", tmp_path / "run.csv", *given, "--out", tmp_path / "result")
-    assert code == 0 and "there is no physically consistent robot, with ZZR1" in out and "NOT good" in out, err
+    assert code == 0 and "there are no physically consistent parameters, with ZZR1" in out and "NOT good" in out, err
     assert "arm.urdf: not written: the parameters are not physically consistent" in err and "try --physical" not in err
     assert mi.read_model(tmp_path / "result" / "model.toml").evidence["physical"]["status"] == NOT_FOUND
 

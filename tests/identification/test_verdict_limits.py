@@ -129,7 +129,7 @@ def test_two_lines_say_what_a_model_predicts_and_what_it_knows():
     found = verdict(evidence)
     assert found.lines == (
         "predicts efforts: yes, relative residual 6 % on validation logs",
-        "knows values: 3 of 4 to 30 % or better, half of these to 3 %",
+        "parameter accuracy: 3 of 4 known to 30 % or better, half of these to 3 %",
     )
     assert verdict(replace(evidence, faults=("a wrong unit",))).predicts.startswith(
         "predicts efforts: no, relative residual 6 %"

@@ -200,7 +200,9 @@ def test_a_fault_of_the_program_stops_the_robot_and_keeps_the_log():
 def test_a_robot_without_a_clock_gets_no_more_commands(from_period):
     driver = changed(from_period, lambda r: r._replace(t=float("nan")))
     (log,) = climb(driver, motion(), GUARD, speeds=[1.0])
-    assert log.aborted == "the robot reports no time" and driver.stopped_at == driver.k == len(log.t) == from_period
+    assert (
+        log.aborted == "the robot reports no time stamps" and driver.stopped_at == driver.k == len(log.t) == from_period
+    )
     assert np.isfinite(log.commanded).all()
 
 

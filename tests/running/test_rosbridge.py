@@ -173,7 +173,7 @@ def test_joints_in_another_order_or_of_another_robot(monkeypatch):
     with (
         FakeRosbridge() as robot,
         RosbridgeDriver(robot.url, ["j1", "j2"]) as driver,
-        pytest.raises(Infeasible, match="tells joints 'gripper', 'knee', 'hip' and not 'j1', 'j2'"),
+        pytest.raises(Infeasible, match="reports joints 'gripper', 'knee', 'hip', but not 'j1', 'j2'"),
     ):
         check_identity(driver, robot_file)
     with FakeRosbridge(says="nonsense") as robot, RosbridgeDriver(robot.url, ["j1", "j2"], wait=60.0) as driver:

@@ -183,10 +183,10 @@ def test_a_simulated_robot_says_so_and_keeps_its_own_time(wall):
 @pytest.mark.parametrize(
     "change, said, at",
     [
-        (lambda r: r._replace(q=np.zeros(3)), "tells 3 positions of 2 joints", 0),
-        (lambda r: r._replace(q=np.zeros((2, 1))), "tells 2 positions of 2 joints", 0),
-        (lambda r: r._replace(effort=np.zeros(6)), "tells 6 efforts of 2 joints", 0),
-        (lambda r: r._replace(q=np.zeros(1)), "tells 1 positions of 2 joints", BAD),
+        (lambda r: r._replace(q=np.zeros(3)), "reports 3 positions for 2 joints", 0),
+        (lambda r: r._replace(q=np.zeros((2, 1))), "reports 2 positions for 2 joints", 0),
+        (lambda r: r._replace(effort=np.zeros(6)), "reports 6 efforts for 2 joints", 0),
+        (lambda r: r._replace(q=np.zeros(1)), "reports 1 positions for 2 joints", BAD),
         (lambda r: r._replace(effort=None), "hip, knee are to be monitored, but the robot does not", 0),
         (lambda r: r._replace(effort=np.array([0, np.nan])), "knee are to be monitored, but the robot does not", 0),
         (lambda r: r._replace(effort=None), "no longer reports efforts", BAD),
@@ -356,7 +356,7 @@ def test_a_driver_whose_commands_would_be_far_apart(wall, period):
     "found, name, said",
     [
         (RobotIdentity(joints=("a", "b")), "planar2r", "reports joints 'a', 'b', but not 'j1', 'j2'"),
-        (RobotIdentity(joints=("j1",)), "planar2r", "and not 'j2'"),
+        (RobotIdentity(joints=("j1",)), "planar2r", "but not 'j2'"),
         (RobotIdentity(joints=("j1", "j2"), order=("j2", "j1")), "planar2r", "order j2, j1"),
         (RobotIdentity(order=("j1", "j2", "j3")), "planar2r", "order j1, j2, j3"),
         (RobotIdentity(model="UR5", serial="2019"), "ur10e", "is a UR5, but its file describes 'UR10e"),

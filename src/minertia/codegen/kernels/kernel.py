@@ -262,10 +262,10 @@ def real_array(given: ArrayLike, name: str) -> Array:
 
 
 def apart(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
-    """Return the inputs, copied if they overlap an output; raise an error if outputs overlap each other."""
+    """Return the inputs, copied if they overlap an output; raise an error if outputs overlap one another."""
     for k, output in enumerate(outputs):
         if any(np.may_share_memory(output, other) for other in outputs[:k]):
-            raise ShapeError("the arrays given as out overlap each other")
+            raise ShapeError("the arrays given as out overlap one another")
     return [x.copy() if any(np.may_share_memory(x, output) for output in outputs) else x for x in inputs]
 
 
