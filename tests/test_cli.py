@@ -85,7 +85,7 @@ def test_methods_friction_keep_and_numbers(run: Run, arm: Path, method: str) -> 
 
 
 def test_floating_base(run: Run, arm: Path) -> None:
-    assert json.loads(run("base", arm, "--floating", "--json")[1])["columns"][0] == "XX0"
+    assert json.loads(run("base", arm, "--base", "floating", "--json")[1])["columns"][0] == "XX0"
 
 
 def test_classes_in_the_frames_of_the_file(run: Run, arm: Path) -> None:

@@ -519,7 +519,7 @@ export const OPTIONS = {
       "default": null
     },
     "gains": {
-      "help": "K: effort per unit of the log, on the side it is logged on, one for each coordinate.",
+      "help": "K: effort per unit of the log, on the side it is logged on, one for each joint.",
       "unit": "N m or N per unit",
       "type": "file",
       "low": 1e-09,

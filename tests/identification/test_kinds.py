@@ -178,6 +178,8 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "solve": lambda c: mi.solve(c.problem),
     "solve by name": lambda c: mi.solve(c.problem, "wls"),
     "solve otherwise": lambda c: mi.solve(c.problem, "ridge"),
+    "regression matrix": lambda c: (c.problem.W, c.problem.y),
+    "solve many": lambda c: mi.solve_many(c.problem, c.problem.logs[0].recording.tau[None]),
     "judge": lambda c: mi.judge(c.problem, mi.solve(c.problem)),
     "identify": lambda c: mi.identify(c.campaign),
     "significance": lambda c: mi.significance(c.problem),
@@ -208,6 +210,8 @@ VERBS: dict[str, Callable[[Case], Any]] = {
     "watch": lambda c: mi.watch.learn_levels(c.model, c.unseen),
 }
 REFUSED = {
+    **{(kind, "regression matrix"): "fit it with solve" for kind in ("geometry", "wrench", "commands")},
+    **{(kind, "solve many"): "call solve for each" for kind in ("geometry", "wrench", "commands")},
     ("geometry", "solve by name"): "leave it at auto",
     ("geometry", "solve otherwise"): "state levels in [calibration]",
     ("geometry", "significance"): "a fit of geometry has no rows of efforts",

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from minertia.cli.campaigns import Columns, DropTorn, Topic, campaign_command, map_for, say_findings
+from minertia.cli.campaigns import Columns, campaign_command, map_for, say_findings
 from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
 
@@ -80,12 +81,12 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
 
 def validate(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Model file (model.toml of identify).", show_default=False)
+        str,
+        typer.Argument(metavar="MODEL", help="Model file (model.toml of identify), or its folder.", show_default=False),
     ],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
+    reading: ColumnMap,
     columns: Columns = None,
-    topic: Topic = None,
-    drop_torn: DropTorn = False,
     simulator: Annotated[
         str | None,
         typer.Option(
@@ -118,11 +119,11 @@ def validate(
     if (html or pdf) and simulator is not None:
         raise InputError("a repetition in another simulator has no page; use --json, or the page without --in")
     with progress(2 * len(logs) + 1) as tell:
-        mapping = map_for(known, columns, topic)
+        mapping = map_for(known, columns, reading)
         if simulator is not None:
-            found = _in_simulator(known, logs, simulator, step, tell)
+            found = _in_simulator(known, logs, mapping, (simulator, step), tell)
         else:
-            predicted = predict_logs(known, logs, columns=mapping, drop_torn=drop_torn, tell=tell)
+            predicted = predict_logs(known, logs, columns=mapping, tell=tell)
             found = tuple(log.residuals for log in predicted)
             if html or pdf:
                 write_pages(validation_page(known, model, predicted), html, pdf, force=force)
@@ -150,13 +151,17 @@ def validate(
             say(f"- {title}: {remark}")
 
 
-def _in_simulator(model: Model, logs: list[str], simulator: str, step: float, tell: Any) -> tuple[Residuals, ...]:
+def _in_simulator(
+    model: Model, logs: list[str], columns: ColumnMap, how: tuple[str, float], tell: Any
+) -> tuple[Residuals, ...]:
+    """Residuals of logs in a simulator; how: its name and time step [s]."""
     from minertia.io.errors import UnknownName
     from minertia.simulation.commanded_plant import validate_in_mujoco
 
+    simulator, step = how
     if simulator != "mujoco":
         raise UnknownName("simulator", simulator, ("mujoco",))
-    return validate_in_mujoco(model, logs, step=step, tell=tell)
+    return validate_in_mujoco(model, logs, step=step, columns=columns, tell=tell)
 
 
 def _say_result(result: Identification) -> None:

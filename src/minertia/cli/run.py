@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables, numbers
-from minertia.cli.options import AsJson, Force, Gravity, Hold, RobotName, Snap, option, read_given
+from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
 from minertia.io.errors import MinertiaError, UnknownName
+from minertia.robot.options import RobotOptions
 
 if TYPE_CHECKING:
     from minertia.excitation.route import Route
@@ -122,6 +123,7 @@ class _RunTask:
 def run(
     robot: RobotName,
     motion: MotionPlace,
+    how: RobotOptions,
     driver: DriverName = SIMULATED,
     host: Host = None,
     rehearsed: Rehearsed = None,
@@ -131,11 +133,9 @@ def run(
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
-    gravity: Gravity = None,
     rate: Rate = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
-    hold: Hold = None,
     snap: Snap = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -150,8 +150,7 @@ def run(
 
     if driver not in DRIVERS:
         raise UnknownName("driver", driver, DRIVERS)
-    given = read_given(robot, snap=snap, numbers=True, hold=hold)
-    given = given if gravity is None else given.with_gravity(gravity)
+    given = read_given(robot, how, snap, numbers=True)
     parts = _parts(speeds)
     check_speeds(parts)
     if driver != SIMULATED:

@@ -25,7 +25,7 @@ from minertia.identification.problem.rows import LogMotion
 from minertia.identification.problem.terms import read_effect, read_joints
 from minertia.io.errors import CampaignError, InputError, UnknownName
 from minertia.io.notebook import clipped
-from minertia.io.schema import Declared, Given, check, option, option_of
+from minertia.io.schema import Declared, Given, check, option, option_of, overridden
 from minertia.io.tables import load_toml
 from minertia.robot.files import read_robot
 from minertia.robot.robot import Robot
@@ -183,13 +183,9 @@ class Campaign(CampaignOptions):
         assert isinstance(self.columns, ColumnMap)
         return self.columns
 
-    def without_torn_rows(self) -> Campaign:
-        """Campaign that drops malformed rows of its logs."""
-        return replace(self, columns=replace(self.map, drop_torn=True))
-
-    def on_topic(self, topic: str) -> Campaign:
-        """Campaign that reads the joint states of its bags from one topic."""
-        return replace(self, columns=replace(self.map, topic=topic))
+    def reading(self, stated: ColumnMap) -> Campaign:
+        """Campaign that reads its logs with the options that differ from their defaults in `stated`."""
+        return replace(self, columns=overridden(self.map, stated))
 
     def recording(self, log: Log, *, whole: bool = False) -> Recording:
         """Recording of a log with the campaign's repairs; `whole` retains standstill."""

@@ -163,7 +163,7 @@ class GeometryProblem(Problem):
         expected(estimate, GeometryEstimate, "the estimate of a fit of geometry", "solve")
         return replace(self, levels=_of(estimate).choice.levels)
 
-    def evidence(self, estimate: Estimate) -> Evidence:
+    def evidence(self, estimate: Estimate, tell: Tell) -> Evidence:
         """Evidence: residuals of readings, of held-out regions, and with joint zeros alone."""
         unseen = [(log.name, like(self.rows_of_tool, log.measurements)) for log in self.unseen]
         return geometry_evidence(self.rows_of_tool, unseen, _of(estimate))

@@ -50,11 +50,12 @@ class Drive(Declared):
     )
     gains: tuple[float, ...] | None = option(
         None,
-        "K: effort per unit of the log, on the side it is logged on, one for each coordinate. Without gains, A, V and "
+        "K: effort per unit of the log, on the side it is logged on, one for each joint. Without gains, A, V and "
         "per mille stay as they are, which suits one joint only.",
         unit="N m or N per unit",
         range=(1e-9, 1e9),
         is_size=True,
+        command="gains",
         otherwise="1",
     )
     gain_deviations: tuple[float, ...] | None = option(

@@ -151,6 +151,16 @@ def prepared_with_edges(recording: Recording, plan: Filter) -> tuple[Motion, Mot
     return motion, whole
 
 
+def filtered_efforts(recording: Recording, plan: Filter, tau: Array) -> Array:
+    """Efforts (N, columns) at the samples of a recording, filtered as for its motion; plan: resolved."""
+    rate = even_rate(recording)
+    one = _FilterPass.started(plan, rate, edges=False)
+    if plan.on == "signals":
+        assert plan.cutoff_hz is not None
+        tau = low_pass(tau, plan.cutoff_hz, rate, plan.order)
+    return tau[one.rows(one.end(len(recording), True))]
+
+
 def refuse_short(recording: Recording, plan: Filter, rate: float, *, edges: bool = False) -> None:
     """Raise an error for a recording that is too short for the filter."""
     dropped = 0 if edges else math.ceil((plan.trim_s or 0.0) * rate) + half_length(plan, rate)
@@ -237,15 +247,19 @@ class _FilterPass:
 
     def block(self, buffer: Recording, filtered: Sequence[Array], end: int) -> Motion:
         """Retained samples from `next` to before `end`, with the neighbours that the parallel filter needs."""
-        rows = slice(self.next - self.half - self.offset, end + self.half - self.offset)
-        rate, step = self.rate, thinning(self.plan, self.rate)
+        rows, rate, step = self.rows(end), self.rate, thinning(self.plan, self.rate)
         keep = (self.half, self.half + end - self.next, step)
         if self.plan.on == "signals":
-            rows, rate, keep = slice(rows.start, rows.stop, step), rate / step, (0, 0, 0)
+            rate, keep = rate / step, (0, 0, 0)
         q, qd, qdd, tau = (a[rows] for a in filtered)
         channels = channel_signals(buffer, self.plan, self.rate, rows)
         direction = None if self.standing is None else self._direction(filtered[1])[rows]
         return Motion(buffer.t[rows], q, qd, qdd, tau, rate, self.plan, keep, buffer.source, channels, direction)
+
+    def rows(self, end: int) -> slice:
+        """Samples of the buffer that the block from `next` to before `end` is made of."""
+        step = thinning(self.plan, self.rate) if self.plan.on == "signals" else 1
+        return slice(self.next - self.half - self.offset, end + self.half - self.offset, step)
 
     def _direction(self, qd: Array) -> Array:
         """Signs of the velocities (N, n), filtered as the efforts are."""
