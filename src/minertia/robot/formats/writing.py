@@ -10,7 +10,8 @@ from pathlib import Path
 
 from minertia.io.errors import DescriptionError
 from minertia.io.files import reading
-from minertia.robot.effects import BY_SYMBOL, Effect
+from minertia.robot.effect import Effect
+from minertia.robot.effects import BY_SYMBOL
 from minertia.robot.formats.reading import MAX_BYTES
 from minertia.robot.formats.xml import INDENT, Element, attributes_text, element_lines, quoted, start_tag_end
 from minertia.robot.robot import Note, Robot
