@@ -173,13 +173,20 @@ def page(made: Callable[[Case], str]) -> Callable[[Case], Any]:
     return lambda case: made(case) if bundle.is_built() else pytest.skip(bundle.NOT_BUILT)
 
 
+def efforts_of(case: Case) -> np.ndarray:
+    """Efforts of the fitted log, as the only set of many; zeros where it has none."""
+    recording = case.problem.logs[0].recording
+    tau = None if recording is None else recording.tau
+    return np.zeros((1, 2, 2)) if tau is None else tau[None]
+
+
 VERBS: dict[str, Callable[[Case], Any]] = {
     "build_problem": lambda c: mi.build_problem(c.campaign),
     "solve": lambda c: mi.solve(c.problem),
     "solve by name": lambda c: mi.solve(c.problem, "wls"),
     "solve otherwise": lambda c: mi.solve(c.problem, "ridge"),
     "regression matrix": lambda c: (c.problem.W, c.problem.y),
-    "solve many": lambda c: mi.solve_many(c.problem, c.problem.logs[0].recording.tau[None]),
+    "solve many": lambda c: mi.solve_many(c.problem, efforts_of(c)),
     "judge": lambda c: mi.judge(c.problem, mi.solve(c.problem)),
     "identify": lambda c: mi.identify(c.campaign),
     "significance": lambda c: mi.significance(c.problem),

@@ -48,7 +48,8 @@ def new_campaign(
     """
     if not logs:
         raise CampaignError("a campaign needs at least one log")
-    stated = replace(reading or ColumnMap(), **({} if topic is None else {"topic": topic}))
+    stated = reading or ColumnMap()
+    stated = stated if topic is None else replace(stated, topic=topic)
     return _CampaignWriter(robot, [Path(log) for log in logs], columns, stated, how or RobotOptions()).text()
 
 
