@@ -28,7 +28,7 @@ READS = {
     **dict.fromkeys(("validate", "watch"), LOG),  # the model has its robot
     **dict.fromkeys(("calibrate", "wrench"), ROBOT | {"--columns"}),  # tables of poses: no bags, no efforts
     # no robot and no log of their own: a list, models, and stores whose types say how logs are read
-    **dict.fromkeys(("robots", "compare", "studio", "demo", "doctor"), set[str]()),
+    **dict.fromkeys(("robots", "compare", "sample", "studio", "demo", "doctor"), set[str]()),
     **dict.fromkeys((f"fleet {name}" for name in ("add", "compact", "check", "drift", "report")), set[str]()),
     "fleet fit": {"--columns"},  # another option: which columns of the records are fitted
 }
@@ -84,6 +84,7 @@ PLACES: dict[str, tuple[object, ...]] = {
     "campaign new": ("campaign", "new", "ARM/result", "ARM/b.csv"),
     "validate": ("validate", "ARM/result", "ARM/b.csv"),
     "compare": ("compare", "ARM/result", "ARM/result"),
+    "sample": ("sample", "ARM/result", "--n", "2", "--out", "OUT"),
     "payload": ("payload", "ARM/result", "ARM/loaded.csv"),
     "payload robot": ("payload", "ARM/a.csv", "ARM/loaded.csv", "--robot", "ARM/result"),
     "watch": ("watch", "ARM/result", "--normal", "ARM/b.csv", "ARM/c.csv"),
@@ -130,9 +131,9 @@ def test_options_take_precedence_over_a_campaigns(run: Run, arm: Path, tmp_path:
     ("line", "sentence"),
     [
         (("check", "ARM/a.csv", "--hold", "elbow"), "--hold: name the robot of the log with --robot"),
-        (("check", "ARM/arm.urdf", "--gains", "1,1"), "--gains: this belongs to a log"),
+        (("check", "ARM/arm.urdf", "--gains", "1,1"), "--gains: this applies to a log"),
         (("payload", "ARM/result", "ARM/loaded.csv", "--gravity", "0", "0", "0"), "--gravity: the model is that of"),
-        (("excite", "ARM/arm.urdf", "--topic", "/joints"), "--topic: this says how to read the logs of --after"),
+        (("excite", "ARM/arm.urdf", "--topic", "/joints"), "--topic: this applies to the logs of --after"),
         (("identify", "ARM/arm.urdf", "ARM/a.csv", "--gains", "1,2,3"), "gains"),
         (("show", "ARM/arm.urdf", "--base", "flying"), "--base must be"),
     ],

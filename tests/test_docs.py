@@ -110,7 +110,7 @@ def comparable(line: str) -> str:
 def test_pages_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])  # a page may add modules and formats of its own
     monkeypatch.setattr(readers, "FORMATS", dict(readers.FORMATS))
-    for name in re.findall(r"^import (pinocchio|mujoco)", page.read_text(encoding="utf-8"), re.MULTILINE):
+    for name in re.findall(r"^(?:import|from) (pinocchio|mujoco|pxr)", page.read_text(encoding="utf-8"), re.MULTILINE):
         pytest.importorskip(name)
     if page_id(page) == "identification":  # its logs are the reader's own
         recorded_arm(tmp_path)
@@ -180,6 +180,8 @@ JSON_EXAMPLES = {  # row of the table -> a command whose JSON has these keys
     "convert": "convert arm.urdf arm.toml",
     "identify": "identify arm.urdf a.csv --validate b.csv --out result",
     "validate": "validate result/model.toml c.csv",
+    "sample": "sample result --n 100 --out drawn",
+    "validate SAMPLES": "validate drawn c.csv --band 0.9",
     "compare": "compare result result/model.toml",
     "payload": "payload result/model.toml loaded.csv",
     "payload --mass": "payload a.csv loaded.csv --robot arm.urdf --mass 0.75",

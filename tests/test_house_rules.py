@@ -251,7 +251,7 @@ def test_what_was_renamed_works_and_says_so() -> None:
     assert len(RENAMED) > 80
     for old, new in RENAMED.items():
         assert new in known and old not in known
-        with pytest.warns(DeprecationWarning, match=rf"minertia\.{old} is minertia\.{new} now.*1\.0\.0"):
+        with pytest.warns(DeprecationWarning, match=rf"minertia\.{old} has been renamed to minertia\.{new}; .*1\.0\.0"):
             found = getattr(minertia, old)
         space, _, name = new.rpartition(".")
         assert found is public(space)[name]
@@ -271,7 +271,7 @@ def test_classes_are_nouns_and_functions_verbs_or_the_quantity_that_they_return(
     }
     verbs = {"audit", "build", "calibrate", "check", "compare", "compile", "draft", "excite", "generate", "identify",
              "judge", "list", "read", "rehearse", "show", "solve", "to", "validate", "write", "derive", "learn",
-             "watch", "filter", "repair", "save", "plan"}  # fmt: skip
+             "watch", "filter", "repair", "save", "plan", "sample", "predict"}  # fmt: skip
     for space in SPACES:
         for name, value in public(space).items():
             if inspect.isclass(value):

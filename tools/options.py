@@ -58,7 +58,7 @@ VALUES: dict[str, type] = {
 }
 HEAD = "// Made of the declarations in Python by `python -m tools.options`; not to be edited.\n"
 TYPES = {"flag": "boolean", "whole": "number", "number": "number", "text": "string"}
-BOUNDLESS = re.compile(r" from -1e\+12 to 1e\+12| and of at most 1e\+(12|06)")  # bounds that nobody meets
+BOUNDLESS = re.compile(r" from -1e\+12 to 1e\+12| and at most 1e\+(12|06)")  # bounds that nobody meets
 PLACE = re.compile(r"(<!-- options: (\S+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
 
 
@@ -225,11 +225,15 @@ def option_data(one: Option, default: Any, *, lone: bool = False) -> dict[str, A
 
 
 def form_of(one: Option, lone: bool = False) -> str:
-    """How a form asks for an option; "file" for what only the file can state."""
+    """How a form asks for an option; "file" for what only the file can state, "key" for files of a project."""
     if lone and 0 in one.kind.depths and one.kind.scalars == {"number"} and not one.words:
         return "number"
     if lone and one.choices and one.kind.depths == {1}:
         return "choices"
+    if one.pattern:
+        return "key"
+    if lone and one.kind.depths == {1} and one.kind.scalars == {"text"}:
+        return "texts"
     if one.kind.is_free or one.kind.is_mapping or one.kind.depths != {0}:
         return "file"
     return "choice" if one.choices else "-".join(sorted(one.kind.scalars))

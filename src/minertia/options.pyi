@@ -8,6 +8,7 @@ from minertia.identification.campaigns.options import Command, ElasticJoints, Fl
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.online.options import WatchOptions
+from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.simulation.options import RehearsalOptions
 
@@ -30,6 +31,7 @@ __all__ = [
     "RecordedMotions",
     "RehearsalOptions",
     "Repairs",
+    "SampleOptions",
     "WatchOptions",
     "WrenchOptions",
 ]

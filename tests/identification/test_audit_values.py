@@ -32,10 +32,24 @@ def test_a_joint_that_mostly_rests_can_be_stuck():
     assert found.channel == "q1" and found.row == 1001 and "rows 1001 to 1040" in found.text
 
 
-@pytest.mark.parametrize(("samples", "is_told"), [(4, False), (6, True)])
+@pytest.mark.parametrize(("samples", "is_told"), [(4, False), (5, True), (6, True)])
 def test_a_slow_log_needs_some_samples_to_be_stuck(samples, is_told):
     """A tenth of a second is two samples at 20 Hz: too few to say so."""
     assert bool(told(stuck(samples, rate=20.0), "stuck")) == is_told
+
+
+def test_a_joint_can_be_stuck_from_the_second_row_on():
+    t = np.arange(400) / 100
+    q = np.sin(t)[:, None]
+    q[1:40] = q[1]
+    (found,) = told(Recording(t, q, np.cos(7 * t)[:, None]), "stuck")
+    assert found.row == 2
+
+
+def test_commands_that_never_change_have_no_delay():
+    t = np.arange(400) / 100
+    still = Recording(t, np.sin(t)[:, None], channels={"command": np.full((400, 1), 0.3)})
+    assert told(still, "constant command") and not told(still, "lag")
 
 
 def test_what_stops_before_it_is_still_is_not_stuck():
@@ -63,8 +77,8 @@ def test_saturation_is_told_of_both_sides_at_the_longest_run():
     tau[1200:1206, 0] = -1.5
     upper, lower = told(recorded(tau=tau), "saturation")
     assert (upper.row, lower.row) == (501, 1201)
-    assert upper.text.startswith("12 samples stand at the largest value 1.5")
-    assert lower.text.startswith("6 samples stand at the smallest value -1.5")
+    assert upper.text.startswith("12 samples are at the largest value 1.5")
+    assert lower.text.startswith("6 samples are at the smallest value -1.5")
 
 
 @pytest.mark.parametrize(("width", "is_told"), [(0.02, False), (0.06, True)])
@@ -131,8 +145,8 @@ def test_jitter_is_described_without_gaps_and_repeats():
     t[1500:] += 1.0
     q = np.sin(np.outer(t, [1.0, 2.0]))
     (found,) = told(Recording(t, q, q + np.cos(t)[:, None]), "jitter")
-    assert found.text.startswith("about 200 Hz, unevenly sampled: 1999 of 1999 steps differ")
-    assert "(from 4 to 1e+03 ms, deviation 1 ms)" in found.text and found.row == 2
+    assert found.text.startswith("about 200 Hz, non-uniformly sampled: 1999 of 1999 steps differ")
+    assert "(from 4 to 1e+03 ms, standard deviation 1 ms)" in found.text and found.row == 2
 
 
 def test_the_first_uneven_step_is_named_by_the_row_it_leads_to():
@@ -150,7 +164,7 @@ def test_time_that_goes_back_far_is_another_log(step, back, is_two_logs):
     q = np.sin(np.outer(np.arange(400), [0.02, 0.03]))
     (found,) = told(Recording(t, q, q), "backward stamps")
     assert (found.level == "error") == is_two_logs and found.row == 201
-    assert f"1 times, by {back:.4g} s at most" in found.text
+    assert f"1 times, by at most {back:.4g} s" in found.text
 
 
 def test_what_never_changes_is_told_as_that_alone():

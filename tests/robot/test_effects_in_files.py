@@ -1,4 +1,4 @@
-"""Every effect in description files: held, or named where a format has no place for it."""
+"""Every effect in description files: held, or named where a format cannot represent for it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_the_format_number_tells_older_programs_what_they_cannot_read(robot):
 
 
 def lost(notes) -> str:
-    return " ".join(note.text for note in notes if note.level == "warning" and "has no place" in note.text)
+    return " ".join(note.text for note in notes if note.level == "warning" and "cannot represent" in note.text)
 
 
 def test_urdf_names_what_it_cannot_hold(robot, tmp_path):
     said = lost(write_robot(robot, tmp_path / "robot.urdf"))
     assert all(name in said for name in VALUES) and "URDF" in said
-    assert "the stiffness of a spring (KS1" in said and "the cubic friction (FVC2" in said
+    assert "the stiffness of a joint spring (KS1" in said and "the cubic friction (FVC2" in said
     again = read_robot(tmp_path / "robot.urdf", gravity=robot.gravity)
     held = {name: v for name, v in robot.effect_values.items() if name not in VALUES}
     assert again.effect_values == pytest.approx(held)
@@ -57,6 +57,22 @@ def test_mjcf_holds_springs_and_cubic_friction_and_names_the_rest(robot, tmp_pat
     held = {name: v for name, v in robot.effect_values.items() if name not in VALUES or name in kept}
     assert again.effect_values == pytest.approx(held)
     assert again.effect_constants(0, "KS") == pytest.approx(CONSTANTS["KS1"])
+
+
+@pytest.mark.parametrize("make", [robot_with_every_effect, coupled_robot])
+def test_usd_holds_everything_for_us_and_names_what_others_ignore(make, tmp_path):
+    pytest.importorskip("pxr")
+    robot = make()
+    notes = write_robot(robot, tmp_path / "robot.usda")
+    said = " ".join(note.text for note in notes if note.level == "warning")
+    at_joints = {name for name in robot.effect_values if not name.rstrip("0123456789").endswith("M")}
+    assert all(f"{name} = " in said for name in at_joints if not name.startswith(("IA", "FV", "FC")) or name in VALUES)
+    assert ("coupled drives" in said) == (robot.coupling is not None)
+    again = read_robot(tmp_path / "robot.usda")
+    assert again.effect_values == robot.effect_values and again.coupling == robot.coupling
+    for name in robot.other_effects:
+        symbol, j = name.rstrip("0123456789"), int(name[-1]) - 1
+        assert again.effect_constants(j, symbol) == robot.effect_constants(j, symbol)
 
 
 @pytest.mark.parametrize("angle", ["radian", "degree"])

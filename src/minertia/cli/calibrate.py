@@ -37,7 +37,7 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ROBOT MEASUREMENTS...]",
-        help="A robot (file, model or bundled name) and files of readings, a row for each posture; "
+        help="A robot (file, model or bundled name) and files of readings, one row per posture; "
         "neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
@@ -45,10 +45,15 @@ RobotAndFiles = Annotated[
 ]
 Plan = Annotated[int | None, option("plan", "N", "Plan N collision-free postures to measure, instead of a fit.")]
 Rehearse = Annotated[
-    int | None, option("rehearse", "N", "Plant errors instead, measure N postures in simulation, and compare.")
+    int | None,
+    option(
+        "rehearse",
+        "N",
+        "Simulate N measured postures with random errors of the robot instead, and report the accuracy.",
+    ),
 ]
 Measured = Annotated[
-    str, typer.Option("--measure", metavar="KIND", help="With --plan and --rehearse: what will be measured.")
+    str, typer.Option("--measure", metavar="KIND", help="With --plan and --rehearse: kind of measurement.")
 ]
 Unseen = Annotated[list[str] | None, option("validate", "FILE", "Validation measurements, never fitted.")]
 Tip = Annotated[str | None, said(CalibrationOptions, "tip", "FRAME")]
@@ -121,7 +126,7 @@ def _campaign(
         return found if columns is None else replace(found, columns=columns, measures=())
     if len(names) < 2:
         raise InputError(
-            "name a robot and files of measurements, or a --campaign; --plan N chooses postures to measure"
+            "name a robot and files of measurements, or a --campaign; --plan N computes postures to measure"
         )
     robot = read_given(names[0], how)
     return Campaign(robot, names[1:], columns=columns, calibration=CalibrationOptions())  # type: ignore[arg-type]
@@ -130,7 +135,7 @@ def _campaign(
 def _robot(names: Sequence[str], file: Path | None, data: Path | None, how: RobotOptions) -> Robot:
     """Robot for which measurement postures are planned."""
     if not names and file is None:
-        raise InputError("name the robot whose postures are to be planned")
+        raise InputError("name the robot for which postures are to be planned")
     return read_given(names[0], how) if names else _campaign((), (file, data), None, how).robot
 
 
@@ -171,6 +176,8 @@ def _plan(
         return
     say(f"{count} postures of {robot.name} for measurements of kind {measure}: condition {found.condition:.3g}")
     for group, deviation in found.deviations.items():
-        say(f"- {group}: typical deviation {1e3 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad")
+        say(
+            f"- {group}: typical standard deviation {1000.0 * deviation:.2g} mm or mrad with readings of 0.1 mm or mrad"
+        )
     if out is None:
         say(found.to_csv().rstrip("\n"), wrap=False)

@@ -93,7 +93,7 @@ RobotAndLogs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ROBOT LOG...]",
-        help="A robot (file, model or bundled name) and the logs to fit; neither with --campaign.",
+        help="A robot (file, model or bundled name) and the training logs; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -118,7 +118,8 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="MAP.toml",
-        help="File with the tables 'columns' and 'drive'; else one beside the first log, else names are recognised.",
+        help="File with the tables 'columns' and 'drive'; default: one next to the first log, else names are "
+        "recognised.",
         show_default=False,
     ),
 ]
@@ -269,9 +270,13 @@ def campaign_of(
         campaign = read_campaign(path, data, how)
         return campaign if columns is None else replace(campaign, columns=read_map(columns))
     if data is not None:
-        raise InputError("--data says where the logs of a --campaign are; without one, name the logs themselves")
+        raise InputError(
+            "--data is the folder of the logs of a --campaign; without a campaign, name the logs themselves"
+        )
     if names and is_campaign_file(names[0]):
-        raise InputError(f"{names[0]}: this is a campaign, which names robot and logs: --campaign {names[0]}")
+        raise InputError(
+            f"{names[0]}: this is a campaign file, which names robot and logs; give it with --campaign {names[0]}"
+        )
     if len(names) < 2:
         raise InputError("name a robot and at least one log, or a --campaign")
     return Campaign(read_given(names[0], how), list(names[1:]), columns=columns)  # type: ignore[arg-type]
@@ -291,10 +296,10 @@ def _refuse_contradictions(campaign: Campaign, stated: Mapping[str, Any]) -> Non
 
     name = stated.get("estimator")
     if stated.get("physical") and name is not None and table_name(name) != "physical":
-        raise InputError(f"--physical is an estimator itself and does not go with --estimator {name}")
+        raise InputError(f"--physical selects an estimator and cannot be combined with --estimator {name}")
     used = "physical" if stated.get("physical") else name or campaign.estimator
     if stated.get("prior") is not None and isinstance(used, str) and not takes_prior(used):
-        raise InputError(f"the estimator '{used}' takes no prior; add --physical or --estimator ridge")
+        raise InputError(f"the estimator '{used}' does not use a prior; add --physical or --estimator ridge")
 
 
 def read_map(path: Path) -> ColumnMap:

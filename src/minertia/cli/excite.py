@@ -32,13 +32,13 @@ After = Annotated[
 ]
 AfterMotion = Annotated[
     list[Path] | None,
-    option("after-motion", "CSV...", "Trajectories that this command wrote before, used the same way."),
+    option("after-motion", "CSV...", "Trajectories written earlier by this command, used in the same way."),
 ]
 MotionFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Output folder for the trajectory and its report page.")
 ]
-NO_LOGS = "this says how to read the logs of --after; there are none"
-Sweeps = Annotated[bool, typer.Option("--sweeps", help="One trajectory per joint, the other joints at rest.")]
+NO_LOGS = "this applies to the logs of --after, but none are given"
+Sweeps = Annotated[bool, typer.Option("--sweeps", help="One trajectory per joint, with the other joints at rest.")]
 
 
 def excite(
@@ -97,7 +97,7 @@ def excite(
 def _moving_robot(name: str, how: RobotOptions, snap: float | None) -> Robot:
     given = read_given(name, how, snap, numbers=True)
     if not given.is_floating and not given.n:
-        raise MinertiaError(f"'{given.name}' has no joint that can move")
+        raise MinertiaError(f"'{given.name}' has no movable joint")
     return given
 
 
@@ -109,11 +109,13 @@ def _check_origin(robot: Robot, posture: Sequence[float] | None) -> None:
 
 def _check_sweeps(shape: MotionShape, delivery: Delivery, is_after: bool) -> None:
     if is_after:
-        raise MinertiaError("--sweeps moves one joint at a time and takes no --after")
+        raise MinertiaError("--sweeps moves one joint at a time and cannot be combined with --after")
     if isinstance(shape.start, str):
-        raise MinertiaError("--sweeps moves about one posture; give it as numbers")
+        raise MinertiaError("--sweeps needs one start posture; give it as numbers")
     if delivery.come_from is not None or delivery.files.exports:
-        raise MinertiaError("--sweeps writes CSV files about one posture and takes neither --from nor --export")
+        raise MinertiaError(
+            "--sweeps writes CSV files about one posture and cannot be combined with --from or --export"
+        )
 
 
 def _say_progress(p: Progress) -> None:
@@ -141,7 +143,7 @@ def _recorded(
         for log in prepare_campaign(Campaign(robot, list(logs), columns=columns).reading(reading)).train:
             blocks = list(islice(log, 2))
             if len(blocks) > 1:
-                raise MinertiaError(f"'{log.name}' is too long for --after; a part of it says as much about a motion")
+                raise MinertiaError(f"'{log.name}' is too long for --after; use a part of it")
             found.append(Trajectory(blocks[0].t, blocks[0].q, blocks[0].qd, blocks[0].qdd))
     else:
         refuse_stated(reading, NO_LOGS)

@@ -13,6 +13,7 @@ from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
+from minertia.cli.sample import validated_as_samples
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.identification.logs.options import ColumnMap
 from minertia.io.documents import json_document
@@ -36,8 +37,8 @@ def identify(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder for model.toml, report.html, result.json, the robot's own file with the new parameters, and "
-            "an MJCF beside a URDF.",
+            help="Folder for model.toml, report.html, result.json, the robot file with the new parameters, and "
+            "for a URDF also an MJCF.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +59,7 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
     from minertia.identification.identify import identify as identified
 
     if pdf is not None and out is None:
-        raise InputError("--pdf prints the page that --out writes; name a folder with --out")
+        raise InputError("--pdf prints the page that --out writes; give a folder with --out")
     check_pages(None, pdf, force=force)
     if out is not None:
         from minertia.report.folders import check_identification
@@ -82,11 +83,25 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
 def validate(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="Model file (model.toml of identify), or its folder.", show_default=False),
+        typer.Argument(
+            metavar="MODEL|SAMPLES",
+            help="Model file (model.toml of identify), samples.npz of sample, or the folder of one.",
+            show_default=False,
+        ),
     ],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
     reading: ColumnMap,
     columns: Columns = None,
+    band: Annotated[
+        float | None,
+        typer.Option(
+            "--band",
+            metavar="LEVEL",
+            help="For samples: level of the bands; default: 0.95.",
+            callback=finite,
+            show_default=False,
+        ),
+    ] = None,
     simulator: Annotated[
         str | None,
         typer.Option(
@@ -105,19 +120,19 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Validate an identified model by predicting logs, with the settings of its own logs."""
-    from minertia.identification.evidence.verdict import grade_of, grade_sentence
-    from minertia.identification.kinds import kind_of_model
+    from minertia.identification.evidence.verdict import grade_of
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import predict_logs
-    from minertia.report.identification_tables import residual_table, unique
     from minertia.report.pages import validation_page
 
+    if validated_as_samples(model, logs, band, (columns, reading, simulator, html or pdf), as_json=as_json):
+        return
     if is_log(model):
-        raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
+        raise InputError(f"the first argument must be a model.toml written by identify, but '{model}' is a log")
     known = read_model(model)
     check_pages(html, pdf, force=force)
     if (html or pdf) and simulator is not None:
-        raise InputError("a repetition in another simulator has no page; use --json, or the page without --in")
+        raise InputError("a simulation in another simulator has no report page; use --json, or omit --in")
     with progress(2 * len(logs) + 1) as tell:
         mapping = map_for(known, columns, reading)
         if simulator is not None:
@@ -138,12 +153,20 @@ def validate(
             }
         )
         return
+    _say_validated(known, found)
+
+
+def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
+    from minertia.identification.evidence.verdict import grade_sentence
+    from minertia.identification.kinds import kind_of_model
+    from minertia.report.identification_tables import residual_table, unique
+
     titles: dict[str, Any] = {}
     for r in found:
         titles[unique(titles, r.log)] = r
     say(f"{known.robot.name}: residual over {kind_of_model(known).measure.word}; nothing was fitted")
     say(f"effects of the model: {', '.join(known.effect_names) or 'none'}")
-    say_table(residual_table(titles))
+    say_table(residual_table(titles, kind_of_model(known).measure.each))
     if told := grade_sentence(known.evidence.get("verdict", {})):
         say(f"- {told}")
     for title, r in titles.items():
@@ -180,7 +203,7 @@ def _say_result(result: Identification) -> None:
     say(DEVIATIONS)
     say_table(parameter_table(result))
     say(f"residual over {result.problem.measure.word}:")
-    say_table(residual_table(result_rows(result)))
+    say_table(residual_table(result_rows(result), result.problem.measure.each))
     for note in (*e.notes, physical_sentence(e.verdict)):
         if note:
             say(note)

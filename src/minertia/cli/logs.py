@@ -63,7 +63,7 @@ def check_log(path: str, robot: Robot | None, columns: Path | None, reading: Col
         for note in recording.notes:
             say(f"assumed: {note}")
         say_notes(finding_notes(Path(path).name, findings, ("info", *PROBLEMS)))
-        unit = "a unit that is not known" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
+        unit = "an unknown unit" if UNIT_UNKNOWN in recording.notes else recording.effort_unit
         say(f"{recording.summary(unit)}: {problem_count(problems)}")
     if problems:
         raise typer.Exit(1)
@@ -101,7 +101,7 @@ def new(
     text = new_campaign(robot, logs, stated, reading=reading, how=how)
     write_file(out, text, force=force)
     open_questions = sum(line.count('"?"') for line in text.splitlines() if not line.startswith("#"))
-    todo = f"; places marked with ? that are left for you: {open_questions}" if open_questions else ""
+    todo = f"; open questions, marked with ?: {open_questions}" if open_questions else ""
     diagnose(f"wrote {out}{todo}")
 
 

@@ -16,7 +16,7 @@ import typer
 from minertia.io.errors import InputError
 from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
-from minertia.robot.options import RobotOptions
+from minertia.robot.options import RobotOptions, StageOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -233,7 +233,7 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .par), an identified model or its folder, or a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), a model or its folder, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -246,7 +246,7 @@ Snap = Annotated[
         "--snap",
         metavar="RAD",
         callback=small_angle,
-        help="Snap angles within this tolerance [rad] to multiples of 90 degrees; 0: as written; default: 0.002.",
+        help="Snap angles within this tolerance [rad] to multiples of 90 degrees; 0: no snapping; default: 0.002.",
         show_default=False,
     ),
 ]
@@ -254,7 +254,7 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Replace files that minertia did not write, or that were changed since; never what it reads.",
+        help="Replace files that minertia did not write, or that were changed since; inputs are never replaced.",
     ),
 ]
 Without = Annotated[
@@ -284,11 +284,12 @@ def read_given(
     numbers: bool = False,
     without: str | None = None,
     target: str = "",
+    stage: StageOptions | None = None,
 ) -> Robot:
     """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
     without: names of effects to exclude, separated by commas.  target: format to be written, for which a model may
-    have separate values.
+    have separate values.  stage: prim of the robot in a USD stage.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
@@ -296,8 +297,15 @@ def read_given(
 
     how = how or RobotOptions()
     tolerance = ANGLE_TOLERANCE if snap is None else snap
-    letters = not numbers
-    robot = read_robot(name_or_path, base=how.base, gravity=how.gravity, snap=tolerance, letters=letters, target=target)
+    robot = read_robot(
+        name_or_path,
+        base=how.base,
+        gravity=how.gravity,
+        snap=tolerance,
+        letters=not numbers,
+        target=target,
+        prim="" if stage is None else stage.prim,
+    )
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return held(robot.without_effects(names) if names else robot, how.hold)
 

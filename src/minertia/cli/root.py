@@ -30,6 +30,7 @@ from minertia.cli.payload import payload
 from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.run import run as run_motion
+from minertia.cli.sample import sample
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
@@ -41,7 +42,7 @@ from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, compare, payload, watch, significance, calibrate, wrench),
+    *(identify, validate, sample, compare, payload, watch, significance, calibrate, wrench),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))
@@ -130,7 +131,7 @@ def _refuse_nothing(args: Sequence[str]) -> None:
     """Reject an option with an empty value: an empty name would mean the current folder."""
     for arg, value in pairwise((*args, None)):
         if arg is not None and arg.startswith("--") and (arg.endswith("=") or ("=" not in arg and value == "")):
-            raise InputError(f"what stands behind {arg.rstrip('=')} is empty; is a variable of the shell not set?")
+            raise InputError(f"the value of {arg.rstrip('=')} is empty; check that the shell variable is set")
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import select
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables, numbers
+from minertia.cli.limits import Floor, Limits, SelfCollision, limit_tables
 from minertia.cli.options import AsJson, Force, RobotName, Snap, option, read_given
 from minertia.cli.stop import was_stopped
 from minertia.cli.terminal import diagnose, say, say_json, say_table
-from minertia.io.errors import MinertiaError, UnknownName
+from minertia.io.errors import MinertiaError
 from minertia.robot.options import RobotOptions
+from minertia.running.options import DRIVERS, SIMULATED, RunOptions
 
 if TYPE_CHECKING:
     from minertia.excitation.route import Route
@@ -29,60 +29,23 @@ if TYPE_CHECKING:
     from minertia.running.guard import Guard
     from minertia.running.ladder import RungLog, Stop
 
-SIMULATED = "sim"
-DRIVERS = (SIMULATED, "ur", "ros2")
-USUAL_RATE = {"sim": 125.0, "ur": 125.0, "ros2": 100.0}
-RATES = 10.0, 1000.0  # Hz
 SAME_RATE = 0.02  # part by which the rate of a run may differ from that of the levels of its watch
 
 MotionPlace = Annotated[
     Path, typer.Argument(metavar="MOTION", help="Output folder of excite, or one of its CSV files.")
 ]
-DriverName = Annotated[
-    str,
-    typer.Option(
-        "--driver", metavar="sim|ur|ros2", help="Driver: simulated robot, Universal Robots, or ROS 2 (rosbridge)."
-    ),
-]
 Host = Annotated[
     str | None, option("host", "HOST", "Host name or address of the robot; for ros2 that of rosbridge, ws://HOST:9090.")
 ]
 Rehearsed = Annotated[
-    Path | None, option("rehearsed", "FILE", "run.toml of the same trajectory on the simulated robot.")
+    Path | None, option("rehearsed", "FILE", "run.toml of a rehearsal of the same trajectory on the simulated robot.")
 ]
-Speeds = Annotated[
-    str,
-    typer.Option(
-        "--speeds",
-        metavar="PERCENT,...",
-        help="Speed stages [%], run one after the other; a real robot begins with 10 or less.",
-    ),
-]
-ErrorBound = Annotated[
-    str | None,
-    option(
-        "error",
-        "RAD|M",
-        "Distance from the command at which the robot is stopped, for all joints or one each (0.1 rad, 0.02 m "
-        "unless told; at most 0.5 rad, 0.1 m).",
-    ),
-]
-EffortBound = Annotated[
-    str | None,
-    option(
-        "effort",
-        "NM|N|A",
-        "Effort at which it is stopped, in the driver's unit (limits of the robot's file unless told, and at most "
-        "these); a robot that tells no efforts is refused then.",
-    ),
-]
-Rate = Annotated[float | None, option("rate", "HZ", "Command rate; default: that of the rehearsal.")]
 Levels = Annotated[
     Path | None,
     option(
         "watch",
         "LEVELS",
-        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT is then the model.",
+        "levels.toml of `minertia watch --out`: report changes of payload or residuals; ROBOT must then be the model.",
     ),
 ]
 LogsPlace = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the logs and the record.")]
@@ -123,17 +86,13 @@ class _RunTask:
 def run(
     robot: RobotName,
     motion: MotionPlace,
+    options: RunOptions,
     how: RobotOptions,
-    driver: DriverName = SIMULATED,
     host: Host = None,
     rehearsed: Rehearsed = None,
-    speeds: Speeds = "10,50,100",
-    error: ErrorBound = None,
-    effort: EffortBound = None,
     limits: Limits = None,
     floor: Floor = None,
     self_collision: SelfCollision = None,
-    rate: Rate = None,
     levels: Levels = None,
     out: LogsPlace = Path("run"),
     snap: Snap = None,
@@ -145,23 +104,21 @@ def run(
     from minertia.io.files import check_folder
     from minertia.running.gate import read_route
     from minertia.running.gate_limits import gate_limits
-    from minertia.running.ladder import check_first, check_speeds
+    from minertia.running.guard import Guard
+    from minertia.running.ladder import check_first
     from minertia.running.record import FILE, log_name, require_rehearsed
 
-    if driver not in DRIVERS:
-        raise UnknownName("driver", driver, DRIVERS)
     given = read_given(robot, how, snap, numbers=True)
-    parts = _parts(speeds)
-    check_speeds(parts)
-    if driver != SIMULATED:
+    parts = options.factors
+    if not options.is_simulated:
         check_first(parts)
-    guard = _guard(given, driver, error, effort)
+    guard = Guard.of(given, options.error, options.effort, in_amperes=options.driver == "ur")
     tables: list[LimitsTable] = limit_tables(limits or (), floor, self_collision)
     held = gate_limits(motion, given, tables)
     way = read_route(motion, given, held.limits)
-    often = _rate(driver, rate, rehearsed)
+    often = _rate(options, rehearsed)
     _check_rate(way, guard, often)
-    task = _RunTask(given, way, driver, parts, guard, often, held)
+    task = _RunTask(given, way, options.driver, parts, guard, often, held)
     _say_unwatched(guard)
     diagnose(held.sentence)
     if not task.is_simulated:
@@ -197,33 +154,18 @@ def _climbed(task: _RunTask, host: str | None, levels: Path | None) -> tuple[lis
         if not logs:
             raise
         first = (str(err).splitlines() or [""])[0][:120]
-        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}): see to the robot"
+        return logs, column, f"the driver could not be closed ({type(err).__name__}: {first}); check the robot"
     return logs, column, ""
 
 
-def _parts(speeds: str) -> list[float]:
-    """Parse the speed factors."""
-    from minertia.running.record import log_name
-
-    parts = [value / 100 for value in numbers("--speeds", speeds)]
-    if not all(map(math.isfinite, parts)):
-        raise MinertiaError(f"--speeds needs finite numbers, not '{speeds}'")
-    if len({log_name(part) for part in parts}) < len(parts):
-        raise MinertiaError("--speeds names one speed twice (whole per cents are told apart)")
-    return parts
-
-
-def _rate(driver: str, rate: float | None, rehearsed: Path | None) -> float:
+def _rate(options: RunOptions, rehearsed: Path | None) -> float:
     """Command rate [Hz]: as given, as rehearsed, or the driver's default."""
     from minertia.running.record import rehearsed_rate
 
-    found = rate
-    if rate is None and rehearsed is not None and driver != SIMULATED:
-        found = rehearsed_rate(rehearsed)
-    found = USUAL_RATE[driver] if found is None else found
-    if not (math.isfinite(found) and RATES[0] <= found <= RATES[1]):
-        raise MinertiaError(f"robots take from {RATES[0]:g} to {RATES[1]:g} commands a second, not {found:g}")
-    return found
+    if options.rate is not None:
+        return options.rate
+    found = None if rehearsed is None or options.is_simulated else rehearsed_rate(rehearsed)
+    return DRIVERS[options.driver] if found is None else found
 
 
 def _check_rate(way: Route, guard: Guard, rate: float) -> None:
@@ -251,11 +193,11 @@ class _Listener:
 
         known = read_levels(levels)
         if not driver.effort.startswith("tau"):
-            raise MinertiaError("a watch needs efforts in N m or N, and this driver tells currents; leave out --watch")
+            raise MinertiaError("monitoring needs efforts in N m or N, but this driver reports currents; omit --watch")
         if abs(known.rate * driver.period - 1) > SAME_RATE:
             raise MinertiaError(
-                f"the levels are for {known.rate:.4g} samples a second and the robot is asked {1 / driver.period:.4g} "
-                "times; give that --rate"
+                f"the noise levels are for {known.rate:.4g} samples per second, but the robot is sampled "
+                f"{1 / driver.period:.4g} times per second; give that --rate"
             )
         return cls(OnlineWatch(robot, known))
 
@@ -265,25 +207,12 @@ class _Listener:
             diagnose(alarm.sentence())
 
 
-def _guard(robot: Robot, driver: str, error: str | None, effort: str | None) -> Guard:
-    """Bounds given by the options; limits of the robot file are in N m and do not apply to currents."""
-    from minertia.running.guard import Guard
-
-    errors, efforts = _per_joint("--error", error), _per_joint("--effort", effort)
-    return Guard.of(robot, errors, efforts, in_amperes=driver == "ur")
-
-
 def _say_unwatched(guard: Guard) -> None:
     """Print the joints whose efforts are monitored, if some are not."""
     joints = guard.unwatched
     if joints:
         whose = "no joint" if len(joints) == len(guard.names) else f"all joints but {', '.join(joints)}"
-        diagnose(f"efforts are watched at {whose}: give bounds with --effort")
-
-
-def _per_joint(name: str, text: str | None) -> float | list[float] | None:
-    found = None if text is None else numbers(name, text)
-    return found[0] if found is not None and len(found) == 1 else found
+        diagnose(f"efforts are monitored at {whose}; give bounds with --effort")
 
 
 @contextmanager
@@ -305,7 +234,7 @@ def _driver(task: _RunTask, host: str | None) -> Iterator[Driver]:
             yield link
         return
     if host is None:
-        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot: give --host")
+        raise MinertiaError(f"the driver '{task.driver}' needs the address of the robot; give --host")
     with _remote(task.driver, robot, host, rate) as driver:
         yield driver
 
@@ -366,6 +295,6 @@ def _say(robot: Robot, logs: Sequence[RungLog], aborted: str) -> None:
     rows = tuple((name, *(f"{error[j]:.3g}" for error in errors)) for j, name in enumerate(robot.coordinate_names))
     say_table(
         Table(("joint", *speeds), rows, right=tuple(range(1, len(speeds) + 1))),
-        "largest distance from the command [rad or m]",
+        "largest tracking error [rad or m]",
     )
-    say(f"Stopped: {aborted}." if aborted else "The motion ended at every speed.")
+    say(f"Stopped: {aborted}." if aborted else "The trajectory was completed at every speed.")

@@ -1,4 +1,4 @@
-"""`minertia wrench`: tool, bias and tilt of a force/torque sensor from wrenches at poses at rest."""
+"""`minertia wrench`: tool, bias and tilt of a force/torque sensor from its wrenches at rest or in motion."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ RobotAndFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[[ROBOT] POSES...]",
-        help="Files of wrenches, a row for each pose at rest. A robot (file, model or bundled name) before them "
-        "places the sensor where the files have joint positions instead of its orientation; neither with --campaign.",
+        help="Files of wrenches: one row per pose at rest, or logs of motion. A robot (file, model or bundled name) "
+        "before them places the "
+        "sensor if the files contain joint positions instead of its orientation; neither with --campaign.",
         autocompletion=complete_robot,
         show_default=False,
     ),
 ]
-Unseen = Annotated[list[str] | None, option("validate", "FILE", "Poses to judge on, never fitted.")]
+Unseen = Annotated[list[str] | None, option("validate", "FILE", "Validation poses, never fitted.")]
 Frame = Annotated[str | None, said(WrenchOptions, "frame", "FRAME")]
 Axes = Annotated[str | None, said(WrenchOptions, "axes")]
 Of = Annotated[str | None, said(WrenchOptions, "of")]
 Bias = Annotated[str | None, said(WrenchOptions, "bias")]
 Moment = Annotated[str | None, said(WrenchOptions, "moment")]
 Names = Annotated[str | None, said(WrenchOptions, "columns", "fx,fy,fz,tx,ty,tz", "wrench")]
+Motion = Annotated[str | None, said(WrenchOptions, "motion")]
 RotationAs = Annotated[str | None, said(WrenchOptions, "rotation_as", flag="rotation-as")]
 Out = Annotated[Path | None, option("out", "DIR", "Folder for model.toml, report.html and result.json.")]
 
@@ -52,6 +54,7 @@ def wrench(
     of: Of = None,
     bias: Bias = None,
     moment: Moment = None,
+    motion: Motion = None,
     names: Names = None,
     rotation_as: RotationAs = None,
     columns: ColumnsFile = None,
@@ -61,14 +64,14 @@ def wrench(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Identify a tool's mass and centre of mass, and the force/torque sensor's bias and tilt, from static poses."""
+    """Identify a tool's mass, centre of mass and inertia, and the force/torque sensor's bias and tilt."""
     asked = _campaign(list(robot_and_files or ()), (campaign, data), columns, how)
     if validate:
         asked = replace(asked, validate=validate)
     if angle is not None:
         asked = replace(asked, columns=replace(asked.map, angle=angle))
     given: dict[str, Any] = {"frame": frame, "axes": axes, "of": of, "bias": bias, "moment": moment}
-    given |= {"rotation_as": rotation_as, "columns": None if names is None else _split(names)}
+    given |= {"motion": motion, "rotation_as": rotation_as, "columns": None if names is None else _split(names)}
     stated = {key: value for key, value in given.items() if value is not None}
     options = replace(asked.wrench or WrenchOptions(), **stated)
     run_identification(replace(asked, wrench=options), out, pdf, force=force, as_json=as_json)
@@ -97,7 +100,7 @@ def _campaign(
     files = names[1:] if has_robot else names
     if not files:
         raise InputError(
-            "name files of wrenches at poses, after the robot where they have joint positions, or a --campaign"
+            "name files of wrenches at poses, after the robot if they contain joint positions, or a --campaign"
         )
     if not has_robot:
         refuse_stated(replace(how, gravity=None), "name the robot before the files")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS
 from minertia.codegen.count import Count, count_c
 from minertia.codegen.draft import PASSIVE
 from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
@@ -135,7 +136,7 @@ def generate(
     for name in programs or ():
         if name not in BUILDERS:
             raise UnknownName("program", name, BUILDERS)
-    asked = row.programs if programs is None else tuple(dict.fromkeys(programs))
+    asked = row.usual(robot) if programs is None else tuple(dict.fromkeys(programs))
     row.check(target, asked, arithmetic.precision, model.motors)
     frame_named(robot, model.frame.name)  # refuse one that does not exist before any work is done
     if out is not None:  # counts do not depend on them
@@ -198,7 +199,7 @@ def load_representatives(folder: str | Path) -> dict[str, Representative]:
         data = json_document(read_text(path))
         return {name: Representative.from_dict(choice) for name, choice in data["programs"].items()}
     except (MinertiaError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MinertiaError(f"{path} holds no representatives that can be used: {error}") from None
+        raise MinertiaError(f"{path} contains no usable search result: {error}") from None
 
 
 class _Unit:
@@ -259,6 +260,8 @@ class _Unit:
         chosen = [s.parameters, s.rotors, s.friction, s.payload, s.values, s.essential, s.motors]
         if s.frame != LAST_LINK:
             chosen.append([s.frame.name, s.frame.axes])
+        if robot.corrections is not None:
+            chosen.append(repr(robot.corrections))
         if s.others:
             chosen.append([(name, repr(robot.constants[split_name(name)[1] - 1])) for name in s.others])
         if robot.open_cuts:
@@ -392,15 +395,21 @@ class Target:
     arithmetic: Arithmetic | None = None
     sincos: str = ""
 
+    def usual(self, robot: Robot) -> tuple[str, ...]:
+        """What is generated for a robot where nothing is asked: also its calibration, without masses that alone."""
+        if robot.corrections is None or self.needs or self.is_block:
+            return self.programs
+        return (*(self.programs if robot.has_parameters else ()), *CALIBRATED_BUILDERS)
+
     def check(self, name: str, programs: Sequence[str], precision: str, motors: bool) -> None:
         """Raise an error for options that the target does not support, before any work is done."""
         if self.is_block and len(programs) != 1:
-            raise MinertiaError(f"the target '{name}' holds one program, not {len(programs)}")
+            raise MinertiaError(f"the target '{name}' takes one program, not {len(programs)}")
         missing = [program for program in self.needs if program not in programs]
         if missing:
             raise MinertiaError(f"the target '{name}' also needs the program '{missing[0]}'")
         if self.is_double and precision != "double":
-            raise MinertiaError(f"the target '{name}' is in double precision only; leave out --float")
+            raise MinertiaError(f"the target '{name}' supports double precision only; omit --float")
         if self.at_joints and motors:
             raise MinertiaError(f"the target '{name}' gives efforts at the joints, not at the motors")
 

@@ -10,6 +10,7 @@ from minertia.algebra.matrix import inner, summed
 from minertia.algebra.scalar import Scalar
 from minertia.algebra.vec3 import ZERO
 from minertia.codegen.adaptive_programs import ADAPTIVE_BUILDERS
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS
 from minertia.codegen.draft import ACCELERATION, EFFORT, HOLDING, Built, Draft, flat
 from minertia.codegen.elastic_programs import ELASTIC_BUILDERS
 from minertia.codegen.motion_programs import FRAME_BUILDERS, MOTION_BUILDERS, base_rows
@@ -164,9 +165,10 @@ BUILDERS: dict[str, Callable[[Draft], Built]] = {
     **SIGNAL_BUILDERS,
     **ADAPTIVE_BUILDERS,
     **ELASTIC_BUILDERS,
+    **CALIBRATED_BUILDERS,
 }
 # programs for robots that stand on the ground and have no loops
-ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS})
+ON_TREES = frozenset({"watch_terms", *ELASTIC_BUILDERS, *CALIBRATED_BUILDERS})
 
 
 def build(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from minertia.base.numeric import Sample
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS
 from minertia.codegen.formulation import Formulation, parallel_joints
 from minertia.codegen.frames import useful_shifts
 from minertia.codegen.programs import build
@@ -31,6 +32,7 @@ WITHOUT_CHOICE = frozenset(
         *("synchronous", "friction", "base_regressor", "base_regressor_entries", "recursive_update"),
         *("jacobian", "forward_kinematics", "slotine_li_regressor", "momentum_regressor", "power_regressor"),
         *("differentiator", "parabola_differentiator", "low_pass", "adaptive_start", "adaptive_law", "watch_terms"),
+        *CALIBRATED_BUILDERS,
     }
 )
 # programs whose choice is that of a smaller one with the same recursion

@@ -19,11 +19,15 @@ from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import log_figure
 from minertia.identification.kind import ModelFacts, PredictedLog, Problem
 from minertia.identification.model import Model, parameter_frame, parameter_table
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.shown import POSTERIOR
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
+from minertia.identification.samples import Samples
+from minertia.identification.sampling import sample_model
 from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
@@ -90,7 +94,7 @@ class Identification:
         """Gains, delay and limits of the joints' position servos, as plain data, where these were fitted."""
         record = self.problem.record(self.estimate, self.evidence)
         if "loop" not in record:
-            raise self.problem.refused("position loops", "identify from logs of commands without efforts")
+            raise self.problem.refused("position servos", "identify from logs of commands without efforts")
         return dict(record["loop"])
 
     def predict(self, motion: MotionLike) -> Array:
@@ -110,9 +114,15 @@ class Identification:
             "recordings": [r.to_dict() for r in self.evidence.logs],
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
         }
+        if posterior := self.problem.posterior(estimate, self.evidence):
+            evidence[POSTERIOR] = posterior
         facts = ModelFacts(tuple(self.entries()), evidence, campaign_record(self.problem.campaign))
         model = self.problem.model(estimate, self.evidence, facts, physical=physical)
         return model.with_exports(self.problem.exports(estimate)) if exports else model
+
+    def sample(self, n: int = 4096, **options: Any) -> Samples:
+        """Draw n physically consistent robots from the posterior; options: those of `SampleOptions`."""
+        return sample_model(self.model(), SampleOptions(n=n, **options))
 
     def entries(self) -> list[dict[str, Any]]:
         """Estimates as in a model's file: with interval and relation."""
@@ -160,7 +170,7 @@ class Identification:
 
     def __repr__(self) -> str:
         name, estimator = clipped(self.robot.name, 30), clipped(self.estimate.estimator, 30)
-        unseen = f", {self._unseen()} of unseen" if self.validation else ""
+        unseen = f", {self._unseen()} of validation logs" if self.validation else ""
         part = f"residual {100 * self.training.relative:.3g} % of the {self.evidence.measure.word}{unseen}"
         return (
             f"<Identification of '{name}' by {estimator}: {plural(len(self.parameters), 'value')}, {part}; "
@@ -173,7 +183,7 @@ class Identification:
         return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) + " %"
 
     def _repr_html_(self) -> str:
-        unseen = f", {self._unseen()} of unseen" if self.validation else ""
+        unseen = f", {self._unseen()} of validation logs" if self.validation else ""
         title = (
             f"{self.robot.name} by {self.estimate.estimator}: residual {100 * self.training.relative:.3g} % of the "
             f"{self.evidence.measure.word}{unseen}; {self.verdict.word}"
@@ -199,7 +209,10 @@ class _OfCommands(type):
     """Metaclass for `isinstance` checks against the deprecated `LoopIdentification`."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        text = "LoopIdentification is Identification with problem.kind 'commands'; the old name goes in 1.0.0"
+        text = (
+            "LoopIdentification has been replaced by Identification with problem.kind 'commands'; the old "
+            "name will be removed in 1.0.0"
+        )
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         return isinstance(value, Identification) and value.problem.kind == "commands"
 

@@ -1,4 +1,4 @@
-"""`wrench`: identify tool, bias and mounting of a force/torque sensor from wrenches at static poses."""
+"""`wrench`: from wrenches of a force/torque sensor to tool, bias and mount, with a verdict."""
 
 from __future__ import annotations
 
@@ -36,15 +36,17 @@ def wrench(
 ) -> Identification:
     """Identify tool mass, centre of mass, bias and tilt of a force/torque sensor, or run a `Campaign` for them.
 
-    poses, validate: files of wrenches to fit and to validate on; each row is a static pose.  The orientation of
-    the sensor is in the file (qx qy qz qw; robot may then be None), or is computed from joint positions and the
-    frame named in `options`.  options: axes, sign, unit and bias model of the wrench.  columns: columns of the
-    joints in the files, and their unit.  tell: callback that receives a progress message at each step.  The
-    command `minertia wrench` calls this function.
+    poses, validate: files of wrenches (rows are poses at rest, or samples of a motion), to fit and to
+    judge on.  The orientation of the sensor
+    is in the file (qx qy qz qw; robot may then be None), or comes of joint positions with the frame that `options`
+    names.  options: axes, sign and unit of the wrench, and its bias.  columns: where joints stand in the files, and
+    their unit.  tell: is given a line at each step.  `minertia wrench` runs this.
     """
     if isinstance(robot, Campaign):
         if poses:
-            raise InputError("the campaign names its files; give either a campaign, or a robot and files")
+            raise InputError(
+                "the campaign already names the robot and the files; give either a campaign, or a robot and files"
+            )
         return identify(replace(robot, wrench=options or robot.wrench or WrenchOptions()), validate=validate, tell=tell)
     campaign = Campaign(
         sensor_alone() if robot is None else as_robot(robot),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minertia.identification.kind import Section
     from minertia.robot.robot import Note
 
-DEVIATIONS = "deviations and intervals hold under correlated residuals"
+DEVIATIONS = "standard deviations and intervals are valid under correlated residuals"
 LONGEST_TITLE = 40
 
 
@@ -36,12 +36,12 @@ def parameter_table(result: Identification) -> Table:
     return Table(("parameter", "value", "deviation", "relative", "class"), rows, right=(1, 2, 3))
 
 
-def residual_table(judged: Mapping[str, Residuals]) -> Table:
-    """Relative residuals, one row for all and one per joint, one column per log and model."""
+def residual_table(judged: Mapping[str, Residuals], each: str = "joint") -> Table:
+    """Relative residuals, one row for all and one per joint, one column per log and model; each: word for a joint."""
     joints = next(iter(judged.values())).joints if judged else ()
     columns = [(percent(r.relative), *map(percent, r.joint_relative)) for r in judged.values()]
     rows = tuple(zip(("all", *joints), *columns, strict=True))
-    return Table(("joint", *judged), rows, right=tuple(range(1, len(judged) + 1)))
+    return Table((each, *judged), rows, right=tuple(range(1, len(judged) + 1)))
 
 
 def section_table(section: Section) -> Table:

@@ -1,4 +1,4 @@
-"""`RobotOptions`: base, gravity and locked joints with which a robot is read."""
+"""Options of reading robots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RobotOptions(Declared):
 
     base: str | None = option(
         None,
-        "Kind of base. `fixed` holds a robot whose file lets its base move (a quadruped on a stand).",
+        "Kind of base. `fixed` fixes a floating base of the file (a quadruped on a stand).",
         choices=BASES,
         command="base",
         otherwise="the file's",
@@ -32,11 +32,23 @@ class RobotOptions(Declared):
     )
     hold: Mapping[str, float | None] = option(
         factory=dict,
-        help="Joints to lock, such as those of a gripper, with their positions. What they carry belongs to the link "
-        "before, and a log needs no columns for them (`hold = { panda_finger_joint1 = 0.02 }`). `campaign new` asks "
-        "for them, and where columns go by numbers also which they are. On command lines a joint without a position "
-        "is locked at 0, or at the nearest limit.",
+        help="Joints to lock, with their positions (on command lines by default 0, or the nearest limit). Logs need no "
+        "columns for them (`hold = { panda_finger_joint1 = 0.02 }`); their links become part of the parent link. "
+        "`campaign new` asks for the positions.",
         unit="rad or m",
         command="hold",
         otherwise="none",
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StageOptions(Declared):
+    """Where the robot is in a USD stage."""
+
+    prim: str = option(
+        "",
+        "Path of the robot's prim in a USD stage, such as /World/arm.",
+        pattern=r"(/[^\s/]+)+|",
+        command="prim",
+        otherwise="the only robot of the stage",
     )

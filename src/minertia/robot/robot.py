@@ -15,6 +15,7 @@ from minertia.algebra.scalar import Scalar, add, mul, structural, total
 from minertia.algebra.vec3 import HERE, Pose
 from minertia.io.errors import InputError, MissingParameters, UnknownName
 from minertia.io.notebook import clipped, html_table, plural
+from minertia.robot.corrections import JointCorrections
 from minertia.robot.effects import (
     BY_SYMBOL,
     EFFECT_SYMBOLS,
@@ -78,6 +79,7 @@ class Robot:
     symbols: symbol -> value, None for symbols without one.
     cuts: cut joints of closed chains; seed: a closed position of every joint [rad or m], which selects the assembly
     branch of the closed chains.
+    corrections: of joint positions, where a calibration corrected this robot.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Robot:
     constants: tuple[Mapping[str, Mapping[str, float]], ...] = ()
     cuts: tuple[Cut, ...] = ()
     seed: tuple[float, ...] | None = None
+    corrections: JointCorrections | None = None
 
     def __post_init__(self) -> None:
         n = len(self.joints)
@@ -191,6 +194,22 @@ class Robot:
     def coordinate_of(self, j: int) -> int:
         """Index of the coordinate that determines joint j; the first if there are several."""
         return self.shares(j)[0][0]
+
+    def corrected(self, q: Sequence[Scalar]) -> list[Scalar]:
+        """Positions of the coordinates [rad, m] where encoders read q, by the corrections of a calibration."""
+        found, own = list(q), self.corrections
+        if own is None or not own.terms:
+            return found
+        shares = [self.shares(j) for j in own.indices]
+        if any(self.joints[j].follows for j in own.indices):
+            raise InputError(
+                f"joints of '{self.name}' follow others, so that their corrections are not those of coordinates; "
+                "calibrate it with the levels zeros and geometry alone"
+            )
+        coordinates = [own_shares[0][0] for own_shares in shares]
+        for c, change in zip(coordinates, own.at([q[c] for c in coordinates]), strict=True):
+            found[c] = add(found[c], change)
+        return found
 
     def joint_position(self, j: int, q: Sequence[Scalar]) -> Scalar:
         """Position of joint j from those of the coordinates, without a floating base."""
@@ -289,8 +308,8 @@ class Robot:
         if self.passive or self.open_cuts:
             names = ", ".join(f"'{cut.name}'" for cut in self.open_cuts) or "none named"
             raise InputError(
-                f"the robot '{self.name}' has closed loops that are no parallelograms ({names}), for which {what} is "
-                "not there yet; dynamics, base parameters and identification are"
+                f"the robot '{self.name}' has closed loops that are not parallelograms ({names}), for which "
+                f"{what} is not supported yet; dynamics, base parameters and identification are"
             )
 
     @cached_property
@@ -370,8 +389,8 @@ class Robot:
         unknown = [name for name, value in self.symbols.items() if value is None] if self.has_letters else []
         if unknown:
             raise InputError(
-                f"the robot '{self.name}' has letters without a value ({', '.join(unknown)}), but {what} needs "
-                "numbers; give values under [symbols] of a TOML description (minertia convert makes one)"
+                f"the robot '{self.name}' has symbols without a value ({', '.join(unknown)}), but {what} needs "
+                "numbers; give values under [symbols] of a TOML robot file (minertia convert makes one)"
             )
 
     def other_values(self, seed: int) -> dict[str, float]:
@@ -424,8 +443,8 @@ class Robot:
         """
         if not self.has_parameters:
             raise MissingParameters(
-                f"the robot '{self.name}' has no inertial parameters, so it has no torques; "
-                "give masses and inertias in its file, or ask for base parameters, which need only the geometry"
+                f"the robot '{self.name}' has no inertial parameters, so its torques cannot be computed; give "
+                "masses and inertias in the robot file, or derive base parameters, which need only the geometry"
             )
         chi = [self._link_values(self.base_link)] if self.is_floating else []
         for j, link in enumerate(self.links):
@@ -573,8 +592,8 @@ class Robot:
             g = ()
         if len(g) != 3 or not all(abs(v) <= STRONGEST for v in g):
             raise InputError(
-                f"gravity needs three finite numbers [m/s2] of at most {STRONGEST:g}, such as [0, 0, -9.81], not "
-                f"{clipped(str(gravity), 60)}"
+                f"gravity must be three finite numbers [m/s2] of magnitude at most {STRONGEST:g}, such as [0, 0, "
+                f"-9.81], not {clipped(str(gravity), 60)}"
             )
         return replace(self, gravity=(g[0], g[1], g[2]))
 
@@ -584,7 +603,7 @@ class Robot:
 
     def __repr__(self) -> str:
         kinds = clipped("".join(joint.kind[0].upper() for joint in self.joints), 24)
-        letters = f", letters {clipped(', '.join(self.symbols), 40)}" if self.symbols else ""
+        letters = f", symbols {clipped(', '.join(self.symbols), 40)}" if self.symbols else ""
         known = "inertial parameters known" if self.has_parameters else "no inertial parameters"
         return (
             f"<Robot '{clipped(self.name, 40)}': {plural(self.n_joints, 'joint')} ({kinds}), {self.base} base, "

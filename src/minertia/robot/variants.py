@@ -37,7 +37,7 @@ def held(robot: Robot, positions: Mapping[str, float | None]) -> Robot:
     for name, (low, high) in _ranges(robot, positions).items():
         value = positions[name]
         if value is not None and not low <= value <= high:
-            raise InputError(f"joint '{name}' cannot be held at {value:g}: its range is {low:g} to {high:g}")
+            raise InputError(f"joint '{name}' cannot be locked at {value:g}: its range is {low:g} to {high:g}")
     return locked(robot, positions)
 
 
@@ -65,7 +65,10 @@ class _Lock:
                 continue
             free = [k for k in joint.follows.joints if k not in self.fixed]
             if j in self.fixed and free:
-                raise DescriptionError(f"joint '{joint.name}' follows another one and cannot be locked alone")
+                raise DescriptionError(
+                    f"joint '{joint.name}' follows another joint and cannot be locked alone; "
+                    "lock the joint that it follows"
+                )
             if not free and j not in self.fixed:
                 self.fixed[j] = self._offset(joint.follows)
         self.place: dict[int | None, tuple[int | None, Pose]] = {None: (None, HERE)}
@@ -76,7 +79,7 @@ class _Lock:
         """The robot without the locked joints."""
         old = self.old
         if not self.kept:
-            raise DescriptionError("every joint is locked", file=old.source)
+            raise DescriptionError("every joint is locked; leave at least one joint free", file=old.source)
         joints: list[Joint] = []
         links: list[Ten | None] = [old.links[j] for j in self.kept]
         base_link = old.base_link
@@ -137,7 +140,7 @@ def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
     """
     robot = as_robot(robot)
     if not (math.isfinite(width) and width > 0):
-        raise InputError(f"the width of smooth friction is a velocity above 0 [rad/s or m/s], not {width:g}")
+        raise InputError(f"the width of smooth friction must be a velocity above 0 [rad/s or m/s], not {width:g}")
     values, constants = dict[str, float](), dict[str, dict[str, float]]()
     for name, value in robot.effect_values.items():
         symbol, link = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
@@ -145,7 +148,7 @@ def smooth_friction(robot: RobotLike, width: float = 0.02) -> Robot:
             continue
         smooth = f"FCT{symbol[2:]}{link}"
         if smooth in robot.effect_values:
-            raise InputError(f"joint {link} of '{robot.name}' has {name} and {smooth}; leave one of them out first")
+            raise InputError(f"joint {link} of '{robot.name}' has both {name} and {smooth}; remove one of them first")
         values |= {name: 0.0, smooth: value}
         constants[smooth] = {"width": width}
     return robot.with_parameters(values, constants)

@@ -14,6 +14,8 @@ from minertia.codegen.options import Arithmetic
 from minertia.codegen.targets.options import CodeFiles
 from minertia.excitation.options import LimitOptions, MotionSearch, MotionShape, Optimality
 from minertia.fleet.options import DriftOptions
+from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import Declared, Option, keys_of, like, option, options, read
 from minertia.io.tables import CheckedTable
@@ -33,7 +35,7 @@ class RobotJob(Declared):
 
     rotors: bool = option(True, "Rotor inertias.")
     friction: bool = option(False, "Friction and offsets.")
-    robot: str = option("", "Version of the robot's file that was read.")
+    robot: str = option("", "Version of the robot file that was read.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,20 +59,36 @@ class ValidateJob(Declared):
 
 
 @dataclass(frozen=True, repr=False)
+class CalibrateJob(Declared):
+    """Calibrate the robot from measurements of its tool."""
+
+    measurements: tuple[str, ...] = option(help="Files of measurements to fit, by key.", pattern=KEY, most=MOST_FILES)
+    validate: tuple[str, ...] = option(
+        (), "Validation measurements, by key.", pattern=KEY, most=MOST_FILES, otherwise="none: held-out regions"
+    )
+    angle: str | None = like(ColumnMap, "angle")
+    length: str | None = like(ColumnMap, "length")
+    measure: tuple[MeasureColumns, ...] = option(
+        (), "Measurements of the tool and their columns.", otherwise="recognised by the header"
+    )
+    calibration: CalibrationOptions = option(CalibrationOptions(), table="")
+
+
+@dataclass(frozen=True, repr=False)
 class ExciteJob(Declared):
     """Compute an excitation trajectory."""
 
     shape: MotionShape = option(MotionShape(), table="")
     optimality: Optimality = option(Optimality(), table="")
     search: MotionSearch = option(MotionSearch(starts=1), table="")
-    limits: LimitOptions = option(LimitOptions(), "Limits of the motion, as a file of limits states them.")
+    limits: LimitOptions = option(LimitOptions(), "Limits of the trajectory, as in a limits file.")
 
 
 @dataclass(frozen=True, repr=False)
 class GenerateJob(Declared):
     """Generate code."""
 
-    model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the file")
+    model: str | None = option(None, "Model, by key.", pattern=KEY, otherwise="the robot of the robot file")
     code: CodeFiles = option(CodeFiles(), table="")
     arithmetic: Arithmetic = option(Arithmetic(), table="")
 
@@ -86,8 +104,10 @@ class RehearseJob(Declared):
 class ControlJob(Declared):
     """Simulate an arm that tracks a trajectory."""
 
-    arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the file")
-    known: str | None = option(None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the file")
+    arm: str | None = option(None, "Model of the arm, by key.", pattern=KEY, otherwise="the robot of the robot file")
+    known: str | None = option(
+        None, "Model used by the controller.", pattern=KEY, otherwise="the robot of the robot file"
+    )
     seconds: float = option(4.0, "Duration of the trajectory.", unit="s", range=(0.5, 30))
     seed: int = like(MotionSearch, "seed", help="Random seed of the trajectory.")
     shows: tuple[str, ...] = option((), "Generated controllers to test.", choices=tuple(SHOWN), titles=SHOWN)
@@ -107,6 +127,7 @@ JOBS: Mapping[str, type[Declared]] = {
     "check": CampaignJob,
     "identify": CampaignJob,
     "validate": ValidateJob,
+    "calibrate": CalibrateJob,
     "excite": ExciteJob,
     "generate": GenerateJob,
     "rehearse": RehearseJob,
@@ -141,7 +162,7 @@ def read_job(kind: str, settings: Mapping[str, Any]) -> Any:
             found[one.name] = one.read(CheckedTable(given))
     missing = [one.key for one in options(JOBS[kind]) if one.default is ... and one.name not in found]
     if missing:
-        raise InputError(f"a job '{kind}' needs {' and '.join(missing)}, too")
+        raise InputError(f"a job '{kind}' also needs {' and '.join(missing)}")
     return JOBS[kind](**found)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minertia.codegen.calibrated_programs import calibrated_frame, corrected_positions, correction_slopes
 from minertia.codegen.elastic_programs import parted, sprung_joints
 from minertia.codegen.program import Program
 from minertia.codegen.setting import Setting
@@ -161,6 +162,33 @@ def _forward_slopes(setting: Setting, program: Program, inputs: Arrays, chi: Any
     return named(program, inputs | {"tau": tau}), dict(zip(("dqdd_dq", "dqdd_dqd", "dqdd_dtau"), found, strict=True))
 
 
+# --------------------------------------------------------------------------------------------------- calibrated robots
+
+
+def _correct_joints(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    return named(program, inputs), {"q_corrected": corrected_positions(setting.robot.numeric, inputs["q"])}
+
+
+def _command_joints(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    """The inverse: random commands, and where they bring the joints."""
+    command = inputs["q"]
+    return {"q": corrected_positions(setting.robot.numeric, command)}, {"q_command": command}
+
+
+def _calibrated_pose(setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any) -> tuple[Arrays, Arrays]:
+    robot, frame = setting.robot.numeric, calibrated_frame(setting.robot, setting.frame)
+    R, p = model.forward_kinematics(robot, corrected_positions(robot, inputs["q"]), frame)
+    return named(program, inputs), {"R": np.asarray(R), "p": np.asarray(p)}
+
+
+def _calibrated_jacobian(
+    setting: Setting, program: Program, inputs: Arrays, chi: Any, rng: Any
+) -> tuple[Arrays, Arrays]:
+    robot, frame = setting.robot.numeric, calibrated_frame(setting.robot, setting.frame)
+    J = np.asarray(model.jacobian(robot, corrected_positions(robot, inputs["q"]), frame))
+    return named(program, inputs), {"J": J @ correction_slopes(robot, inputs["q"])}
+
+
 # ----------------------------------------------------------------------------------------------------- elastic joints
 
 
@@ -226,4 +254,8 @@ FIND: dict[str, Callable[..., tuple[Arrays, Arrays]]] = {
     "forward_dynamics_derivatives": _forward_slopes,
     "elastic_forward_dynamics": _forward,
     "elastic_inverse_dynamics": _inverse,
+    "correct_joints": _correct_joints,
+    "command_joints": _command_joints,
+    "calibrated_forward_kinematics": _calibrated_pose,
+    "calibrated_jacobian": _calibrated_jacobian,
 }

@@ -68,7 +68,8 @@ def reference(setting: Setting, program: Program, seed: int = 0, samples: int = 
     if setting.takes("temperature"):
         inputs["temperature"] = rng.uniform(15.0, 60.0, (samples, setting.robot.n))
     closed = _closed(setting, program, inputs, rng)
-    chi = setting.standard_parameters(inputs)
+    has_chi = setting.robot.has_parameters or setting.parameters != "baked"  # else programs of frames alone are built
+    chi = setting.standard_parameters(inputs) if has_chi else None
     found = (_FIND | references.FIND | more_references.MORE)[program.name](setting, program, inputs, chi, rng)
     return found[0], found[1] | closed
 

@@ -40,7 +40,8 @@ class Evidence:
     no robot can have caused, a validation log that is not independent.  remarks: warnings that do not decide.
     not_judged: messages on checks that could not be made.  friction: fraction of the fitted effort due to
     friction. unmoved: joints that hardly moved in the fit, with the ratio by which validation logs exceed their
-    range there. measure: reference quantity of the residuals.
+    range there. measure: reference quantity of the residuals.  drifts: whether the fit follows a drift that cannot be
+    predicted, so that training and validation residuals are not comparable.
     """
 
     training: Residuals
@@ -58,9 +59,10 @@ class Evidence:
     friction: float = 0.0
     unmoved: Mapping[str, float] = field(default_factory=dict)
     measure: Measure = EFFORT
+    drifts: bool = False
 
     def __repr__(self) -> str:
-        unseen = f", {plural(len(self.unseen), 'log')} only predicted" if self.unseen else ""
+        unseen = f", {plural(len(self.unseen), 'validation log')}" if self.unseen else ""
         faults = plural(len(self.suspicions) + len(self.faults), "fault")
         return (
             f"<Evidence for {plural(len(self.parameters), 'value')} from {plural(len(self.logs), 'log')}{unseen}; "

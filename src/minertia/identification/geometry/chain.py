@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from minertia.algebra.vec3 import HERE, Pose, compose, invert
 from minertia.dynamics.frame import frame_named
 from minertia.io.errors import InputError
-from minertia.robot.joint import numeric_pose
+from minertia.robot.corrections import described_joints
+from minertia.robot.joint import Joint, numeric_pose
 from minertia.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -79,6 +80,12 @@ class Chain:
         return np.stack([matrix_of(numeric_pose(pose, values)) for pose in self.placements])
 
     @cached_property
+    def described(self) -> tuple[Joint, ...]:
+        """The joints as described, with numbers for symbols, the first one placed in the root."""
+        joints = [self.robot.joints[j] for j in self.joints]
+        return described_joints(joints, self.placements[0], self.robot.symbol_values)
+
+    @cached_property
     def inverse(self) -> Array:
         """Inverses of `nominal`."""
         return np.asarray(np.linalg.inv(self.nominal))
@@ -120,9 +127,7 @@ def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> C
     robot.require_tree("calibration")
     end = frame_named(robot, tip)
     if end.joint is None:
-        raise InputError(
-            f"'{tip}' does not move, so that no joint can be calibrated there; name a tip behind the joints"
-        )
+        raise InputError(f"'{tip}' does not move, so no joint can be calibrated there; name a tip after the joints")
     path = robot.ancestors(end.joint)
     start = invert(HERE)
     if root is not None:
@@ -135,7 +140,7 @@ def chain_of(robot: Robot, tip: str | None = None, root: str | None = None) -> C
         start = invert(first.pose)
     if not path:
         raise InputError(
-            f"there is no moving joint between '{root}' and '{tip}'; name a root and a tip with joints between"
+            f"there is no movable joint between '{root}' and '{tip}'; name a root and a tip with joints between them"
         )
     poses = [(robot.joints[j].R, robot.joints[j].p) for j in path]
     name = tip if tip is not None else robot.joints[robot.tip].link

@@ -17,10 +17,10 @@ from minertia.identification.geometry.layout import GeometryLayout, GeometryStat
 from minertia.identification.geometry.readings import Measurements
 from minertia.identification.model import ModelWithoutEfforts
 from minertia.io.notebook import clipped, plural
-from minertia.robot.identified import GEOMETRY, corrected_robot
+from minertia.robot.identified import GEOMETRY, TOOL, corrected_robot
 from minertia.robot.robot import Robot
 
-TOOL, POINT = "calibrated_tool", "calibrated_point_"  # names of frames in the corrected robot
+POINT = "calibrated_point_"  # names of frames in the corrected robot, with those of the points
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class CalibratedModel(ModelWithoutEfforts):
     """
 
     without_efforts: ClassVar[str] = (
-        "this one has corrected geometry alone: identify the corrected robot from logs of efforts (minertia identify "
-        "MODEL LOG...) and give that model"
+        "this model contains corrected geometry only; identify the corrected robot from logs of efforts "
+        "(minertia identify MODEL LOG...) and give that model"
     )
     table: ClassVar[str] = GEOMETRY
 

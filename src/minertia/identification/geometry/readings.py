@@ -17,12 +17,18 @@ from minertia.identification.campaigns.options import MEASURED, ROTATIONS, Measu
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.measures import KINDS, SamePointMeasure, ToolReadings
+from minertia.identification.logs.bag_messages import ONLY, PLACE, TURN
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
-from minertia.identification.logs.readers import open_log
+from minertia.identification.logs.readers import is_bag, open_log
 from minertia.io.errors import RecordingError
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.robot import Robot
 
+BAGS = (".mcap", ".db3")
+SI = "SI"  # unit of columns in rad or m
+POSITION = "position_"  # before the name of a joint, in columns of bags
+STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move less for that long
+WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
 
@@ -61,18 +67,55 @@ def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
 class MeasurementTable:
     """One measurement file: values by column (empty cells are NaN), and labels for columns that group rows."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if not is_file(self.path):
+    def __init__(self, path: str | Path, columns: ColumnMap | None = None) -> None:
+        self.path, self.notes, self.units = Path(path), list[str](), dict[str, str]()
+        is_folder = is_bag(self.path)
+        if not is_folder and not is_file(self.path):
             raise RecordingError(why_no_file(self.path), file=self.path)
         reading(self.path)
-        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT else None
-        self._log = None if self._cells is not None else open_log(self.path, ColumnMap())
-        self.names: tuple[str, ...] = tuple(self._cells) if self._cells is not None else self._log.names()  # type: ignore[union-attr]
+        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT and not is_folder else None
+        self._log, self._stops = None, dict[str, Array]()
+        if self._cells is not None:
+            self.names: tuple[str, ...] = tuple(self._cells)
+        elif columns is not None and (is_folder or self.path.suffix.lower() in BAGS):
+            self._stops = self._at_stops(replace(columns, pose_topic=columns.pose_topic or ONLY))
+            self.names = tuple(self._stops)
+        else:
+            self._log = open_log(self.path, ColumnMap())
+            self.names = self._log.names()
+
+    def _at_stops(self, columns: ColumnMap) -> dict[str, Array]:
+        """Mean joint positions and measured pose of each stop of a bag; readings in motion are left out."""
+        log = open_log(self.path, columns)
+        names = [n for n in log.names() if n in (*PLACE, *TURN, "t") or n.startswith(POSITION)]
+        blocks = list(log.blocks(frozenset(names), 1_000_000))
+        found = {name: np.concatenate([b.columns[name] for b in blocks]) for name in names} if blocks else {}
+        joints = [name for name in names if name.startswith(POSITION)]
+        if not found or not joints:
+            raise RecordingError("the bag has no measured pose after a joint state", file=self.path)
+        stops = still_parts(np.column_stack([found[name] for name in joints]), found["t"])
+        if not stops:
+            raise RecordingError(
+                f"the joints never stand still for {STOP:g} s while poses are measured; stop at each posture",
+                file=self.path,
+            )
+        if TURN[0] in found:  # q and -q are one rotation
+            turns = np.column_stack([found[name] for name in TURN])
+            for part in stops:
+                turns[part] *= np.where(turns[part] @ turns[part][0] < 0, -1.0, 1.0)[:, None]
+            found |= dict(zip(TURN, turns.T, strict=True))
+        total, used = len(found["t"]), sum(part.stop - part.start for part in stops)
+        self.notes.append(f"{used} of {total} poses were measured at {len(stops)} stops; the others are left out")
+        means = {name: np.array([values[part].mean() for part in stops]) for name, values in found.items()}
+        named = {name.removeprefix(POSITION): values for name, values in means.items()}
+        self.units = dict.fromkeys(named, SI)  # as ROS has them
+        return named
 
     def _text_cells(self) -> dict[str, list[str]]:
         if self.path.stat().st_size > MOST_BYTES:
-            raise RecordingError(f"a file of measurements has at most {MOST_BYTES // 1_000_000} MB", file=self.path)
+            raise RecordingError(
+                f"the file of measurements is larger than the limit of {MOST_BYTES // 1000000} MB", file=self.path
+            )
         text = self.path.read_text("utf-8-sig", errors="replace")
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
         if not lines:
@@ -83,14 +126,22 @@ class MeasurementTable:
         for k, row in enumerate(rows[1:], 2):
             if len(row) != len(header):
                 raise RecordingError(
-                    f"the row has {len(row)} cells where the header has {len(header)}", file=self.path, row=k
+                    f"the row has {len(row)} cells, but the header has {len(header)}", file=self.path, row=k
                 )
         if len(rows) < 2:
             raise RecordingError("the file has a header and no rows", file=self.path)
         self._decimal = "," if delimiter == ";" and any("," in c for row in rows[1:3] for c in row) else "."
-        return {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+        cells = {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+        for name in header:  # x1 [mm] is x1, too
+            found = WITH_UNIT.fullmatch(name)
+            if found and found[2] in (*ANGLES, *LENGTHS) and found[1] not in cells:
+                cells[found[1]] = cells[name]
+                self.units |= dict.fromkeys((name, found[1]), found[2])
+        return cells
 
     def __len__(self) -> int:
+        if self._stops:
+            return len(next(iter(self._stops.values())))
         if self._cells is not None:
             return len(next(iter(self._cells.values())))
         return len(self.numbers([self.names[0]])[:, 0])
@@ -104,6 +155,8 @@ class MeasurementTable:
 
     def numbers(self, names: Sequence[str]) -> Array:
         """Values of some columns (N, len(names)); NaN for empty cells."""
+        if self._stops:
+            return np.column_stack([self._stops[name] for name in names])
         if self._cells is None:
             assert self._log is not None
             blocks = list(self._log.blocks(frozenset(names), 1_000_000))
@@ -127,6 +180,17 @@ class MeasurementTable:
         return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
 
 
+def still_parts(positions: Array, t: Array) -> list[slice]:
+    """Parts of a recording (N, joints) at times t (N,) [s] in which no joint moves, each of at least `STOP` seconds."""
+    parts, first = [], 0
+    for k in range(1, len(t) + 1):
+        if k == len(t) or np.abs(positions[k] - positions[first]).max() > STILL:
+            if t[k - 1] - t[first] >= STOP:
+                parts.append(slice(first, k))
+            first = k
+    return parts
+
+
 # ------------------------------------------------------------------ readings
 
 
@@ -142,9 +206,9 @@ def read_measurements(
     given: the measurements.  fixed: as in `Measurements`, the points, planes or marks that were fitted; readings
     of any other then raise an error.
     """
-    tables = [MeasurementTable(path) for path in paths]
+    tables = [MeasurementTable(path, columns) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
-    notes: list[str] = []
+    notes = [note for table in tables for note in table.notes]
     measures, places, names = [], None, dict(fixed or {})
     for m in _named(given) or _found_measures(tables[0]):
         if MEASURED[m.kind].is_fixed and m.name not in names:
@@ -158,7 +222,7 @@ def read_measurements(
         used[measure.posture] = True
     is_known = np.isfinite(q).all(axis=1)
     if not is_known.all():
-        notes.append(f"{int((~is_known).sum())} postures without joint positions are left out")
+        notes.append(f"{int((~is_known).sum())} postures without joint positions are ignored")
     kept = np.flatnonzero(used & is_known)
     if not len(kept):
         raise RecordingError("no posture has a reading", file=tables[0].path)
@@ -178,8 +242,8 @@ def _found_joints(table: MeasurementTable, chain: Chain) -> tuple[str, ...]:
         return tuple(counted)
     some = ", ".join(table.names[:20])
     raise RecordingError(
-        f"the header names neither the joints ({', '.join(wanted[:8])}) nor q1 to q{len(wanted)}; it has {some}; say "
-        'which columns they are with q = "..." in [columns] of a file given by --columns',
+        f"the header names neither the joints ({', '.join(wanted[:8])}) nor q1 to q{len(wanted)}; it has {some}; "
+        'name the columns with q = "..." in [columns] of a file given by --columns',
         file=table.path,
     )
 
@@ -201,8 +265,8 @@ def _found_measures(table: MeasurementTable) -> tuple[MeasureColumns, ...]:
                 break
     if not found:
         raise RecordingError(
-            "the header names no measured places (x y z, or x1 y1 z1 ...); say what was measured with [[measure]] in a "
-            "file given by --columns",
+            "the header names no measured points (x y z, or x1 y1 z1 ...); describe the measurement with "
+            "[[measure]] in a file given by --columns",
             file=table.path,
         )
     return tuple(found)
@@ -213,12 +277,11 @@ def joint_positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -
     robot, wanted = chain.robot, chain.coordinates
     names = _expanded(columns.q or _found_joints(table, chain), robot, wanted)
     table.require(names, "the joints")
-    scale = ANGLES[_unit(columns.angle, "angle", "of the joints", ANGLES, table.path)]
     q = np.zeros((len(table), robot.n))
     for name, c in zip(names, wanted, strict=True):
         turns = robot.joints[robot.independent[c]].kind == "revolute"
-        factor = scale if turns else LENGTHS[_unit(columns.length, "length", "of slides", LENGTHS, table.path)]
-        q[:, c] = factor * table.numbers([name])[:, 0]
+        given = (columns.angle, "angle", "of the joints") if turns else (columns.length, "length", "of slides")
+        q[:, c] = _scale(*given, ANGLES if turns else LENGTHS, table, [name]) * table.numbers([name])[:, 0]
     return q
 
 
@@ -237,14 +300,21 @@ def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]
     ]
 
 
-def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], path: Path) -> str:
-    if given is None:
+def _scale(
+    given: str | None, key: str, what: str, known: Mapping[str, float], table: MeasurementTable, names: Sequence[str]
+) -> float:
+    """Factor to SI units: of the given unit, else of the one that the header names for these columns."""
+    named = {table.units.get(name) for name in names}
+    unit = given if given is not None else named.pop() if len(named) == 1 else None
+    if unit == SI:
+        return 1.0
+    if unit is None or unit not in known:
         raise RecordingError(
-            f'the unit {what} is not known; give {key} = "{next(iter(known))}" in [columns], or --{key} '
+            f'the unit {what} is unknown; give {key} = "{next(iter(known))}" in [columns], or --{key} '
             f"({', '.join(known)})",
-            file=path,
+            file=table.path,
         )
-    return given
+    return known[unit]
 
 
 Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
@@ -283,7 +353,7 @@ def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[
 def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> Array:
     row, scale = MEASURED[m.kind], 1.0
     if row.is_length:
-        scale = LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)]
+        scale = _scale(columns.length, "length", "of what was measured", LENGTHS, table, m.at)
     if len(m.at) != row.at and (m.at or row.needs_at):
         raise RecordingError(
             f"a measurement of kind '{m.kind}' needs {row.at or 'no'} columns in 'at', not {len(m.at)}", file=table.path
@@ -357,8 +427,8 @@ def _numbers_of(
     strange = next((labels[k] for k in posture if labels[k] not in where), None)
     if strange is not None:
         raise RecordingError(
-            f"'{strange}' of the measurement '{m.name}' was not among the fitted ones ({', '.join(fixed)[:80]}), so "
-            "that its place is not known; fit readings of it, too",
+            f"'{strange}' of the measurement '{m.name}' is not among the fitted targets "
+            f"({', '.join(fixed)[:80]}), so its location is unknown; also fit readings of it",
             file=tables[0].path,
         )
     return np.array([where[labels[k]] for k in posture], np.intp)
@@ -367,13 +437,17 @@ def _numbers_of(
 def _same_point(m: MeasureColumns, tables: Sequence[MeasurementTable], total: int) -> Read:
     if not m.groups:
         raise RecordingError(
-            "a measurement of kind 'same_point' needs 'groups', the columns that tell the places apart",
+            "a measurement of kind 'same_point' needs 'groups', the columns that distinguish the points",
             file=tables[0].path,
         )
     labels = [(str(k), *label) for k, table in enumerate(tables) for label in table.labels(m.groups)]
     group, known = _numbered(labels)
     single = [" ".join(known[g][1:]) for g, count in enumerate(np.bincount(group)) if count < 2]
-    notes = [f"{len(single)} places were touched once, which tells nothing: {', '.join(single[:5])}"] if single else []
+    notes = (
+        [f"{len(single)} points were touched only once, which gives no information: {', '.join(single[:5])}"]
+        if single
+        else []
+    )
     pairs, apart = _pairs(m, known)
     region = None
     if len(m.groups) > 1:

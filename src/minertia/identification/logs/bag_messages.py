@@ -80,7 +80,7 @@ def _walked(raw: bytes) -> Layout:
                 places.append((field, at))
             at += 8 * count
     if at > len(raw):
-        raise ValueError("the message is cut short")
+        raise ValueError("the message is truncated")
     return Layout(len(raw), prefix, tuple(counts), tuple(names), tuple(places))
 
 
@@ -97,7 +97,7 @@ def _count(raw: bytes, at: int) -> tuple[int, int]:
 def _text(raw: bytes, at: int) -> tuple[str, int]:
     size, at = _count(raw, at)
     if at + size > len(raw):
-        raise ValueError("the message is cut short")
+        raise ValueError("the message is truncated")
     return raw[at : at + size].rstrip(b"\0").decode(), at + size
 
 
@@ -155,7 +155,9 @@ def command_numbers(message: Any) -> Numbers:
         return _motors(getattr(message, ORDERS), (("q", "q_cmd"),))
     if hasattr(message, "points"):
         if len(message.points) != 1:
-            raise ValueError(f"a command holds {len(message.points)} points; only commands of one point can be read")
+            raise ValueError(
+                f"a command contains {len(message.points)} points; only commands with one point can be read"
+            )
         return _named(message.joint_names, message.points[0].positions)
     for part in ("reference", "desired"):  # of controllers that tell what they follow
         if hasattr(message, part) and hasattr(message, "joint_names"):
@@ -165,7 +167,41 @@ def command_numbers(message: Any) -> Numbers:
     if hasattr(message, "data"):
         values = _checked(message.data)
         return Numbers(tuple(f"q_cmd{k + 1}" for k in range(len(values))), values)
-    raise ValueError("the messages of command_topic hold no positions")
+    raise ValueError("the messages of command_topic contain no positions")
+
+
+POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped", "TFMessage", "Odometry")
+ONLY = "*"  # as topic of poses: the only one
+PLACE, TURN = ("x", "y", "z"), ("qx", "qy", "qz", "qw")  # columns of measured poses [m]
+
+
+def is_pose(kind: str) -> bool:
+    """Whether a message type contains measured poses."""
+    return kind.rpartition("/")[2] in POSES
+
+
+def pose_numbers(message: Any, frame: str | None) -> Numbers | None:
+    """Measured pose, with names x y z qx qy qz qw, or x y z of a point; None if the frame is not in the message.
+
+    frame: child frame among the transforms of tf.  Raises ValueError if several could be meant.
+    """
+    if hasattr(message, "transforms"):
+        known = {one.child_frame_id: one for one in message.transforms}
+        if frame is None and len(known) > 1:
+            raise ValueError(
+                f"tf has several child frames ({', '.join(sorted(known)[:8])}); choose one with pose_frame"
+            )
+        chosen = known.get(frame) if frame is not None else next(iter(known.values()), None)
+        return None if chosen is None else pose_numbers(chosen, None)
+    if hasattr(message, "point"):
+        return Numbers(PLACE, tuple(float(getattr(message.point, axis)) for axis in "xyz"))
+    if hasattr(message, "transform"):
+        place, turn = message.transform.translation, message.transform.rotation
+    else:
+        pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
+        place, turn = pose.position, pose.orientation
+    values = (*(float(getattr(place, a)) for a in "xyz"), *(float(getattr(turn, a)) for a in "xyzw"))
+    return Numbers((*PLACE, *TURN), values)
 
 
 def _named(names: Any, values: Any) -> Numbers:
@@ -177,7 +213,7 @@ def _named(names: Any, values: Any) -> Numbers:
 
 def _motors(motors: Any, fields: Sequence[tuple[str, str]]) -> Numbers:
     if len(motors) * len(fields) > MOST:
-        raise ValueError("a message holds too many motors")
+        raise ValueError("a message contains too many motors")
     pairs = [
         (f"motor{k}_{word}", float(getattr(motor, own, NAN))) for k, motor in enumerate(motors) for own, word in fields
     ]
@@ -186,5 +222,5 @@ def _motors(motors: Any, fields: Sequence[tuple[str, str]]) -> Numbers:
 
 def _checked(values: Any) -> tuple[float, ...]:
     if len(values) > MOST:
-        raise ValueError("a command holds too many numbers")
+        raise ValueError("a command contains too many numbers")
     return tuple(float(v) for v in values)

@@ -19,7 +19,10 @@ NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", *(symbol for symbol, effect in BY_SYMBO
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
-    """Predicted efforts (N, joints used) of a motion; samples: length of the log that contains it, see `states`."""
+    """Predicted efforts (N, joints used) of a motion; samples: length of the log that contains it, see `states`.
+
+    beta (unknowns, any): efforts (N, joints used, any), for models without load-dependent effects.
+    """
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None
@@ -76,7 +79,9 @@ def with_fixed(observation: Observation, values: Mapping[str, float]) -> tuple[O
 def _check_known(name: str, value: float, is_standard: bool) -> None:
     """Raise an error for a physically impossible value."""
     if not abs(value) <= LARGEST:
-        raise InputError(f"'{name}' is fixed to {value:g}; a known parameter is a number of at most {LARGEST:g}")
+        raise InputError(
+            f"'{name}' is fixed to {value:g}; a known parameter must have a magnitude of at most {LARGEST:g}"
+        )
     if is_standard and value < 0 and symbol_of(name) in NEVER_NEGATIVE:
         what = "a mass, a moment of inertia, friction or the stiffness of a spring"
         raise InputError(f"'{name}' is fixed to {value:g}; {what} is never negative")

@@ -1,1 +1,1 @@
-"""Wrenches of a force/torque sensor at static poses: tool mass, centre of mass, sensor bias, tilt, gravity."""
+"""Wrenches of a force/torque sensor, at rest or moved: mass, centre and inertia of the tool, bias, tilt, gravity."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.campaigns.prepare import Tell
 from minertia.identification.wrench.drift import BIASES
 from minertia.identification.wrench.fit import WrenchFit, fit_wrench, widened
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading
 from minertia.io.arrays import Array
 
@@ -20,13 +21,14 @@ FEWEST_DRIFT = 6  # poses from which a bias that changes is tried: a slope is on
 
 @dataclass(frozen=True)
 class PosesLeftOut:
-    """Cross-validation of a bias model: each pose is predicted by a fit without it.
+    """Measured less predicted (N, 6) of each pose by a fit of the others, and its load alone as measured.
 
-    left (N, 6): measured minus predicted wrench.  load (N, 6): measured wrench minus the predicted bias.
+    groups (N,): what was left out whole.
     """
 
     left: Array
     load: Array
+    groups: NDArray[np.intp]
 
     @property
     def rms(self) -> tuple[float, float]:
@@ -36,7 +38,8 @@ class PosesLeftOut:
     def is_better(self, simpler: PosesLeftOut) -> bool:
         """Whether the error is below that of a simpler bias model by over one standard error (Breiman)."""
         sizes = np.maximum(np.repeat(simpler.rms, 3), 1e-300)
-        gain = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
+        rows = np.sum((simpler.left / sizes) ** 2 - (self.left / sizes) ** 2, axis=1)
+        gain = np.bincount(self.groups, rows) / np.bincount(self.groups)
         return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
@@ -53,26 +56,32 @@ def rms_of(left: Array) -> tuple[float, float]:
     return float(np.sqrt(np.mean(left[:, :3] ** 2))), float(np.sqrt(np.mean(left[:, 3:] ** 2)))
 
 
-def left_out(poses: StaticPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
+def left_out(poses: SensorPoses, reading: WrenchReading, bias: str, whole: WrenchFit) -> PosesLeftOut:
     """Cross-validate a bias model over the poses; whole: the fit of all poses, as initial values of each fold."""
-    place = np.argsort(np.argsort(poses.order, kind="stable"))
-    fold = place % min(len(poses), MOST_FOLDS)
+    fold = poses.groups % min(len(poses), MOST_FOLDS)
     left, load = np.zeros((2, len(poses), 6))
     for k in range(int(fold.max()) + 1):
         out = fold == k
         tool = fit_wrench(poses.take(~out), reading.mount, reading.usual, bias, whole).carried
         left[out] = poses.wrench[out] - tool.predicted(poses.take(out))
         load[out] = poses.wrench[out] - tool.bias_at(poses.take(out))
-    return PosesLeftOut(left, load)
+    return PosesLeftOut(left, load, poses.groups)
 
 
-def chosen(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
+def possible(poses: SensorPoses) -> tuple[str, ...]:
+    """Bias models that poses can tell apart, the simplest first."""
+    if len(poses) < FEWEST_DRIFT:
+        return BIASES[:1]
+    return tuple(word for word in BIASES if word != "steps" or poses.stretch.max() > 0)
+
+
+def chosen(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> tuple[WrenchFit, BiasChoice]:
     """Fit with the specified bias model, or with the one of smallest cross-validation error.
 
     A more complex model is chosen only if it is better by more than one standard error.
     """
     asked = reading.options.bias
-    words = (asked,) if asked != "auto" else BIASES if len(poses) >= FEWEST_DRIFT else BIASES[:1]
+    words = (asked,) if asked != "auto" else possible(poses)
     fits, tried = {}, {}
     for word in words:
         tell(f"fitting a {word} bias")

@@ -1,8 +1,8 @@
-"""Sensor bias over the poses: constant, linear, or a random walk, in addition to white noise.
+"""Bias of a sensor over the poses: constant, in steps, linear, or a random walk beside white noise.
 
-The bias of each channel is a mean over the fitted poses, plus a slope (linear) or a random walk (walk).  The
-variance of the walk per step is `walk` times that of the white noise; a walk has zero mean over the fitted
-poses.
+Each channel's bias is a mean over the fitted poses, a slope where it is linear, a value for each stretch between tares
+where it steps, and where it walks a random walk whose
+variance per step is `walk` times that of the white noise.  Walks are taken about their mean over the fitted poses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from minertia.io.arrays import Array
 
-BIASES = ("constant", "linear", "walk")
+BIASES = ("constant", "steps", "linear", "walk")
 
 
 @dataclass(frozen=True)
@@ -47,27 +47,38 @@ class Clock:
         values, vectors = np.linalg.eigh(self.walked)
         return np.maximum(values, 0.0), vectors
 
+    @cached_property
+    def rises(self) -> Array:
+        """Power (N,) of differences of the second order in each mode, 1 where they alternate from pose to pose."""
+        values = self.modes[0]
+        is_mode = values > 1e-9 * values.max(initial=0.0)  # all but the mean
+        return np.where(is_mode, 1 / (4 * np.where(is_mode, values, 1.0)) ** 2, 0.0)
+
 
 @dataclass(frozen=True)
 class SensorNoise:
-    """Noise of the six sensor channels.
+    """White noise of each channel (6,) [N, N m], and over its variance those of two others (6,).
 
-    white (6,): standard deviation of the white noise [N, N m].  walk (6,): variance per step of the bias random
-    walk, relative to the variance of the white noise.
+    walk: of the bias's walk, per step.  rise: of noise that rises with the square of the frequency, as accelerations
+    from differentiated positions have it, at the highest.
     """
 
     white: Array
     walk: Array
+    rise: Array
+
+    def variance(self, clock: Clock) -> Array:
+        """Variance (6, N) of each mode of the poses over that of the white noise."""
+        return np.asarray(1 + self.walk[:, None] * clock.modes[0] + self.rise[:, None] * clock.rises)
 
     def weights(self, clock: Clock) -> Array:
         """Inverse standard deviation (6, N) of each mode of the random walk plus white noise, per channel."""
-        values, _ = clock.modes
-        return np.asarray(1 / (self.white[:, None] * np.sqrt(1 + self.walk[:, None] * values)))
+        return np.asarray(1 / (self.white[:, None] * np.sqrt(self.variance(clock))))
 
     def drift(self, clock: Clock, residual: Array) -> Array:
         """Best linear prediction of the random walk (N, 6) at the fitted poses from residuals (6, N)."""
         values, vectors = clock.modes
-        share = self.walk[:, None] * values / (1 + self.walk[:, None] * values)
+        share = self.walk[:, None] * values / self.variance(clock)
         return np.asarray(vectors @ (share * (residual @ vectors)).T)
 
 

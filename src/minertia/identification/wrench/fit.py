@@ -8,93 +8,126 @@ from functools import cached_property
 import numpy as np
 
 from minertia.identification.wrench.drift import BiasCurve, Clock, SensorNoise
-from minertia.identification.wrench.load import CHANNELS, LOAD, TILT, Mount, angle_columns, load_columns, wrench_of
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.load import (
+    CHANNELS,
+    INERTIA,
+    LOAD,
+    TILT,
+    Mount,
+    angle_columns,
+    load_columns,
+    wrench_of,
+)
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.io.arrays import Array
 
 USUAL_TILT = np.deg2rad(1.0)  # of a sensor bolted to its flange: dowels and flanges are within a degree
 USUAL_LEAN = np.deg2rad(0.5)  # of a base that was levelled
+USUAL_REACH = 0.3  # m: a tool's mass at this distance has the inertia that is expected where motion shows none
 ROUNDS = 3  # of steps and noise in turn: angles of degrees settle in two
 WALKS = np.log(1e-6), np.log(1e3)  # log of walk over noise, per step: nothing, and nothing else
 FIRST_WALK = np.log(0.05)
 FLOOR, CEILING = 1e-9, 1e6  # N or N m: noise of data without any, and more than any sensor measures
-DRAWS = 100  # of the noise, for the covariance of the values
+DRAWS, FEWER = 100, 20  # of the noise, for the covariance of the values: of poses, and of motions, which tell it well
 WIDEST = 2.0  # deviation of the log of a noise or walk that the poses hardly tell
 HEAVIEST = 3.0  # log of the weight of a draw over that of the estimate: a single one must not decide
 
 
 @dataclass(frozen=True)
 class CarriedTool:
-    """Tool on a sensor: mount, load (4,) and bias.
-
-    is_ordered: whether the recording order of the fitted poses is known.
-    """
+    """A tool on a sensor: mount, load (4,) or (10,), bias; is_ordered: whether the bias knows when poses were taken."""
 
     mount: Mount
     load: Array
     bias: BiasCurve
     is_ordered: bool
 
-    def bias_at(self, poses: StaticPoses) -> Array:
+    def bias_at(self, poses: SensorPoses) -> Array:
         """Bias (N, 6) at the given poses; the last known value if their recording order is unknown."""
         is_known = (self.is_ordered and poses.has_order) or len(self.bias.order) == 1
         return self.bias.at(poses.order if is_known else None, len(poses))
 
-    def predicted(self, poses: StaticPoses) -> Array:
+    def predicted(self, poses: SensorPoses) -> Array:
         """Predicted wrench (N, 6) at the given poses, bias included."""
-        return wrench_of(self.mount, poses.R, self.load) + self.bias_at(poses)
+        return wrench_of(self.mount, poses.R, self.load, poses.motion) + self.bias_at(poses)
 
 
 @dataclass(frozen=True)
 class WrenchFit:
-    """Estimates of all unknowns (`names`) with their covariance.
+    """Values of all unknowns, `names`, with their covariance; model: word of the bias model.
 
     usual (5,): prior standard deviations of tilt and gravity direction [rad], infinite for no prior.  has_slope:
     whether the bias is linear in the recording order.  walks: whether it is a random walk.
     """
 
-    poses: StaticPoses
+    poses: SensorPoses
     mount: Mount
     values: Array
     covariance: Array
     noise: SensorNoise
     usual: Array
-    has_slope: bool
-    walks: bool
+    model: str
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the unknowns."""
-        slopes = tuple(f"slope_{c}" for c in CHANNELS) if self.has_slope else ()
-        return (*LOAD, *TILT, *self.mount.lean_names, *(f"bias_{c}" for c in CHANNELS), *slopes)
+        return unknowns(self.poses, self.mount, self.model)
 
     @property
     def load(self) -> Array:
-        """Mass M [kg] and first moments [kg m], (4,)."""
-        return self.values[:4]
+        """M [kg], first moments [kg m] and, of a motion, inertias about the sensor's origin [kg m^2]; (4,) or (10,)."""
+        return self.values[: load_count(self.poses)]
+
+    @property
+    def angles(self) -> Array:
+        """Tilt and lean (5,) [rad]."""
+        return self.values[self._after(0) : self._after(5)]
+
+    @property
+    def angle_deviations(self) -> Array:
+        """Deviations (5,) of tilt and lean [rad]."""
+        return np.sqrt(np.diag(self.covariance))[self._after(0) : self._after(5)]
 
     @property
     def bias(self) -> Array:
         """Mean bias (6,) over the fitted poses [N, N m]."""
-        return self.values[9:15]
+        return np.asarray((self.trend @ self.bias_values).mean(axis=0))
+
+    @property
+    def bias_values(self) -> Array:
+        """Values (K, 6) that `trend` makes the bias of [N, N m]."""
+        return self.values[self._after(5) :].reshape(-1, 6)
+
+    @property
+    def walks(self) -> bool:
+        """Whether the bias is a random walk."""
+        return self.model == "walk"
+
+    def _after(self, count: int) -> int:
+        return load_count(self.poses) + count
 
     @cached_property
     def clock(self) -> Clock:
         """Recording order of the fitted poses."""
         return Clock(self.poses.order)
 
+    @property
+    def trend(self) -> Array:
+        """How the bias runs over the poses (N, K)."""
+        return trends(self.poses, self.clock, self.model)
+
     @cached_property
     def curve(self) -> BiasCurve:
         """Bias over the recording order; beyond the fitted poses a random walk keeps its last value."""
-        slope = self.values[15:] if self.has_slope else np.zeros(6)
+        slope = self.bias_values[1] / self.clock.step if self.model == "linear" else np.zeros(6)
         order = np.unique(self.poses.order)
-        steady = self.bias + self.clock.steps(self.poses.order)[:, None] * slope
-        left = self.poses.wrench - wrench_of(self.mount, self.poses.R, self.load) - steady
+        steady = self.trend @ self.bias_values
+        left = self.poses.wrench - wrench_of(self.mount, self.poses.R, self.load, self.poses.motion) - steady
         bias = steady + self.noise.drift(self.clock, left.T)
         each = np.stack([bias[self.poses.order == at].mean(axis=0) for at in order])
-        if not (self.walks or self.has_slope):
+        if self.model == "constant":
             order, each = order[-1:], each[-1:]
-        return BiasCurve(order, each, slope / self.clock.step)
+        return BiasCurve(order, each, slope)
 
     @property
     def carried(self) -> CarriedTool:
@@ -102,39 +135,64 @@ class WrenchFit:
         return CarriedTool(self.mount, self.load, self.curve, self.poses.has_order)
 
 
+def load_count(poses: SensorPoses) -> int:
+    """Number of values of the load that poses can show: four at rest, ten in motion."""
+    return len(LOAD) if poses.motion is None else len(LOAD + INERTIA)
+
+
+def unknowns(poses: SensorPoses, mount: Mount, bias: str) -> tuple[str, ...]:
+    """Names of the unknowns: load, mount, gravity direction, bias and how it changes."""
+    more: tuple[str, ...] = ("slope",) if bias == "linear" else ()
+    if bias == "steps":
+        more = tuple(f"step{k}" for k in range(1, int(poses.stretch.max()) + 1))
+    biases = (f"{word}_{c}" for word in ("bias", *more) for c in CHANNELS)
+    return (*(LOAD + INERTIA)[: load_count(poses)], *TILT, *mount.lean_names, *biases)
+
+
+def trends(poses: SensorPoses, clock: Clock, bias: str) -> Array:
+    """How a bias runs over poses (N, K): one, the order where it is linear, one after each tare where it steps."""
+    one = np.ones(len(poses))
+    if bias == "linear":
+        return np.stack([one, clock.steps(poses.order)], axis=1)
+    if bias == "steps":
+        stretch = poses.stretch
+        return np.stack([one, *(1.0 * (stretch == k) for k in range(1, int(stretch.max()) + 1))], axis=1)
+    return one[:, None]
+
+
 def fit_wrench(
-    poses: StaticPoses,
+    poses: SensorPoses,
     mount: Mount,
     usual: Array,
     bias: str,
     start: WrenchFit | None = None,
 ) -> WrenchFit:
     """Fit all unknowns to poses; usual: see `WrenchFit`.  start: fit of most of these poses, as initial values."""
-    clock, has_slope, walks = Clock(poses.order), bias == "linear", bias == "walk"
+    clock, walks = Clock(poses.order), bias == "walk"
     load = first_load(poses, mount) if start is None else start.load
     noise = None if start is None or start.walks != walks else start.noise
-    mount = mount if start is None else start.mount
+    mount, L = mount if start is None else start.mount, load_count(poses)
     for _ in range(ROUNDS if start is None else 1):
-        rows = WrenchRows.at(poses, mount, load, clock, usual, has_slope)
+        rows = WrenchRows.at(poses, mount, load, clock, usual, bias)
         noise = rows.noise(walks, noise)
         values, covariance = rows.solution(noise)
-        load, mount = values[:4], mount.moved(values[4:9] - mount.angles)
-    values = np.concatenate([load, mount.angles, values[9:]])
+        load, mount = values[:L], mount.moved(values[L : L + 5] - mount.angles)
+    values = np.concatenate([load, mount.angles, values[L + 5 :]])
     assert noise is not None
-    return WrenchFit(poses, mount, values, covariance, noise, usual, has_slope, walks)
+    return WrenchFit(poses, mount, values, covariance, noise, usual, bias)
 
 
 def widened(fit: WrenchFit) -> WrenchFit:
     """Fit whose covariance also includes the uncertainty of the noise estimate."""
-    rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.has_slope)
+    rows = WrenchRows.at(fit.poses, fit.mount, fit.load, fit.clock, fit.usual, fit.model)
     return replace(fit, covariance=rows.spread(fit.noise, fit.walks))
 
 
-def first_load(poses: StaticPoses, mount: Mount) -> Array:
-    """Initial load (4,) by unweighted least squares on mean-free wrenches."""
-    X = load_columns(mount.felt(poses.R))
+def first_load(poses: SensorPoses, mount: Mount) -> Array:
+    """Load (4,) or (10,) by plain least squares about the means, forces and moments of one weight."""
+    X = load_columns(mount, poses.R, poses.motion)
     X, y = X - X.mean(axis=1, keepdims=True), (poses.wrench - poses.wrench.mean(axis=0)).T
-    return np.asarray(np.linalg.lstsq(X.reshape(-1, 4), y.ravel(), rcond=None)[0])
+    return np.asarray(np.linalg.lstsq(X.reshape(-1, X.shape[2]), y.ravel(), rcond=None)[0])
 
 
 @dataclass(frozen=True)
@@ -148,21 +206,20 @@ class WrenchRows:
     y: Array
     prior: Array
     clock: Clock
+    moves: bool
 
     @classmethod
-    def at(
-        cls, poses: StaticPoses, mount: Mount, load: Array, clock: Clock, usual: Array, has_slope: bool
-    ) -> WrenchRows:
-        """Equations linearised at a mount and a load (4,) [kg, kg m]."""
-        angles, N = angle_columns(mount, poses.R, load), len(poses)
-        parts = [load_columns(mount.felt(poses.R)), angles, _by_channel(np.ones(N))]
-        parts += [_by_channel(clock.steps(poses.order))] if has_slope else []
-        X = np.concatenate(parts, axis=2)
+    def at(cls, poses: SensorPoses, mount: Mount, load: Array, clock: Clock, usual: Array, bias: str) -> WrenchRows:
+        """Rows about a mount and a load [kg, kg m, kg m^2]."""
+        angles, trend, L = angle_columns(mount, poses.R, load, poses.motion), trends(poses, clock, bias), len(load)
+        steady = np.einsum("nk,cd->cnkd", trend, np.eye(6)).reshape(6, len(poses), -1)
+        X = np.concatenate([load_columns(mount, poses.R, poses.motion), angles, steady], axis=2)
         y = poses.wrench.T + angles @ mount.angles
         prior = np.zeros(X.shape[2])
-        prior[4:9] = 1 / usual
+        prior[L : L + 5] = 1 / usual
+        prior[4:L] = 1 / max(abs(load[0]) * USUAL_REACH**2, FLOOR)
         _, modes = clock.modes
-        return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, clock)
+        return cls(np.einsum("nm,cnp->cmp", modes, X), y @ modes, prior, clock, poses.motion is not None)
 
     def _weighted(self, noise: SensorNoise) -> tuple[Array, Array]:
         """Equations and right-hand side divided by their standard deviations, followed by those of the prior."""
@@ -196,21 +253,21 @@ class WrenchRows:
         return float(total), slope[: w.size].reshape(w.shape)
 
     def noise(self, walks: bool, start: SensorNoise | None) -> SensorNoise:
-        """Estimate the white noise of forces and moments and, if `walks`, the random walk of each channel."""
+        """White noise of forces and of moments, in motion its rise, and where the bias walks each channel's walk."""
         from scipy.optimize import minimize  # here: it takes long to load
 
-        x = self._start(walks) if start is None else _packed(start, walks)
-        bounds = [(np.log(FLOOR), np.log(CEILING))] * 2 + ([WALKS] * 6 if walks else [])
-        found = minimize(self._objective, x, jac=True, method="L-BFGS-B", bounds=bounds)
-        return _unpacked(found.x)
+        layout = NoiseLayout(self.moves, walks)
+        x = self._start(layout) if start is None else layout.packed(start)
+        found = minimize(lambda x: self._objective(x, layout), x, jac=True, method="L-BFGS-B", bounds=layout.bounds)
+        return layout.unpacked(found.x)
 
-    def _objective(self, x: Array) -> tuple[float, Array]:
-        noise = _unpacked(x)
+    def _objective(self, x: Array, layout: NoiseLayout) -> tuple[float, Array]:
+        noise = layout.unpacked(x)
         total, slope = self.cost(noise)
-        by_white = 2 * slope.reshape(2, -1).sum(axis=1)
-        walked = noise.walk[:, None] * self.clock.modes[0]
-        by_walk = (slope * walked / (1 + walked)).sum(axis=1)
-        return total, np.concatenate([by_white, by_walk if len(x) > 2 else []])
+        share = slope / noise.variance(self.clock)
+        walk = (share * noise.walk[:, None] * self.clock.modes[0]).sum(axis=1)
+        rise = (share * noise.rise[:, None] * self.clock.rises).sum(axis=1)
+        return total, layout.gathered(2 * slope.sum(axis=1), rise, walk)
 
     def spread(self, noise: SensorNoise, walks: bool) -> Array:
         """Covariance of the estimates, including the uncertainty of the noise estimate.
@@ -218,37 +275,64 @@ class WrenchRows:
         Noise parameters are drawn about their estimate with the curvature of the likelihood, and weighted by the
         likelihood; the result is the mean covariance plus the spread of the estimates over these draws.
         """
-        x, step = _packed(noise, walks), 1e-3
-        cost, _ = self._objective(x)
-        slopes = [(self._objective(x + d)[1] - self._objective(x - d)[1]) / (2 * step) for d in step * np.eye(len(x))]
+        layout, step = NoiseLayout(self.moves, walks), 1e-3
+        x, around = layout.packed(noise), step * np.eye(layout.size)
+        cost, _ = self._objective(x, layout)
+        slopes = [(self._objective(x + d, layout)[1] - self._objective(x - d, layout)[1]) / (2 * step) for d in around]
         curvature = (np.array(slopes) + np.array(slopes).T) / 4
         sizes, axes = np.linalg.eigh(curvature)
         scale = axes / np.sqrt(np.maximum(sizes, 1 / WIDEST**2))
-        z = np.random.default_rng(0).normal(size=(DRAWS, len(x)))
+        z = np.random.default_rng(0).normal(size=(FEWER if self.moves else DRAWS, len(x)))
         values, total, weight = self.solution(noise)[0], np.zeros((len(self.prior),) * 2), 0.0
         for own in z:
             drawn = x + scale @ own
-            w = np.exp(min((cost - self._objective(drawn)[0] + own @ own) / 2, HEAVIEST))
-            found, covariance = self.solution(_unpacked(drawn))
+            w = np.exp(min((cost - self._objective(drawn, layout)[0] + own @ own) / 2, HEAVIEST))
+            found, covariance = self.solution(layout.unpacked(drawn))
             total += w * (covariance + np.outer(found - values, found - values))
             weight += w
         return np.asarray(total / weight)
 
-    def _start(self, walks: bool) -> Array:
-        values, _ = self.solution(_unpacked(np.zeros(2)))
+    def _start(self, layout: NoiseLayout) -> Array:
+        values, _ = self.solution(SensorNoise(np.ones(6), np.zeros(6), np.zeros(6)))
         left = self.y - self.X @ values
         size = np.sqrt(np.mean(left.reshape(2, -1) ** 2, axis=1))
-        return np.concatenate([np.log(np.maximum(size, FLOOR)), [FIRST_WALK] * 6 if walks else []])
+        first = np.repeat(np.maximum(size, FLOOR), 3)
+        return layout.packed(SensorNoise(first, np.full(6, np.exp(FIRST_WALK)), np.ones(6)))
 
 
-def _by_channel(values: Array) -> Array:
-    """Columns (6, N, 6) of one unknown per channel, whose effect over the poses is `values` (N,)."""
-    return np.asarray(np.einsum("n,ck->cnk", values, np.eye(6)))
+@dataclass(frozen=True)
+class NoiseLayout:
+    """Which values of the noise are unknown, as logs in one vector: white, its rise in motion, walk of each channel.
 
+    White noise and its rise have one value for forces and one for moments.
+    """
 
-def _packed(noise: SensorNoise, walks: bool) -> Array:
-    return np.concatenate([np.log(noise.white[[0, 3]]), np.log(noise.walk) if walks else []])
+    moves: bool
+    walks: bool
 
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return 2 + 2 * self.moves + 6 * self.walks
 
-def _unpacked(x: Array) -> SensorNoise:
-    return SensorNoise(np.repeat(np.exp(x[:2]), 3), np.exp(x[2:]) if len(x) > 2 else np.zeros(6))
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """Range of each."""
+        white = [(np.log(FLOOR), np.log(CEILING))] * 2
+        return white + [WALKS] * 2 * self.moves + [WALKS] * 6 * self.walks
+
+    def gathered(self, white: Array, rise: Array, walk: Array) -> Array:
+        """Slopes by the unknowns, of slopes by each channel's (6,)."""
+        shared = [v.reshape(2, 3).sum(axis=1) for v in (white, rise)[: 1 + self.moves]]
+        return np.concatenate([*shared, walk if self.walks else []])
+
+    def packed(self, noise: SensorNoise) -> Array:
+        """A noise as a vector."""
+        rise, walk = np.log(np.maximum(noise.rise[[0, 3]], np.exp(WALKS[0]))), np.log(np.maximum(noise.walk, 1e-300))
+        return np.concatenate([np.log(noise.white[[0, 3]]), rise[: 2 * self.moves], walk[: 6 * self.walks]])
+
+    def unpacked(self, x: Array) -> SensorNoise:
+        """A vector as a noise."""
+        rise = np.repeat(np.exp(x[2:4]), 3) if self.moves else np.zeros(6)
+        walk = np.exp(x[2 + 2 * self.moves :]) if self.walks else np.zeros(6)
+        return SensorNoise(np.repeat(np.exp(x[:2]), 3), walk, rise)

@@ -1,17 +1,35 @@
-"""Wrench of a static rigid tool in sensor axes, and its derivatives by load, mount and gravity direction."""
+"""Wrench of a rigid tool, in the sensor's axes, and its derivatives by load, mount and gravity direction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.geometry.chain import exponential, rotation_vector, skew
 from minertia.io.arrays import Array
 
 LOAD = ("M", "MX", "MY", "MZ")
+INERTIA = ("XX", "XY", "XZ", "YY", "YZ", "ZZ")  # about the sensor's origin; only motion shows them
 CHANNELS = ("fx", "fy", "fz", "tx", "ty", "tz")
 TILT = ("tilt_x", "tilt_y", "tilt_z")
+
+
+@dataclass(frozen=True)
+class FrameMotion:
+    """Motion of the sensor's frame, in its axes: angular velocity and acceleration, acceleration of its origin (N, 3).
+
+    Units are rad/s, rad/s^2 and m/s^2, the last without gravity.
+    """
+
+    spin: Array
+    spin_rate: Array
+    acceleration: Array
+
+    def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> FrameMotion:
+        """Some of the samples."""
+        return FrameMotion(self.spin[kept], self.spin_rate[kept], self.acceleration[kept])
 
 
 @dataclass(frozen=True)
@@ -69,9 +87,10 @@ class Mount:
         """Mount after an increment (5,) of tilt and lean [rad]."""
         return replace(self, axes=self.axes @ turn(step[:3]), lean=self.lean + step[3:])
 
-    def felt(self, R: Array) -> Array:
-        """Measured force per unit mass (N, 3) in sensor axes, at orientations R (N, 3, 3) of the frame."""
-        return np.asarray(self.sign * self.acceleration @ (R @ self.axes))
+    def felt(self, R: Array, motion: FrameMotion | None = None) -> Array:
+        """Measured force on unit mass (N, 3) in the sensor's axes, of the frame's orientations R (N, 3, 3)."""
+        held = self.acceleration @ R
+        return np.asarray(self.sign * (held if motion is None else held + motion.acceleration) @ self.axes)
 
 
 def turn(v: Array) -> Array:
@@ -79,26 +98,51 @@ def turn(v: Array) -> Array:
     return np.asarray(exponential(np.concatenate([np.zeros(3), v]))[:3, :3])
 
 
-def load_columns(a: Array) -> Array:
-    """Regressor (6, N, 4) of the wrench by mass M and first moments s: f = M a, n = s x a.
+def load_columns(mount: Mount, R: Array, motion: FrameMotion | None = None) -> Array:
+    """Wrench (6, N, 10) of unit mass, first moments s and inertias J; at rest of the first four alone.
 
-    a (N, 3): force per unit mass.
+    With the force a on unit mass and spin w it is f = M a + dw/dt x s + w x (w x s), n = J dw/dt + w x J w + s x a.
     """
-    out = np.zeros((6, len(a), 4))
+    a = mount.felt(R, motion)
+    out = np.zeros((6, len(a), 4 if motion is None else 10))
     out[:3, :, 0] = a.T
-    out[3:, :, 1:] = -np.moveaxis(skew(a), 0, 1)
+    out[3:, :, 1:4] = -np.moveaxis(skew(a), 0, 1)
+    if motion is not None:
+        w, wd = motion.spin @ mount.axes, motion.spin_rate @ mount.axes
+        out[:3, :, 1:4] = mount.sign * np.moveaxis(skew(wd) + skew(w) @ skew(w), 0, 1)
+        out[3:, :, 4:] = mount.sign * np.moveaxis(_spun(wd) + skew(w) @ _spun(w), 0, 1)
     return out
 
 
-def angle_columns(mount: Mount, R: Array, load: Array) -> Array:
-    """Derivatives (6, N, 5) of the wrench of a load (4,) with respect to tilt and lean at orientations R."""
-    a = mount.felt(R)
-    by_tilt = skew(a)
+def _spun(w: Array) -> Array:
+    """Angular momentum J w (N, 3, 6) of unit inertias XX XY XZ YY YZ ZZ."""
+    x, y, z = w.T
+    o = np.zeros_like(x)
+    rows = ((x, y, z, o, o, o), (o, x, o, y, z, o), (o, o, x, o, y, z))
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def angle_columns(mount: Mount, R: Array, load: Array, motion: FrameMotion | None = None) -> Array:
+    """Derivatives (6, N, 5) of the wrench of a load (4,) or (10,) by tilt and lean."""
+    a = mount.felt(R, motion)
     by_lean = np.einsum("nji,kj->nik", R @ mount.axes, mount.sign * np.cross(mount.level, mount.acceleration))
-    da = np.concatenate([by_tilt, by_lean], axis=2)
-    return np.concatenate([load[0] * np.moveaxis(da, 1, 0), np.moveaxis(skew(load[1:]) @ da, 1, 0)])
+    da = np.concatenate([skew(a), by_lean], axis=2)
+    force, moment = load[0] * da, skew(load[1:4]) @ da
+    if motion is not None and len(load) > 4:
+        w, wd, s = motion.spin @ mount.axes, motion.spin_rate @ mount.axes, skew(load[1:4])
+        dw, dwd, J = mount.sign * skew(w), mount.sign * skew(wd), _tensor(load[4:])
+        force[:, :, :3] -= s @ dwd + (skew(np.cross(w, load[1:4])) + skew(w) @ s) @ dw
+        moment[:, :, :3] += J @ dwd + (skew(w) @ J - skew(w @ J)) @ dw
+    return np.concatenate([np.moveaxis(force, 1, 0), np.moveaxis(moment, 1, 0)])
 
 
-def wrench_of(mount: Mount, R: Array, load: Array) -> Array:
-    """Measured wrench (N, 6) of a load (4,): M [kg] and first moments [kg m]."""
-    return np.asarray((load_columns(mount.felt(R)) @ load).T)
+def _tensor(values: Array) -> Array:
+    xx, xy, xz, yy, yz, zz = values
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def wrench_of(mount: Mount, R: Array, load: Array, motion: FrameMotion | None = None) -> Array:
+    """Measured wrench (N, 6) of a load: M [kg], first moments [kg m] and, in motion, inertias [kg m^2]."""
+    columns = load_columns(mount, R, motion)
+    known = min(len(load), columns.shape[2])
+    return np.asarray((columns[:, :, :known] @ load[:known]).T)

@@ -25,7 +25,8 @@ class WrenchModel(ModelWithoutEfforts):
     """
 
     without_efforts: ClassVar[str] = (
-        "this one has a tool's wrench alone: give a model of logs of efforts (minertia identify ROBOT LOG...)"
+        "this model contains a tool's wrench only; give a model fitted to logs of efforts (minertia identify "
+        "ROBOT LOG...)"
     )
     table: ClassVar[str] = WRENCH
 
@@ -36,7 +37,7 @@ class WrenchModel(ModelWithoutEfforts):
 
     @property
     def robot(self) -> Robot:
-        """Robot as described: static poses do not identify the tool's inertia, so no link includes the tool."""
+        """The robot as it is described: no link takes the tool."""
         return self.described
 
     @property
@@ -45,7 +46,7 @@ class WrenchModel(ModelWithoutEfforts):
         return recorded_tool(self.wrench)
 
     def __repr__(self) -> str:
-        M, c = self.wrench["load"][0], np.array(self.wrench["load"][1:]) / self.wrench["load"][0]
+        M, c = self.wrench["load"][0], np.array(self.wrench["load"][1:4]) / self.wrench["load"][0]
         place = ", ".join(f"{1e3 * x:.3g}" for x in c)
         return f"<WrenchModel of '{clipped(self.described.name, 40)}': {M:.4g} kg at ({place}) mm of the sensor>"
 
@@ -80,5 +81,6 @@ def recorded_tool(record: Mapping[str, Any]) -> CarriedTool:
     order = np.array(record["order"], float)
     values = np.array(record["bias"], float).reshape(len(order), 6)
     curve = BiasCurve(order, values, np.array(record["slope"], float).reshape(6))
-    load = np.array(record["load"], float).reshape(4)
+    load = np.array(record["load"], float)
+    load = load.reshape(10 if load.size == 10 else 4)
     return CarriedTool(Mount(axes, nominal, up, lean, float(record["sign"])), load, curve, bool(record["ordered"]))

@@ -1,4 +1,4 @@
-"""Files of wrenches at static poses: orientation of the sensor, force and moment, recording order."""
+"""Files of wrenches: pose of the sensor, force and moment, order of recording; at rest or along a motion."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import MOMENTS, MeasureColumns, WrenchOptions
 from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.geometry.chain import chain_of, moved
 from minertia.identification.geometry.readings import MeasurementTable, joint_positions, rotation_matrices
+from minertia.identification.wrench.load import FrameMotion
+from minertia.identification.wrench.samples import SensorPoses, moving
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError, RecordingError
 
@@ -26,87 +27,87 @@ KNOWN = (  # names of the six columns that headers use
 )
 QUATERNION = ("qx", "qy", "qz", "qw")
 ORDERS = ("t", "time", "n")  # columns that say when a pose was taken
+POSITION = ("px", "py", "pz")
+TARES = ("tare", "session")  # columns whose value changes where the sensor was tared
 SAME_POSE = np.deg2rad(0.5)  # rows in a row that turn less are one stop
-MOST_POSES = 2000  # the fit grows with their cube; logs of motion have more
-
-
-@dataclass(frozen=True)
-class StaticPoses:
-    """Static poses: orientations R (N, 3, 3) of the frame in the base, wrenches (N, 6) [N, N m] in sensor axes.
-
-    order (N,): time or index of each pose in the recording order; has_order: whether the file gives it.
-    """
-
-    R: Array
-    wrench: Array
-    order: Array
-    has_order: bool = True
-
-    def __len__(self) -> int:
-        return len(self.R)
-
-    def take(self, kept: NDArray[np.intp] | NDArray[np.bool_]) -> StaticPoses:
-        """Subset of the poses, by indices or flags."""
-        return replace(self, R=self.R[kept], wrench=self.wrench[kept], order=self.order[kept])
-
-    def oriented(self, R: Array) -> StaticPoses:
-        """Same poses with other orientations R."""
-        return replace(self, R=R)
-
-    def turned(self) -> StaticPoses:
-        """Poses with forces and moments rotated from base axes to frame axes."""
-        both = self.wrench.reshape(-1, 2, 3) @ self.R
-        return replace(self, wrench=both.reshape(-1, 6))
+DENSE = 0.1  # s between rows, up to which they are samples of one log rather than poses
+STANDS = 0.5  # s that a stop of such a log lasts at least
+MOST_POSES = 2000  # the fit grows with their cube
 
 
 @dataclass(frozen=True)
 class PoseLog(PreparedLog):
     """Static poses of one or more files, as a log without motion; wrenches as in the file, in N and N m."""
 
-    poses: StaticPoses
+    poses: SensorPoses
 
 
 def read_poses(campaign: Campaign, logs: Sequence[Log], options: WrenchOptions) -> PoseLog:
-    """Read the static poses of several files and concatenate them."""
+    """Read the poses or motions of several files and concatenate them."""
     found = [_read(campaign, log, options) for log in logs]
     parts, start = [], 0.0
     for own in found:
-        shift = 0.0 if own.has_order else start
+        is_later = own.has_order and (own.motion is None or own.order.min() >= start - 1)
+        shift = 0.0 if is_later else start - own.order.min() * own.has_order
         parts.append(replace(own, order=own.order + shift))
         start = float(parts[-1].order.max()) + 1
-    together = StaticPoses(
-        np.concatenate([own.R for own in parts]),
-        np.concatenate([own.wrench for own in parts]),
-        np.concatenate([own.order for own in parts]),
-        all(own.has_order for own in parts),
-    )
-    return PoseLog(", ".join(log.name for log in logs), None, together)
+    return PoseLog(", ".join(log.name for log in logs), None, _together(parts))
 
 
-def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> StaticPoses:
+def _together(parts: Sequence[SensorPoses]) -> SensorPoses:
+    """Poses of several files; a motion among poses at rest is one that stands there."""
+    motion = None
+    if any(own.motion is not None for own in parts):
+        moved = [own.motion or FrameMotion(*np.zeros((3, len(own), 3))) for own in parts]
+        motion = FrameMotion(
+            *(np.concatenate([getattr(own, name) for own in moved]) for name in ("spin", "spin_rate", "acceleration"))
+        )
+    tares = None
+    if any(own.tares is not None for own in parts):
+        first = np.cumsum([0, *(own.stretch.max() + 1 for own in parts)])
+        tares = np.concatenate([own.stretch + k for own, k in zip(parts, first, strict=False)])
+    R, wrench, order = (np.concatenate([getattr(own, name) for own in parts]) for name in ("R", "wrench", "order"))
+    return SensorPoses(R, wrench, order, all(own.has_order for own in parts), motion, tares)
+
+
+def _read(campaign: Campaign, log: Log, options: WrenchOptions) -> SensorPoses:
     if log.file is None:
-        raise InputError(f"{log.name} is no file: wrenches are read from files, a row for each pose")
+        raise InputError(f"{log.name} is not a file: wrenches are read from files, one row per pose")
     if log.start is not None or log.stop is not None or log.load is not None:
-        raise InputError(f"{log.name}: a file of poses has neither times nor loads; name the whole file")
+        raise InputError(f"{log.name}: a file of poses has neither times nor payloads; name the whole file")
     table = MeasurementTable(log.file)
     names = options.columns or _found(table)
     table.require(names, "the wrench")
     wrench = table.numbers(names)
     wrench[:, 3:] *= MOMENTS[options.moment]
-    R = _orientations(campaign, table, options)
+    R, p = _placed(campaign, table, options)
     order = next((name for name in ORDERS if name in table.names), None)
     at = np.arange(len(table), dtype=float) if order is None else table.numbers([order])[:, 0]
+    tared = next((name for name in TARES if name in table.names), None)
+    tares = None if tared is None else table.numbers([tared])[:, 0].astype(np.intp)
     ok = np.isfinite(wrench).all(axis=1) & np.isfinite(R).all(axis=(1, 2)) & np.isfinite(at)
     if not ok.any():
         raise RecordingError("no row has both a pose and a wrench", file=table.path)
-    poses = stops(StaticPoses(R[ok], wrench[ok], at[ok], order is not None))
+    poses = SensorPoses(R[ok], wrench[ok], at[ok], order is not None, None, None if tares is None else tares[ok])
+    is_dense = order in ORDERS[:2] and len(poses) > 2 and float(np.median(np.diff(poses.order))) <= DENSE
+    if options.motion == "moving" or (options.motion is None and is_dense and p is not None):
+        if p is None or order not in ORDERS[:2]:
+            raise RecordingError(MOVING_NEEDS, file=table.path)
+        return moving(poses, p[ok], campaign.filter, str(table.path))
+    poses = stops(poses, STANDS if is_dense else 0.0)
     if len(poses) > MOST_POSES:
         raise RecordingError(
-            f"{len(poses)} poses are more than {MOST_POSES}: give a file of poses at rest, one row or one stop each; "
-            "logs of motion are not read",
+            f"{len(poses)} poses are more than the limit of {MOST_POSES}; give poses at rest, one row each; of motion, "
+            f"{MOVING_NEEDS}",
             file=table.path,
         )
     return poses
+
+
+MOVING_NEEDS = (
+    "a column t [s] and either joint positions with a robot, or px py pz beside the orientation, are needed to "
+    "differentiate the motion of the sensor"
+)
 
 
 def _found(table: MeasurementTable) -> tuple[str, ...]:
@@ -123,25 +124,34 @@ def _found(table: MeasurementTable) -> tuple[str, ...]:
     )
 
 
-def _orientations(campaign: Campaign, table: MeasurementTable, options: WrenchOptions) -> Array:
-    """Orientations (N, 3, 3) of the sensor frame in the base: as logged, else from the joint positions."""
+def _placed(campaign: Campaign, table: MeasurementTable, options: WrenchOptions) -> tuple[Array, Array | None]:
+    """Orientations (N, 3, 3) and positions (N, 3) of the sensor's frame in the base; None where they are not logged."""
     names = options.rotation or (QUATERNION if set(QUATERNION) <= set(table.names) else ())
     if names and options.frame is None:
         table.require(names, "the orientation")
         columns = MeasureColumns("orientation", rotation=names, rotation_as=options.rotation_as)
-        return rotation_matrices(columns, table).reshape(-1, 3, 3)
+        R = rotation_matrices(columns, table).reshape(-1, 3, 3)
+        return R, table.numbers(POSITION) if set(POSITION) <= set(table.names) else None
     chain = chain_of(campaign.robot, options.frame)
     q = joint_positions(table, chain, campaign.map)
-    return moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool[:, :3, :3]
+    tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
+    return tool[:, :3, :3], tool[:, :3, 3]
 
 
-def stops(poses: StaticPoses) -> StaticPoses:
-    """Average consecutive rows at the same orientation, so that each stop becomes one pose."""
-    cosine = (np.einsum("nij,nij->n", poses.R[1:], poses.R[:-1]) - 1) / 2
-    first = np.concatenate([[True], cosine < np.cos(SAME_POSE)])
-    if first.all():
-        return poses
+def stops(poses: SensorPoses, least: float = 0.0) -> SensorPoses:
+    """Mean of rows that follow one another at one orientation: a stop that was sampled is one pose.
+
+    least: how long a stop lasts at least, in the unit of the order; what is shorter is left out.
+    """
+    first, begin = np.zeros(len(poses), bool), 0
+    for k in range(len(poses)):
+        cosine = (np.sum(poses.R[k] * poses.R[begin]) - 1) / 2
+        if k == 0 or cosine < np.cos(SAME_POSE):
+            first[k], begin = True, k
     starts = np.flatnonzero(first)
-    counts = np.diff([*starts, len(poses)])
+    ends = np.array([*starts[1:], len(poses)])
+    lasts = poses.order[ends - 1] - poses.order[starts] >= least
+    counts = ends - starts
     wrench = np.add.reduceat(poses.wrench, starts) / counts[:, None]
-    return StaticPoses(poses.R[starts], wrench, np.add.reduceat(poses.order, starts) / counts, poses.has_order)
+    order = np.add.reduceat(poses.order, starts) / counts
+    return replace(poses.take(starts), wrench=wrench, order=order).take(lasts)

@@ -15,8 +15,9 @@ from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.identification.wrench.fit import CarriedTool
 from minertia.identification.wrench.load import CHANNELS
 from minertia.identification.wrench.model import WrenchModel
-from minertia.identification.wrench.poses import PoseLog, StaticPoses, read_poses
+from minertia.identification.wrench.poses import PoseLog, read_poses
 from minertia.identification.wrench.residuals import wrench_residuals
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import as_read
 
 UNITS = ("N", "N", "N", "N m", "N m", "N m")
@@ -28,7 +29,7 @@ class PredictedWrench(PredictedLog):
 
     log: PoseLog
     residuals: Residuals
-    poses: StaticPoses
+    poses: SensorPoses
     tool: CarriedTool
 
     @property
@@ -39,9 +40,10 @@ class PredictedWrench(PredictedLog):
     def curves(self) -> Curves:
         """Measured wrench without bias, and predicted wrench of the tool, pose by pose."""
         bias = self.tool.bias_at(self.poses)
-        t = np.arange(1.0, len(self.poses) + 1)
+        moves = self.poses.motion is not None
+        t = self.poses.order if moves else np.arange(1.0, len(self.poses) + 1)
         measured, predicted = self.poses.wrench - bias, self.tool.predicted(self.poses) - bias
-        return Curves(t, measured, predicted, UNITS, over="number of the pose")
+        return Curves(t, measured, predicted, UNITS, over="time [s]" if moves else "number of the pose")
 
 
 def predict_wrenches(

@@ -1,4 +1,4 @@
-"""`WrenchProblem`: identify tool and sensor bias from wrenches at static poses."""
+"""`WrenchProblem`: wrenches of a force/torque sensor, and the tool and bias that explain them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.kind import LogReading, ModelFacts, Problem, Section
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
+from minertia.identification.wrench.fit import unknowns
 from minertia.identification.wrench.judging import centre, quantile, value_unit, wrench_evidence
-from minertia.identification.wrench.load import CHANNELS, LOAD, TILT
+from minertia.identification.wrench.load import CHANNELS, INERTIA
 from minertia.identification.wrench.model import WrenchModel, wrench_record
-from minertia.identification.wrench.poses import PoseLog, StaticPoses, read_poses
+from minertia.identification.wrench.poses import PoseLog, read_poses
 from minertia.identification.wrench.predict import PredictedWrench, predict_wrenches
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading, as_read, settled_reading
 from minertia.identification.wrench.solve import WrenchEstimate, refuse_estimators, solve_wrench
 from minertia.io.errors import InputError, expected
@@ -36,15 +38,17 @@ from minertia.robot.robot import Note
 
 NO_PART = ("effects", "fix", "prior", "joints")  # options of a campaign that a fit of wrenches has no use for
 STANDS_FOR = {
-    "M": "mass of the tool, with all that hangs on the sensor",
-    "MX": "mass times x of its centre",
-    "MY": "mass times y of its centre",
-    "MZ": "mass times z of its centre",
+    "M": "mass of the tool, including everything attached to the sensor",
+    "MX": "mass times x coordinate of the centre of mass",
+    "MY": "mass times y coordinate of the centre of mass",
+    "MZ": "mass times z coordinate of the centre of mass",
+    **{name: f"moment of inertia about the sensor's origin, {name.lower()}" for name in INERTIA},
 }
 WORDS = {
     "tilt": "rotation of the sensor's axes about its",
     "gravity": "rotation of gravity about the base's",
     "bias": "mean bias of",
+    "step": "bias after a tare, less that before the first, of",
     "slope": "bias per step of the order of recording, of",
 }
 ENOUGH = 20  # poses from which intervals held in planted runs under a random walk of the bias; with 7, 87 to 92 % did
@@ -52,7 +56,7 @@ ENOUGH = 20  # poses from which intervals held in planted runs under a random wa
 
 @dataclass(frozen=True, repr=False)
 class WrenchProblem(Problem):
-    """Wrenches at static poses, their interpretation (`reading`), and the unknowns of tool, mount and bias."""
+    """Wrenches at poses, their interpretation (`reading`), and the unknowns of tool, mount and bias."""
 
     kind: ClassVar[str] = "wrench"
     measure: ClassVar[Measure] = WRENCH
@@ -82,18 +86,17 @@ class WrenchProblem(Problem):
         return cls(replace(campaign, wrench=reading.options), (fitted,), unseen, reading)
 
     @property
-    def poses(self) -> StaticPoses:
+    def poses(self) -> SensorPoses:
         """The fitted poses, with wrenches in the axes of the frame."""
         return self._read(self.logs[0])
 
-    def _read(self, log: PoseLog) -> StaticPoses:
+    def _read(self, log: PoseLog) -> SensorPoses:
         return as_read(log.poses, self.reading.options)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the unknowns: load, mount, gravity direction, bias."""
-        slopes = [f"slope_{c}" for c in CHANNELS] if self.reading.options.bias == "linear" else []
-        return (*LOAD, *TILT, *self.reading.mount.lean_names, *(f"bias_{c}" for c in CHANNELS), *slopes)
+        return unknowns(self.poses, self.reading.mount, self.reading.options.bias)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -103,7 +106,7 @@ class WrenchProblem(Problem):
     @classmethod
     def recording(cls, campaign: Campaign, log: Log) -> Recording:
         """Always raises an error: static poses are not a motion."""
-        raise cls.refused("recordings over time to check", "identify, which tries other readings of the wrench")
+        raise cls.refused("recordings over time to check", "identify, which tries other interpretations of the wrench")
 
     def file_values(self) -> dict[str, float]:
         """Empty: a robot file has no nominal values of the tool on a sensor."""
@@ -112,10 +115,12 @@ class WrenchProblem(Problem):
     def entry(self, value: ParameterEvidence) -> dict[str, Any]:
         """Entry of an estimate in the model file, with its unit and meaning."""
         word, _, own = value.name.partition("_")
+        word = "step" if word.startswith("step") else word
         return {
             "name": value.name,
             "value": value.value,
             "deviation": value.deviation,
+            "relative_deviation": value.relative_deviation,  # to the size of its kind: an angle may be zero
             "interval": list(value.interval),
             "class": value.kind,
             "relation": value.name,  # typeset by pages
@@ -170,7 +175,7 @@ class WrenchProblem(Problem):
         own = [{**value.to_dict(), **self.entry(value)} for value in evidence.parameters]
         return {
             "parameters": own,
-            "load": own[:4],
+            "load": own[: len(fit.load)],
             "com": c.tolist(),
             "com_deviation": deviation.tolist(),
             "com_interval": [[x - half * d, x + half * d] for x, d in zip(c.tolist(), deviation.tolist(), strict=True)],
@@ -181,7 +186,7 @@ class WrenchProblem(Problem):
                 for word, left in found.choice.tried.items()
             ],
             "drift": np.ptp(fit.curve.values, axis=0).tolist(),
-            "tilt_deg": np.degrees(fit.values[4:7]).tolist(),
+            "tilt_deg": np.degrees(fit.angles[:3]).tolist(),
             "mount": fit.mount.axes.tolist(),
             "gravity": (-up / np.linalg.norm(up)).tolist(),
             "axes": options.axes,
@@ -200,15 +205,15 @@ class WrenchProblem(Problem):
             f"bias: {found.choice.bias}, of {plural(len(found.wrench.poses), 'pose')}",
         )
         if found.choice.bias == "walk" and len(found.wrench.poses) < ENOUGH:
-            sentences += (f"a bias that walks over fewer than {ENOUGH} poses: intervals may be too narrow",)
+            sentences += ((f"random-walk bias with fewer than {ENOUGH} poses: confidence intervals may be too narrow"),)
         rows = tuple((word, left.rms[0], 1e3 * left.rms[1]) for word, left in found.choice.tried.items())
         return (Section("Tool and bias", sentences, ("bias", "left [N]", "left [mN m]"), rows),)
 
     # ------------------------------------------------------------------ models that were saved, and files
 
     def losses(self, model: Model) -> tuple[str, ...]:
-        """Message that robot files cannot include the tool, because static poses do not identify its inertia."""
-        return ("the tool is in model.toml alone: poses at rest do not show its inertia, which robot files need",)
+        """The tool."""
+        return ("the tool is in model.toml only: it is attached to the sensor and is not a link of the robot",)
 
     @classmethod
     def remembers(cls, model: Model) -> bool:
@@ -249,4 +254,4 @@ def _refuse_others(campaign: Campaign) -> None:
     refuse_estimators(campaign.estimator)
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:
-            raise InputError(f"{name} of a campaign has no part in a fit of wrenches: leave it out")
+            raise InputError(f"{name} does not apply to a fit of wrenches; remove it from the campaign")

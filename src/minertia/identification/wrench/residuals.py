@@ -11,7 +11,7 @@ from minertia.identification.evidence.residuals import Residuals, residuals_of
 from minertia.identification.wrench.choice import rms_of
 from minertia.identification.wrench.fit import CarriedTool
 from minertia.identification.wrench.load import CHANNELS
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.io.arrays import Array
 
 
@@ -37,7 +37,7 @@ def residuals_from(name: str, left: Array, load: Array) -> WrenchResiduals:
     return WrenchResiduals(**vars(found), poses=len(left), force_rms=force, moment_rms=moment)
 
 
-def wrench_residuals(name: str, tool: CarriedTool, poses: StaticPoses) -> WrenchResiduals:
+def wrench_residuals(name: str, tool: CarriedTool, poses: SensorPoses) -> WrenchResiduals:
     """Residuals of a tool at the poses of a file."""
     left = poses.wrench - tool.predicted(poses)
     return residuals_from(name, left, poses.wrench - tool.bias_at(poses))

@@ -17,7 +17,7 @@ from minertia.identification.evidence import thresholds as at
 from minertia.identification.geometry.chain import rotation_vector
 from minertia.identification.wrench.fit import USUAL_LEAN, USUAL_TILT
 from minertia.identification.wrench.load import Mount
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.io.arrays import Array
 from minertia.io.errors import InputError
 
@@ -42,7 +42,10 @@ class OtherWrench:
         """Message with its error figures and what to change."""
         if not np.isfinite(self.after):
             return f"{self.what}; {self.change}"
-        return f"{self.what}: so read, {self.after:.3g} N are left instead of {self.before:.3g} N; {self.change}"
+        return (
+            f"{self.what}: with this interpretation the residual is {self.after:.3g} N instead of "
+            f"{self.before:.3g} N; {self.change}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return as a dict of plain data."""
@@ -81,14 +84,14 @@ class WrenchReading:
         return np.array([np.inf if self.is_turned else USUAL_TILT] * 3 + [USUAL_LEAN] * 2)
 
 
-def as_read(poses: StaticPoses, options: WrenchOptions) -> StaticPoses:
+def as_read(poses: SensorPoses, options: WrenchOptions) -> SensorPoses:
     """Poses of a file with the wrench in the axes of the frame."""
     return poses.turned() if options.axes == "base" else poses
 
 
-def weighed(poses: StaticPoses, mount: Mount) -> Weighed:
+def weighed(poses: SensorPoses, mount: Mount) -> Weighed:
     """Fit a mass to the forces, with a constant bias."""
-    a, f = mount.felt(poses.R), poses.wrench[:, :3]
+    a, f = mount.felt(poses.R, poses.motion), poses.wrench[:, :3]
     a, f = a - a.mean(axis=0), f - f.mean(axis=0)
     size = float(np.sum(a * a))
     mass = float(np.sum(a * f)) / size if size > 0 else 0.0
@@ -96,7 +99,7 @@ def weighed(poses: StaticPoses, mount: Mount) -> Weighed:
     return Weighed(mass, left, left / whole if whole > 0 else 0.0)
 
 
-def settled_reading(poses: StaticPoses, options: WrenchOptions, gravity: Array) -> WrenchReading:
+def settled_reading(poses: SensorPoses, options: WrenchOptions, gravity: Array) -> WrenchReading:
     """Determine axes and sign of the wrenches, as given or else inferred, and alternative set-ups."""
     mount = Mount.expected(gravity)
     refuse_poses(poses, mount)
@@ -116,27 +119,27 @@ def settled_reading(poses: StaticPoses, options: WrenchOptions, gravity: Array) 
     return WrenchReading(found, mount, False, notes, others)
 
 
-def refuse_poses(poses: StaticPoses, mount: Mount) -> None:
+def refuse_poses(poses: SensorPoses, mount: Mount) -> None:
     """Raise an error for poses from which load and bias are not identifiable."""
     if len(poses) < FEWEST:
         raise InputError(
-            f"{len(poses)} poses are too few: load and bias need at least {FEWEST} orientations, better 10 or more"
+            f"{len(poses)} poses are too few: payload and bias need at least {FEWEST} orientations, better 10 or more"
         )
     a = mount.felt(poses.R) / np.linalg.norm(mount.up)
     spread = np.linalg.svd(a - a.mean(axis=0), compute_uv=False) / np.sqrt(len(a))
     if spread[0] < DIRECTIONS:
         raise InputError(
-            "gravity has one direction in the sensor's axes at all poses, as after turns about the vertical: its bias "
-            "hides the weight; tilt the sensor"
+            "gravity has the same direction in the sensor's axes at all poses, as after rotations about the "
+            "vertical, so weight and bias are not distinguishable; tilt the sensor"
         )
     if spread[1] < DIRECTIONS / 2:
         raise InputError(
-            "gravity has only two directions in the sensor's axes: the centre of mass is not shown; add poses that "
-            "tilt the sensor about another axis"
+            "gravity has only two directions in the sensor's axes, so the centre of mass is not identifiable; "
+            "add poses that tilt the sensor about another axis"
         )
 
 
-def _found(poses: StaticPoses, options: WrenchOptions, mount: Mount) -> tuple[WrenchOptions, tuple[str, ...]]:
+def _found(poses: SensorPoses, options: WrenchOptions, mount: Mount) -> tuple[WrenchOptions, tuple[str, ...]]:
     """Options with axes and sign, and messages on those that were inferred."""
     notes: list[str] = []
     if options.axes is None:
@@ -144,9 +147,14 @@ def _found(poses: StaticPoses, options: WrenchOptions, mount: Mount) -> tuple[Wr
         axes, other = sorted(left, key=lambda name: left[name])
         if left[axes] > at.WRENCH_HALF * left[other]:
             axes, other = "sensor", "base"
-            notes.append("these poses do not tell whether forces are in sensor or base axes: sensor is taken, say axes")
+            notes.append(
+                "these poses do not determine whether forces are in sensor or base axes; sensor axes "
+                "are assumed, set axes"
+            )
         else:
-            notes.append(f"forces are in {axes} axes: {left[axes]:.3g} N are left, in {other} axes {left[other]:.3g} N")
+            notes.append(
+                f"forces are in {axes} axes: the residual is {left[axes]:.3g} N, in {other} axes {left[other]:.3g} N"
+            )
         options = replace(options, axes=axes)
     if options.of is None:
         mass = _weighed_in(poses, options, str(options.axes), mount).mass
@@ -155,11 +163,11 @@ def _found(poses: StaticPoses, options: WrenchOptions, mount: Mount) -> tuple[Wr
     return options, tuple(notes)
 
 
-def _weighed_in(poses: StaticPoses, options: WrenchOptions, axes: str, mount: Mount) -> Weighed:
+def _weighed_in(poses: SensorPoses, options: WrenchOptions, axes: str, mount: Mount) -> Weighed:
     return weighed(as_read(poses, replace(options, axes=axes)), mount)
 
 
-def turned_axes(poses: StaticPoses, mount: Mount) -> Array:
+def turned_axes(poses: SensorPoses, mount: Mount) -> Array:
     """Rotation (3, 3) of the sensor's axes in the frame that best explains the forces, by Kabsch's method."""
     a, f = poses.R.transpose(0, 2, 1) @ (mount.sign * mount.acceleration), poses.wrench[:, :3]
     U, _, Vt = np.linalg.svd((a - a.mean(axis=0)).T @ (f - f.mean(axis=0)))
@@ -170,10 +178,10 @@ def _turned_sentence(axes: Array) -> str:
     v = rotation_vector(axes)
     angle = float(np.linalg.norm(v))
     about = ", ".join(f"{x:.2f}" for x in v / angle)
-    return f"the sensor's axes are turned by {np.degrees(angle):.4g} degrees about ({about}) of the frame"
+    return f"the sensor's axes are rotated by {np.degrees(angle):.4g} degrees about ({about}) of the frame"
 
 
-def _others(poses: StaticPoses, options: WrenchOptions, mount: Mount, own: Weighed) -> list[OtherWrench]:
+def _others(poses: SensorPoses, options: WrenchOptions, mount: Mount, own: Weighed) -> list[OtherWrench]:
     """Alternative set-ups with a far smaller force residual, best first; a wrong sign of the wrench comes first."""
     found = []
     if own.mass < 0:
@@ -197,7 +205,7 @@ def _named(check: str, what: str, change: str, own: Weighed, other: Weighed) -> 
     return [OtherWrench(check, what, change, own.left, other.left)] if is_better else []
 
 
-def _supported(poses: StaticPoses, mount: Mount) -> Array:
+def _supported(poses: SensorPoses, mount: Mount) -> Array:
     """Vector opposite to gravity (3,), scaled to the length of `up`, that best explains the forces."""
     R, f = poses.R.transpose(0, 2, 1), poses.wrench[:, :3]
     R, f = R - R.mean(axis=0), f - f.mean(axis=0)
@@ -205,7 +213,7 @@ def _supported(poses: StaticPoses, mount: Mount) -> Array:
     return np.asarray(v * np.linalg.norm(mount.up) / max(float(np.linalg.norm(v)), 1e-300))
 
 
-def _trials(poses: StaticPoses, options: WrenchOptions) -> Iterator[tuple[str, str, str, StaticPoses, str]]:
+def _trials(poses: SensorPoses, options: WrenchOptions) -> Iterator[tuple[str, str, str, SensorPoses, str]]:
     axes, other = ("base", "sensor") if options.axes == "base" else ("sensor", "base")
     yield "axes", f"forces seem to be in {other} axes", f'set axes = "{other}"', poses, other
     for name in (axes, other):

@@ -11,7 +11,7 @@ from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.wrench.choice import BiasChoice, chosen
 from minertia.identification.wrench.fit import WrenchFit
-from minertia.identification.wrench.poses import StaticPoses
+from minertia.identification.wrench.samples import SensorPoses
 from minertia.identification.wrench.setups import WrenchReading
 from minertia.io.errors import CampaignError
 
@@ -34,10 +34,10 @@ def refuse_estimators(asked: str | Estimator) -> None:
     if asked in ("auto", NAME):
         return
     word = f"'{asked}'" if isinstance(asked, str) else type(asked).__name__
-    raise CampaignError(f"the estimator {word} does not fit wrenches: leave it at auto, and state bias in [wrench]")
+    raise CampaignError(f"the estimator {word} does not fit wrenches; use auto, and set bias in [wrench]")
 
 
-def solve_wrench(poses: StaticPoses, reading: WrenchReading, tell: Tell) -> WrenchEstimate:
+def solve_wrench(poses: SensorPoses, reading: WrenchReading, tell: Tell) -> WrenchEstimate:
     """Estimate load, mount, gravity direction and bias from poses interpreted by `reading`."""
     found, choice = chosen(poses, reading, tell)
     deviation = np.sqrt(np.diag(found.covariance))

@@ -1,0 +1,117 @@
+"""Generated code of a calibrated robot: compiled, self-tested, and held against the model's own kinematics."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.codegen.calibrated_programs import CALIBRATED_BUILDERS, corrected_positions, correction_slopes
+from minertia.codegen.generate import DEFAULT, TARGETS, generate
+from minertia.codegen.options import CodeModel
+from minertia.codegen.programs import build
+from minertia.codegen.setting import setting_of
+from minertia.codegen.targets.names import identifier
+from minertia.identification.geometry.chain import exponential, moved
+from minertia.identification.geometry.joints import joint_columns
+from minertia.io.errors import InputError
+from minertia.robot.identified import corrected_robot
+from tests.calibration.planted import arm
+from tests.codegen.compiled import COMPILERS, call, library, run
+
+GROUPS = ("sag", "gear", "harmonics", "coupling")
+SIZE = 5e-4  # rad, m: of each correction, at its root mean square
+
+
+def calibrated(name: str, groups: tuple[str, ...] = GROUPS, size: float = SIZE) -> tuple:
+    """(chain as described, record of a calibration with every correction, corrected robot)."""
+    chain, rng = arm(name), np.random.default_rng(7)
+    errors = rng.normal(size=(chain.n + 1, 6)) * ([1e-3] * 3 + [3e-3] * 3)
+    errors[0] = 0
+    placements = chain.nominal @ exponential(errors)
+    columns = joint_columns(chain, groups, rng.uniform(-1, 1, (200, chain.robot.n)), np.array(chain.robot.gravity))
+    numbers = lambda T: [float(x) for x in (*T[:3, :3].ravel(), *T[:3, 3])]  # noqa: E731
+    record = {
+        "tip": chain.tip,
+        "joints": [{"joint": j + 1, "pose": numbers(placements[k])} for k, j in enumerate(chain.joints) if k],
+        "frames": [{"name": "calibrated_tool", "joint": chain.joints[-1] + 1, "pose": numbers(placements[-1])}],
+        "corrections": [
+            {"name": c.name, "group": c.group, "joint": c.joint + 1, "size": c.size, "value": size * rng.normal()}
+            for c in columns
+        ],
+    }
+    return chain, placements, record, corrected_robot(chain.robot, record)
+
+
+def fitted_pose(chain, placements, record, q):
+    """Tool poses (N, 4, 4) as the fit of the calibration predicts them, from its own columns."""
+    made = joint_columns(chain, GROUPS, q, np.array(chain.robot.gravity))
+    shapes = {c.name: c.shape * c.size for c in made}
+    positions = chain.positions(q)
+    for c in record["corrections"]:
+        positions[:, c["joint"] - 1] += c["value"] / c["size"] * shapes[c["name"]]
+    return moved(placements, chain.is_hinge, positions).tool
+
+
+LATER = [(name, compiler) for name in ("scara", "ur10e", "stanford") for compiler in COMPILERS]
+
+
+@pytest.mark.parametrize(
+    ("name", "compiler"), [LATER[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in LATER[1:])]
+)
+def test_compiled_code_is_the_calibrated_model(name, compiler, tmp_path):
+    """Correction, inverse, pose and Jacobian in C against the fit's own chain, and the inverse against the forward."""
+    chain, placements, record, robot = calibrated(name)
+    result = generate(robot, tmp_path, programs=tuple(CALIBRATED_BUILDERS))
+    assert all(result.counts[p]["multiplications"] > 0 for p in CALIBRATED_BUILDERS)
+    prefix = identifier(robot.name)
+    assert "malloc" not in (tmp_path / f"{prefix}.c").read_text()
+    assert "FAILED" not in run(["make", "-s", f"CC={compiler}", "test"], tmp_path)
+    lib, setting = library(tmp_path, prefix, compiler), setting_of(CodeModel(), robot)
+    made = {p: build(setting, p, thorough=None) for p in CALIBRATED_BUILDERS}
+    q = np.random.default_rng(1).uniform(-2, 2, (40, chain.n))
+    found = {p: call(lib, prefix, made[p], {"q": q}) for p in CALIBRATED_BUILDERS}
+    corrected, command = found["correct_joints"]["q_corrected"], found["command_joints"]["q_command"]
+    assert np.abs(corrected - corrected_positions(robot, q)).max() < 1e-12
+    assert np.abs(corrected - q).max() > SIZE
+    again = call(lib, prefix, made["correct_joints"], {"q": command})["q_corrected"]
+    assert np.abs(again - q).max() < 1e-12
+    pose, wanted = found["calibrated_forward_kinematics"], fitted_pose(chain, placements, record, q)
+    assert np.abs(pose["R"] - wanted[:, :3, :3]).max() < 1e-12
+    assert np.abs(pose["p"] - wanted[:, :3, 3]).max() < 1e-12
+    J = found["calibrated_jacobian"]["J"]
+    assert np.abs(J[:, :3] - _differences(chain, placements, record, q)).max() < 1e-7
+
+
+def _differences(chain, placements, record, q, step=1e-5):
+    """Central differences of the fit's tool position."""
+    found = []
+    for k in range(chain.n):
+        ahead, behind = (fitted_pose(chain, placements, record, q + s * step * np.eye(chain.n)[k]) for s in (1, -1))
+        found.append((ahead - behind)[:, :3, 3] / (2 * step))
+    return np.stack(found, axis=2)
+
+
+def test_a_calibrated_robot_without_masses_is_generated_with_nothing_asked(tmp_path):
+    """Corrected kinematics alone; with masses also its dynamics."""
+    *_, robot = calibrated("scara")
+    bare = replace(robot, links=(None,) * robot.n_joints, effects=())
+    assert set(generate(bare, tmp_path / "bare").counts) == set(CALIBRATED_BUILDERS)
+    *_, heavy = calibrated("ur10e")
+    assert TARGETS["c"].usual(heavy) == (*DEFAULT, *CALIBRATED_BUILDERS)
+    assert TARGETS["c"].usual(mi.read_robot("ur10e")) == DEFAULT
+
+
+def test_slopes_of_corrections_are_their_derivatives():
+    *_, robot = calibrated("ur10e")
+    q, step = np.random.default_rng(2).uniform(-2, 2, (5, 6)), 1e-6
+    found = correction_slopes(robot, q)
+    for k in range(6):
+        ahead, behind = (corrected_positions(robot, q + s * step * np.eye(6)[k]) for s in (1, -1))
+        assert np.abs((ahead - behind) / (2 * step) - found[:, :, k]).max() < 1e-8
+
+
+def test_corrections_that_change_too_fast_have_no_inverse():
+    *_, robot = calibrated("ur10e", size=0.5)
+    with pytest.raises(InputError, match="too fast for an inverse"):
+        generate(robot, None, programs=["command_joints"])
