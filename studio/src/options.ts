@@ -174,31 +174,31 @@ export interface CampaignTables {
 export const OPTIONS = {
   "logs": {
     "stamps": {
-      "help": "Drop samples whose stamp repeats or goes back.",
+      "help": "Drop samples whose time stamp repeats or decreases.",
       "unit": "",
       "type": "flag",
       "default": true
     },
     "resample": {
-      "help": "Bring uneven stamps to an even rate.",
+      "help": "Resample non-uniform time stamps to a uniform rate: positions by a cubic spline, other signals linearly.",
       "unit": "",
       "type": "flag",
       "default": true
     },
     "standstill": {
-      "help": "Cut off standstill at both ends, and short moves apart from the rest such as the approach to the first point.",
+      "help": "Remove standstill at both ends, and short moves separate from the rest such as the approach to the first point.",
       "unit": "",
       "type": "flag",
       "default": true
     },
     "train": {
-      "help": "Logs that are fitted: paths, recordings, motions or `Log` objects; a single one needs no list.",
+      "help": "Training logs: paths, recordings, motions or `Log` objects; a single log needs no list.",
       "unit": "",
       "type": "file",
       "default": []
     },
     "validate": {
-      "help": "Validation logs, never fitted.",
+      "help": "Validation logs, predicted but never fitted.",
       "unit": "",
       "type": "file",
       "default": []
@@ -235,7 +235,7 @@ export const OPTIONS = {
       "default": "central"
     },
     "window": {
-      "help": "Points of a Savitzky-Golay window, an odd number.",
+      "help": "Number of points of the Savitzky-Golay window; odd.",
       "unit": "",
       "type": "whole",
       "low": 3,
@@ -243,7 +243,7 @@ export const OPTIONS = {
       "default": 9
     },
     "degree": {
-      "help": "Degree of a Savitzky-Golay polynomial, below the window's points.",
+      "help": "Degree of the Savitzky-Golay polynomial; below the number of points.",
       "unit": "",
       "type": "whole",
       "low": 1,
@@ -259,7 +259,7 @@ export const OPTIONS = {
       "default": null
     },
     "parallel_hz": {
-      "help": "Cut-off of the filter that regressor and efforts both pass before decimation.",
+      "help": "Cut-off of the parallel filter, which regressor and efforts both pass before decimation.",
       "unit": "Hz",
       "type": "number",
       "low": 0.001,
@@ -267,7 +267,7 @@ export const OPTIONS = {
       "default": null
     },
     "on": {
-      "help": "What is decimated.",
+      "help": "Signals that are decimated.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -284,7 +284,7 @@ export const OPTIONS = {
       "default": null
     },
     "equations": {
-      "help": "Rows of the linear problem: torque, or momentum or power, without accelerations.",
+      "help": "Rows of the linear problem: torque equations, or momentum or power equations, which need no accelerations ([which](identification.md#equations-without-accelerations); theory, eqs.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -329,37 +329,37 @@ export const OPTIONS = {
       "default": null
     },
     "qd": {
-      "help": "Velocities, optional; `\"\"` leaves logged ones out.",
+      "help": "Columns of velocities, optional; `\"\"` ignores logged ones.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "qdd": {
-      "help": "Accelerations, optional; `\"\"` leaves logged ones out.",
+      "help": "Columns of accelerations, optional; `\"\"` ignores logged ones.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "effort": {
-      "help": "Measured torques, forces, currents, voltages.",
+      "help": "Columns of measured torques, forces, currents or voltages.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "temperature": {
-      "help": "Temperatures of the joints [°C], for friction that depends on them; optional.",
+      "help": "Columns of joint temperatures [°C], for temperature-dependent friction; optional.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "command": {
-      "help": "Commanded positions, for logs without efforts ([Robots without torque sensing](output-error.md)); optional.",
+      "help": "Columns of commanded positions, for logs without efforts ([Robots without torque sensing](output-error.md)); optional.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "command_velocity": {
-      "help": "Commanded velocities; optional.",
+      "help": "Columns of commanded velocities; optional.",
       "unit": "",
       "type": "file",
       "default": null
@@ -375,19 +375,19 @@ export const OPTIONS = {
       "default": null
     },
     "motor": {
-      "help": "Positions of the motors of [elastic joints](elastic.md), a second encoder, divided by the drive's ratios where it has any; optional.",
+      "help": "Columns of motor positions of [elastic joints](elastic.md), a second encoder, divided by the drive's ratios if it has any; optional.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "program": {
-      "help": "Column with the number of the program that runs; kept in records of [fleets](fleets.md).",
+      "help": "Column with the number of the running program; stored in records of [fleets](fleets.md).",
       "unit": "",
       "type": "text",
       "default": null
     },
     "load": {
-      "help": "Column with the mass carried [kg]; kept in records of [fleets](fleets.md).",
+      "help": "Column with the payload mass [kg]; stored in records of [fleets](fleets.md).",
       "unit": "",
       "type": "text",
       "default": null
@@ -417,7 +417,7 @@ export const OPTIONS = {
       "default": null
     },
     "effort_unit": {
-      "help": "Unit of the efforts; `Nm` is N m, and N for prismatic joints.",
+      "help": "Unit of the efforts; `Nm` means N m, and N for prismatic joints.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -483,14 +483,14 @@ export const OPTIONS = {
       "default": null
     },
     "episode": {
-      "help": "Episode of a table of LeRobot that holds several, counted from 0.",
+      "help": "Episode of a LeRobot table with several episodes, counted from 0.",
       "unit": "",
       "type": "whole",
       "low": 0,
       "default": null
     },
     "drop_torn": {
-      "help": "Leave out malformed rows of logs, and count them.",
+      "help": "Drop and count malformed rows of logs: rows with too few or too many values, or values that are not numbers.",
       "unit": "",
       "type": "flag",
       "default": false
@@ -518,7 +518,7 @@ export const OPTIONS = {
       "default": null
     },
     "ratios": {
-      "help": "Motor turns per joint turn, one for each coordinate, may be negative.",
+      "help": "Motor turns per joint turn, one per coordinate; may be negative.",
       "unit": "",
       "type": "file",
       "low": 1e-06,
@@ -526,7 +526,7 @@ export const OPTIONS = {
       "default": null
     },
     "coupling": {
-      "help": "G, instead of `ratios`: motor positions = G q and joint efforts = G' motor efforts.",
+      "help": "Coupling matrix G, instead of `ratios`: motor positions = G q and joint efforts = G' motor efforts.",
       "unit": "",
       "type": "file",
       "low": 1e-09,
@@ -534,7 +534,7 @@ export const OPTIONS = {
       "default": null
     },
     "gains": {
-      "help": "K: effort per unit of the log, on the side it is logged on, one for each coordinate.",
+      "help": "Drive gain K: effort per logged unit, on the side on which it is logged, one per coordinate.",
       "unit": "N m or N per unit",
       "type": "file",
       "low": 1e-09,
@@ -542,7 +542,7 @@ export const OPTIONS = {
       "default": null
     },
     "gain_deviations": {
-      "help": "Standard deviation of the gains, in their unit; it enters the deviations of a [payload](howto/payload.md).",
+      "help": "Standard deviation of the gains, in their unit; it is included in the standard deviations of a [payload](howto/payload.md).",
       "unit": "",
       "type": "file",
       "low": 1e-12,
@@ -550,7 +550,7 @@ export const OPTIONS = {
       "default": null
     },
     "signs": {
-      "help": "S: 1 or -1, flips a joint's position and effort.",
+      "help": "Sign S, 1 or -1: -1 reverses a joint's position and effort.",
       "unit": "",
       "type": "file",
       "low": 1,
@@ -558,7 +558,7 @@ export const OPTIONS = {
       "default": null
     },
     "effort_signs": {
-      "help": "S_e: 1 or -1, flips a joint's effort only.",
+      "help": "Sign S_e, 1 or -1: -1 reverses a joint's effort only.",
       "unit": "",
       "type": "file",
       "low": 1,
@@ -566,7 +566,7 @@ export const OPTIONS = {
       "default": null
     },
     "offsets": {
-      "help": "Added to the joint positions, last; `offsets_deg` is the same in degrees.",
+      "help": "Offset added to the joint positions after all other conversions; `offsets_deg` is the same in degrees.",
       "unit": "rad or m",
       "type": "file",
       "low": 0,
@@ -584,13 +584,13 @@ export const OPTIONS = {
   },
   "model": {
     "effects": {
-      "help": "Effects of the joints besides the links' inertia, by word or symbol (FC, on one joint FC3), or none.",
+      "help": "Joint effects besides the inertia of the links, by word or symbol (FC, on one joint FC3), or none.",
       "unit": "",
       "type": "file",
       "default": null
     },
     "fix": {
-      "help": "Known parameters, not fitted, by their full names.",
+      "help": "Known parameters that are not fitted, by their full names.",
       "unit": "",
       "type": "file"
     },
@@ -605,7 +605,7 @@ export const OPTIONS = {
       "default": "base"
     },
     "links": {
-      "help": "For logs of commands: keep the links of the robot's file, or fit physically consistent ones.",
+      "help": "For logs of commands: keep the links of the robot file, or fit physically consistent links.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -615,7 +615,7 @@ export const OPTIONS = {
       "default": "robot"
     },
     "prior": {
-      "help": "Values towards which ridge and physical are regularised: those of the robot's file (robot), or of another robot or model file.",
+      "help": "Prior values towards which ridge and physical are regularised: those of the robot file (robot), or of another robot or model file.",
       "unit": "",
       "type": "file",
       "default": null
@@ -653,7 +653,7 @@ export const OPTIONS = {
       "default": 0.0001
     },
     "ratio": {
-      "help": "Relative noise of the columns over that of the efforts; 1 is the classical problem, 0 is least squares.",
+      "help": "Ratio of the relative noise of the regressor columns to that of the efforts; 1 is classical total least squares, 0 is least squares.",
       "unit": "",
       "type": "number",
       "low": 1e-06,
@@ -778,7 +778,7 @@ export const OPTIONS = {
       "default": 0.0
     },
     "velocity_reference": {
-      "help": "Damping acts on the commanded less the measured velocity.",
+      "help": "Damping acts on the velocity error: commanded less measured velocity.",
       "unit": "",
       "type": "flag",
       "default": false
@@ -802,7 +802,7 @@ export const OPTIONS = {
       "default": "?"
     },
     "delay_of": {
-      "help": "Signal that is delayed.",
+      "help": "Signal that is delayed: the `command` if the servo closes its own loop, the whole `effort` if a host does over a bus.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -812,7 +812,7 @@ export const OPTIONS = {
       "default": "command"
     },
     "limit": {
-      "help": "Limit of the effort, one or a list.",
+      "help": "Effort limit, one number or one per joint.",
       "unit": "N m or N",
       "type": "file",
       "low": 0,
@@ -853,7 +853,7 @@ export const OPTIONS = {
       "default": "midpoint"
     },
     "step": {
-      "help": "Step of the simulator, with the integrator euler.",
+      "help": "Time step of the simulator, for the integrator euler.",
       "unit": "s",
       "type": "number",
       "low": 1e-05,
@@ -861,7 +861,7 @@ export const OPTIONS = {
       "default": null
     },
     "zeros": {
-      "help": "Zeros of the robot's file less those of the log (links are at q + zeros).",
+      "help": "Zeros of the robot file less those of the log (links are at q + zeros).",
       "unit": "rad or m",
       "type": "file",
       "low": -1000000000000.0,
@@ -877,14 +877,14 @@ export const OPTIONS = {
   },
   "elastic": {
     "joints": {
-      "help": "Elastic joints, by name or number from 1.",
+      "help": "Elastic joints: names, or numbers starting at 1.",
       "unit": "",
       "type": "file",
       "low": 1,
       "default": []
     },
     "stiffness": {
-      "help": "Initial value of the stiffness on the link side: a number for all of them or one each, or `\"?\"`.",
+      "help": "Initial value of the stiffness on the link side: one number or one per elastic joint, or `\"?\"`.",
       "unit": "N m/rad or N/m",
       "type": "file",
       "low": 1.0,
@@ -892,7 +892,7 @@ export const OPTIONS = {
       "default": null
     },
     "damping": {
-      "help": "Initial value of the damping on the link side: a number for all of them or one each, or `\"?\"`.",
+      "help": "Initial value of the damping on the link side: one number or one per elastic joint, or `\"?\"`.",
       "unit": "N m s/rad or N s/m",
       "type": "file",
       "low": 0,
@@ -911,7 +911,7 @@ export const OPTIONS = {
       "default": null
     },
     "feedback": {
-      "help": "Side that the joints' position servos read.",
+      "help": "Side that the position servos measure.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -923,13 +923,13 @@ export const OPTIONS = {
   },
   "floor": {
     "touches": {
-      "help": "Links or frames of the robot's file whose origins touch the floor.",
+      "help": "Links or frames of the robot file whose origins can touch the ground.",
       "unit": "",
       "type": "file",
       "default": []
     },
     "height": {
-      "help": "Height along the direction up, from the base's origin.",
+      "help": "Height of the ground above the base's origin, against gravity.",
       "unit": "m",
       "type": "number",
       "low": -100.0,
@@ -945,7 +945,7 @@ export const OPTIONS = {
       "default": 0.0
     },
     "stiffness": {
-      "help": "Contact stiffness of the floor and the bodies that touch it.",
+      "help": "Contact stiffness of the ground and the bodies that touch it.",
       "unit": "N/m",
       "type": "number",
       "low": 100.0,
@@ -980,7 +980,7 @@ export const OPTIONS = {
       "default": null
     },
     "zeros": {
-      "help": "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+      "help": "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -992,7 +992,7 @@ export const OPTIONS = {
   },
   "wrench": {
     "frame": {
-      "help": "Link or frame that the sensor is mounted in, placed by the joint positions of the file.",
+      "help": "Link or frame to which the sensor is attached, placed by the joint positions of the file.",
       "unit": "",
       "type": "text",
       "default": null
@@ -1064,7 +1064,7 @@ export const OPTIONS = {
       "default": []
     },
     "rotation_as": {
-      "help": "How the orientation is written.",
+      "help": "Representation of the orientation.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1199,7 +1199,7 @@ export const JOBS = {
       "default": false
     },
     "robot": {
-      "help": "Version of the robot's file that was read.",
+      "help": "Version of the robot file that was read.",
       "unit": "",
       "type": "text",
       "default": ""
@@ -1264,7 +1264,7 @@ export const JOBS = {
         "um",
         "in"
       ],
-      "otherwise": "\"m\"; of measurements it must be said",
+      "otherwise": "\"m\"; for measurements it must be given",
       "default": null
     },
     "measure": {
@@ -1365,7 +1365,7 @@ export const JOBS = {
         "sag",
         "transmission"
       ],
-      "otherwise": "chosen by regions left out",
+      "otherwise": "chosen by cross-validation over regions of postures",
       "default": null
     },
     "tip": {
@@ -1383,7 +1383,7 @@ export const JOBS = {
       "default": null
     },
     "zeros": {
-      "help": "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+      "help": "Where joint offsets are written: into the robot's frames, or into a table for its controller.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1429,14 +1429,14 @@ export const JOBS = {
       "default": 10
     },
     "start": {
-      "help": "Posture at both ends, or any.",
+      "help": "Posture at both ends of the trajectory; any for no constraint.",
       "unit": "rad or m",
       "type": "file",
-      "otherwise": "near the middle of the joints",
+      "otherwise": "near the middle of the joint ranges",
       "default": null
     },
     "criterion": {
-      "help": "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the confidence region (D-optimality), or largest predicted relative deviation.",
+      "help": "Optimality criterion: condition number of the regressor, the same with unit-norm columns, volume of the confidence region (D-optimality), or largest predicted relative standard deviation.",
       "unit": "",
       "type": "choice",
       "choices": [
@@ -1449,7 +1449,7 @@ export const JOBS = {
         "condition": "condition number",
         "scaled-condition": "condition number, columns scaled",
         "logdet": "log det (D-optimal)",
-        "deviation": "largest predicted deviation"
+        "deviation": "largest predicted standard deviation"
       },
       "default": "condition"
     },
@@ -1471,7 +1471,7 @@ export const JOBS = {
       "type": "number",
       "low": 0,
       "high": 1000000000000.0,
-      "otherwise": "a part of the largest nominal efforts",
+      "otherwise": "a fraction of the largest nominal efforts",
       "default": null
     },
     "starts": {
@@ -1507,23 +1507,23 @@ export const JOBS = {
       "default": 1.0
     },
     "from": {
-      "help": "Posture in which the robot stands: ways from it to the motion, and back, are found, too.",
+      "help": "Present posture of the robot: approach and return trajectories are computed as well.",
       "unit": "rad or m",
       "type": "file",
       "default": null
     },
     "limits": {
-      "help": "Limits of the motion, as a file of limits states them.",
+      "help": "Limits of the trajectory, as in a limits file.",
       "unit": "",
       "type": "file",
       "options": {
         "position": {
-          "help": "Positions: plus and minus one number or one per joint, or pairs of a lower and an upper one.",
+          "help": "Position limits: plus and minus one number, one number per joint, or pairs of lower and upper limits.",
           "unit": "rad or m",
           "type": "number",
           "low": -1000000000000.0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file",
+          "otherwise": "those of the robot file",
           "default": null
         },
         "velocity": {
@@ -1532,7 +1532,7 @@ export const JOBS = {
           "type": "number",
           "low": 0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file",
+          "otherwise": "those of the robot file",
           "default": null
         },
         "acceleration": {
@@ -1541,7 +1541,7 @@ export const JOBS = {
           "type": "number",
           "low": 0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file",
+          "otherwise": "those of the robot file",
           "default": null
         },
         "jerk": {
@@ -1554,12 +1554,12 @@ export const JOBS = {
           "default": null
         },
         "effort": {
-          "help": "Largest effort, one number or one per joint; true for those of the robot's file, false for no limit.",
+          "help": "Largest effort, one number or one per joint; true for the limits of the robot file, false for no limit.",
           "unit": "N m or N",
           "type": "file",
           "low": 0,
           "high": 1000000000000.0,
-          "otherwise": "the robot's file, where it has masses, too",
+          "otherwise": "those of the robot file, if it also has masses",
           "default": null
         },
         "effort_margin": {
@@ -1571,7 +1571,7 @@ export const JOBS = {
           "default": 0.1
         },
         "floor": {
-          "help": "Height in the base frame that every link stays above, or none; false in files.",
+          "help": "Height in the base frame above which every link stays, or none; false in files.",
           "unit": "m",
           "type": "flag-number",
           "low": -1000000000000.0,
@@ -1580,7 +1580,7 @@ export const JOBS = {
           "default": "base"
         },
         "table": {
-          "help": "Same as the floor: a table with its `height`.",
+          "help": "Same as `floor`: a table with its `height`.",
           "unit": "",
           "type": "file",
           "otherwise": "none",
@@ -1619,7 +1619,7 @@ export const JOBS = {
           "default": null
         },
         "transmission_deg": {
-          "help": "Minimum distance of the angles between links of closed loops from 0 and 180 degrees (singularities).",
+          "help": "Minimum distance of the angles between links of closed loops from 0 and 180 degrees, where the loops are singular.",
           "unit": "degrees",
           "type": "number",
           "low": 0,
@@ -1627,7 +1627,7 @@ export const JOBS = {
           "default": 20.0
         },
         "box": {
-          "help": "Boxes that origins of named frames must not leave.",
+          "help": "Boxes that the origins of named frames must not leave.",
           "unit": "",
           "type": "file",
           "otherwise": "none",
@@ -1714,7 +1714,7 @@ export const JOBS = {
       "help": "Model, by key.",
       "unit": "",
       "type": "key",
-      "otherwise": "the robot of the file",
+      "otherwise": "the robot of the robot file",
       "default": null
     },
     "programs": {
@@ -1850,12 +1850,12 @@ export const JOBS = {
       "default": 1
     },
     "resolution": {
-      "help": "Resolution of the encoders; 0 for perfect ones.",
+      "help": "Resolution of the encoders; 0 for ideal encoders.",
       "unit": "rad or m",
       "type": "number",
       "low": 0,
       "high": 1,
-      "otherwise": "1e-05 rad, and 1e-06 m where a joint slides",
+      "otherwise": "1e-05 rad for revolute and 1e-06 m for prismatic joints",
       "default": null
     },
     "cutoff": {
@@ -1881,7 +1881,7 @@ export const JOBS = {
       "default": 0.0
     },
     "stribeck": {
-      "help": "Static friction beyond Coulomb friction, relative to it (Stribeck effect).",
+      "help": "Static friction in excess of Coulomb friction, relative to it (Stribeck effect).",
       "unit": "",
       "type": "number",
       "low": 0,
@@ -1918,14 +1918,14 @@ export const JOBS = {
       "help": "Model of the arm, by key.",
       "unit": "",
       "type": "key",
-      "otherwise": "the robot of the file",
+      "otherwise": "the robot of the robot file",
       "default": null
     },
     "known": {
       "help": "Model used by the controller.",
       "unit": "",
       "type": "key",
-      "otherwise": "the robot of the file",
+      "otherwise": "the robot of the robot file",
       "default": null
     },
     "seconds": {
@@ -1966,7 +1966,7 @@ export const JOBS = {
       "type": "key"
     },
     "q": {
-      "help": "False discovery rate: fraction of the alarms that may be false.",
+      "help": "False discovery rate: expected fraction of false alarms among the alarms.",
       "unit": "",
       "type": "number",
       "low": 0.0001,
@@ -1974,7 +1974,7 @@ export const JOBS = {
       "default": 0.1
     },
     "horizon": {
-      "help": "Prior of the onset of a change: number of days with logs over which it is spread.",
+      "help": "Prior of the onset of a change: number of days with logs over which its probability is spread.",
       "unit": "days",
       "type": "whole",
       "low": 1,
@@ -1990,10 +1990,10 @@ export const JOBS = {
       "default": 30
     },
     "today": {
-      "help": "Number of the page's day.",
+      "help": "Day of the report, as a day number.",
       "unit": "",
       "type": "whole",
-      "otherwise": "that of the newest log that is not dated after today",
+      "otherwise": "the day of the newest log that is not dated in the future",
       "default": null
     }
   }

@@ -160,7 +160,7 @@ def test_products_take_the_place_of_compliances_where_masses_are_wrong():
         ("sign of joint", lambda q: q * np.array([1, 1, 1, -1, 1, 1])),
         ("exchanged", lambda q: q[:, [0, 1, 2, 4, 3, 5]]),
         ("row", lambda q: np.roll(q, 1, axis=0)),
-        ("counted from", lambda q: q - np.eye(6)[2] * q[:, [1]]),
+        ("measured relative to", lambda q: q - np.eye(6)[2] * q[:, [1]]),
     ],
 )
 def test_a_wrong_reading_is_named(what, change):

@@ -232,6 +232,8 @@ BROKEN = {
     "absolute": (stage(*TWO).replace(")\n", "    subLayers = [@/etc/passwd@]\n)\n", 1), "by an absolute path"),
     "not usd": ("<robot/>", "it is no USD layer"),
     "empty": ("", "it is no USD layer"),
+    "deep": ("#usda 1.0\n" + 'def "a" {\n' * 100_000 + "}" * 100_000, "its prims are more than 500 deep"),
+    "itself": (stage(*TWO).replace("uniform token", "rel a = </arm.a>\nuniform token") + '"', "it is no USD layer"),
     "pointer": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "a Git LFS pointer"),
     "unit": (stage(*TWO).replace("metersPerUnit = 1", "metersPerUnit = 0"), "metersPerUnit is 0"),
 }

@@ -69,7 +69,7 @@ class CommandProblem(Problem):
     def build(cls, campaign: Campaign | PreparedCampaign, tell: Tell) -> CommandProblem:
         """Read and audit the logs, and determine the unknowns."""
         assert isinstance(campaign, Campaign)  # `takes` no other
-        tell("the logs hold commands and no efforts: fitting through the joints' position loops")
+        tell("the logs contain commands and no efforts: fitting a model of the position servos")
         refuse_twins(campaign)
         refuse_loads(campaign)
         asked_method(campaign, None)
@@ -81,7 +81,7 @@ class CommandProblem(Problem):
         campaign = with_encoder(campaign, [log.beginning for log in read])
         logs = [commanded_log(campaign, log) for log in read]
         count = len(campaign.train)
-        tell("deriving the loop")
+        tell("deriving the servo model")
         servos = loop_model(campaign, min(log.period for log in logs[:count]))
         logs = with_loads(servos, logs, named)
         return cls(campaign, tuple(logs[:count]), tuple(logs[count:]), servos)
@@ -156,13 +156,14 @@ class CommandProblem(Problem):
         keys = ("joint", "ratio", "value", "deviation", "unit")
         rows = tuple(tuple(r[key] or "" for key in keys) for r in ratios(fit))
         lead = (
-            "They are what a simulated servo needs, and hold whatever fixes the scale: dead zone, sag, damping over kp"
+            "They are what a simulated servo needs, and do not depend on the reference of the scale: dead zone, "
+            "sag, damping over kp"
         )
         return (
             Section("Scale", (scale(fit.model),)),
             loop_section(loop_record(fit.model, fit.theta)),
             Section("Ratios to kp", (lead,), keys, rows),
-            *([Section("What this motion does not tell apart", hidden)] if hidden else []),
+            *([Section("Combinations that are not distinguishable in this motion", hidden)] if hidden else []),
         )
 
     def made(self, estimate: Estimate) -> dict[str, object]:

@@ -33,7 +33,7 @@ class LeftOut:
         return cls(np.array(found.joint_rmse), found.efforts, 1)
 
     def __repr__(self) -> str:
-        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in left-out folds>"
+        return f"<LeftOut: {100 * self.relative:.3g} % of the effort of {self.samples} samples in held-out folds>"
 
     @property
     def relative(self) -> float:

@@ -120,7 +120,7 @@ class GeometryProblem(Problem):
         """Raise an error, as postures are not a motion."""
         raise cls.refused(
             "recordings over time to check",
-            "identify, which counts readings that are missing and tries other readings of the columns",
+            "identify, which counts missing readings and tries other interpretations of the columns",
         )
 
     def file_values(self) -> dict[str, float]:
@@ -239,7 +239,8 @@ class GeometryProblem(Problem):
         noise = ", ".join(told(size, unit) for unit, size in found.spread.rows.items())
         levels = ", ".join(found.choice.levels) or "none"
         sentences = [
-            f"corrections: {levels}; {shown.count} values can be seen, these postures show {shown.here}",
+            f"corrections: {levels}; {shown.count} parameters are identifiable in general, {shown.here} from these "
+            "postures",
             f"noise: readings {noise}, joints {told(found.spread.joints, 'rad')}",
             *_compliance(found),
         ]
@@ -258,7 +259,10 @@ class GeometryProblem(Problem):
         if not lost:
             return ()
         return (
-            f"{plural(len(lost), 'correction')} of joint positions are in model.toml alone: no robot file holds them",
+            (
+                f"{plural(len(lost), 'correction')} of joint positions are in model.toml only: robot files cannot "
+                "represent them"
+            ),
         )
 
     @classmethod
@@ -321,7 +325,7 @@ def _refuse_others(campaign: Campaign) -> None:
     for name in NO_PART:
         if getattr(campaign, name) != option_of(Campaign, name).default:
             raise InputError(
-                f"{name} of a campaign has no part in a calibration: leave it out, or state levels instead"
+                f"{name} does not apply to a calibration; remove it from the campaign, or give levels instead"
             )
 
 
@@ -330,8 +334,8 @@ def _refuse_postures(chain: Chain, log: MeasuredLog) -> None:
     distinct = len(np.unique(np.round(postures.q[:, chain.coordinates], DIGITS), axis=0))
     if distinct < min(FEWEST, postures.count):
         raise InputError(
-            f"the {postures.count} rows of {log.name} have {plural(distinct, 'posture')}, measured again and again; a "
-            f"calibration needs at least {FEWEST} that differ"
+            f"the {postures.count} rows of {log.name} have only {plural(distinct, 'posture')}, measured "
+            f"repeatedly; a calibration needs at least {FEWEST} different postures"
         )
     if postures.count < FEWEST:
         raise InputError(f"{postures.count} postures are too few; a calibration needs at least {FEWEST}")

@@ -45,7 +45,10 @@ class OtherReading:
     @property
     def sentence(self) -> str:
         """Message with its error figures and what to change."""
-        figures = f"so read, {told(self.after, self.unit)} are left instead of {told(self.before, self.unit)}"
+        figures = (
+            f"with this interpretation the error is {told(self.after, self.unit)} instead of "
+            f"{told(self.before, self.unit)}"
+        )
         return f"{self.what}: {figures}; {self.change}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -142,7 +145,7 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
     )
     for c, name in zip(used, names, strict=True):
         yield _ReadingTrial(
-            "sign", f"the sign of joint {name} seems to be the other", f"turn the sign of {name}", _scaled(c, -1.0)
+            "sign", f"the sign of joint {name} seems reversed", f"reverse the sign of {name}", _scaled(c, -1.0)
         )
     for a, b in zip(used, used[1:], strict=False):
         first, second = robot.coordinate_names[a], robot.coordinate_names[b]
@@ -152,12 +155,12 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
         for factor in (1.0, -1.0):
             yield _ReadingTrial(
                 "coupling",
-                f"joint {second} seems to be counted from joint {first}",
+                f"joint {second} seems to be measured relative to joint {first}",
                 f"give {second} {'plus' if factor > 0 else 'less'} {first}",
                 _added(b, a, factor),
             )
     yield _ReadingTrial(
-        "order", "the joints seem to be in the opposite order", "turn the order of the columns", _reversed(used)
+        "order", "the joints seem to be in the opposite order", "reverse the order of the columns", _reversed(used)
     )
     for shift in (1, -1):
         yield _ReadingTrial(
@@ -169,17 +172,17 @@ def _trials(chain: Chain, measures: Sequence[ToolReadings]) -> Iterator[_Reading
     if any(isinstance(m, (PointMeasure, PoseMeasure)) for m in measures):
         yield _ReadingTrial(
             "mirror",
-            "the frame of measurement seems to be left-handed",
-            "turn the sign of one axis",
+            "the measurement frame seems to be left-handed",
+            "reverse the sign of one axis",
             _points(_mirrored),
         )
         yield _ReadingTrial(
-            "scale", "the unit of lengths seems to be another", "look at length in [columns]", _rescaled(chain)
+            "scale", "the unit of lengths seems to be different", "check length in [columns]", _rescaled(chain)
         )
     if any(isinstance(m, PoseMeasure) for m in measures):
         for what, turned in ROTATION_READINGS.items():
             yield _ReadingTrial(
-                ROTATION, f"rotations seem to be {what}", "look at rotation_as", _points(_rotated(turned))
+                ROTATION, f"rotations seem to be {what}", "check rotation_as", _points(_rotated(turned))
             )
 
 
@@ -308,7 +311,7 @@ def _angles_as_vector(R: Array) -> Array:
 
 
 ROTATION_READINGS: dict[str, Callable[[Array], Array]] = {
-    "given from the tool to the frame of measurement": lambda R: np.swapaxes(R, 1, 2),
+    "given from the tool to the measurement frame": lambda R: np.swapaxes(R, 1, 2),
     "quaternions with w first, read as w last": _as_quaternion((1, 2, 3, 0)),
     "quaternions with w last, read as w first": _as_quaternion((3, 0, 1, 2)),
     "roll, pitch, yaw, read as a rotation vector": _vector_as_angles,
