@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from minertia.dynamics.model import inverse_dynamics
+from minertia.identification.efforts.files import robot_files
 from minertia.io.errors import MinertiaError, MissingExtra
 from minertia.robot.files import bundled_robots, read_robot, write_robot
 from minertia.robot.formats.usd import stage as usd_stage
@@ -150,6 +151,17 @@ def test_a_small_arm_of_others(tmp_path: Path) -> None:
     assert [j.name for j in robot.joints] == ["j1", "j2"]
     assert robot.links[1][9] == 2.0 and robot.gravity == (0.0, 0.0, -9.81) and not robot.is_floating
     assert read(stage(*(part for part in TWO if part != FIXED)), tmp_path).is_floating
+
+
+def test_a_joint_may_name_a_prim_that_is_no_body(tmp_path: Path) -> None:
+    """The nearest body above it is meant, else the world, with the prim's place there."""
+    robot = read(stage(*TWO), tmp_path)
+    ground = FIXED.replace("rel physics:body1", "rel physics:body0 = </arm>\nrel physics:body1")
+    op = 'double3 xformOp:translate = (0, 0, 0.5)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+    upper = body("upper", f'{MASS}\ndef Xform "mount" {{\n{op}\n}}')
+    other = read(stage(TWO[0], upper, *TWO[2:3], ground, TWO[4], joint("j2", "upper/mount", "lower")), tmp_path)
+    assert not other.is_floating and difference(robot, other) < 1e-15
+    assert robot_files(other) == ("robot.usda",)
 
 
 def test_a_joint_may_name_its_bodies_the_other_way_round(tmp_path: Path) -> None:
