@@ -385,6 +385,42 @@ class WrenchOptions(Declared):
     rotation_as: str = option("xyzw", "How the orientation is written.", choices=tuple(ROTATIONS))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class FloatingOptions(Declared):
+    """Floating base in a log: columns of its inertial measurement unit and attitude, and equations to fit."""
+
+    rows: str | None = option(
+        None,
+        "Equations: `all` coordinates, the six of the `base` alone (no joint efforts needed), the `joints` alone "
+        "(a robot that hangs on something unmeasured), or all `projected` on motions without contact forces.",
+        choices=("all", "base", "joints", "projected"),
+        otherwise="`all` with measured contact forces, else `projected`; `joints` without contacts",
+    )
+    gyro: str = option("gyro_{k}", "Columns of the angular velocity in base axes, {k} = x, y, z [rad/s].")
+    accelerometer: str = option(
+        "accel_{k}", "Columns of acceleration less gravity in base axes, {k} = x, y, z [m/s^2]."
+    )
+    at: Sequence[float] = option((0.0, 0.0, 0.0), "Position of the accelerometer in the base.", unit="m", length=3)
+    attitude: str = option("base_q{k}", "Columns of the quaternion from base to world axes, {k} = x, y, z, w.")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ContactOptions(Declared):
+    """One [[contact]] of a floating base: where a link touches the environment, and what is measured there."""
+
+    name: str = option(help="Name of the contact.")
+    frame: str = option(help="Link or frame that touches.")
+    at: Sequence[float] = option((0.0, 0.0, 0.0), "Contact point in the frame.", unit="m", length=3)
+    radius: float = option(0.0, "Radius of a round foot about that point.", unit="m", range=(0, 10))
+    kind: str = option("point", "Forces alone, or forces and moments.", choices=("point", "surface"))
+    active: str = option(
+        "", "Column of flags, 1 in contact; `always`: never lifts.", otherwise="where the measured force exceeds 5 N"
+    )
+    force: str = option("", "Columns of the force on the robot, {k} = x, y, z [N].", otherwise="not measured")
+    moment: str = option("", "Columns of the moment of a surface contact, {k} = x, y, z [N m].", otherwise="none")
+    axes: str = option("world", "Axes of force and moment.", choices=("world", "base", "frame"))
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CampaignOptions(Declared):
     """Plain-value options of a campaign, and the tables that group them."""
@@ -444,6 +480,13 @@ class CampaignOptions(Declared):
     command: Command = option(factory=Command, table="command")
     elastic: ElasticJoints = option(factory=ElasticJoints, table="elastic")
     floor: Floor = option(factory=Floor, table="floor")
+    floating: FloatingOptions = option(factory=FloatingOptions, table="floating")
+    contacts: tuple[ContactOptions, ...] = option(
+        (),
+        "Contacts of a [floating base](identification.md#floating-bases): tables `[[contact]]`.",
+        table="",
+        key="contact",
+    )
     measures: tuple[MeasureColumns, ...] = option(
         (),
         "Measurements of the tool, for a [calibration](howto/calibrate.md): tables `[[measure]]`.",
