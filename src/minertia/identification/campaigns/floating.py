@@ -36,6 +36,7 @@ IMPACT = 0.05  # s around a change of contacts that are left out, or a period of
 TOUCHES = 5.0  # N: a measured force above which a contact without a flag is one
 SAMPLING = 2.5  # samples kept per period of the cut-off: noise below it is then nearly white
 USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses, to weigh base against joint rows
+STANDS = 0.02  # rad/s or m/s: slower joints stick
 RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
 ALWAYS = "always"
 
@@ -181,15 +182,17 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
             file=signals.log.source,
         )
     q, qd, qdd, raw = _states(robot, base, signals, cutoff, rate)
-    tau = low_pass(forces, cutoff, rate)
-    P = None
+    tau = low_pass(forces, cutoff, rate)[kept]
+    unknown = sticking(qd[:, 6:], rate, cutoff)[kept][:, :, None] * np.eye(robot.n_velocity)[6:]
     if base.rows == "projected":
+        pushes = [J[kept] * flags[kept, k, None, None] for k, J in enumerate(columns)]
+        unknown = np.concatenate([unknown, *pushes], axis=1)
+    P = None
+    if base.rows in ("all", "projected"):
         sizes = np.concatenate([_base_noise(robot, raw, rate, cutoff), _noise(signals.efforts, rate, cutoff)])
-        P = projections(np.stack(columns, axis=1)[kept], flags[kept], sizes)
-        tau[kept] = np.einsum("nij,nj->ni", P, tau[kept])
-    return Motion(
-        signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau[kept], 0.0, source=signals.log.source, projection=P
-    )
+        P = projections(unknown, sizes)
+        tau = np.einsum("nij,nj->ni", P, tau)
+    return Motion(signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P)
 
 
 def _positions(robot: Robot, joints: Array) -> Array:
@@ -270,14 +273,24 @@ def kept_samples(flags: NDArray[np.bool_], rate: float, cutoff: float, trim_s: f
     return rows[away[rows]]
 
 
-def projections(J: Array, flags: NDArray[np.bool_], sizes: Array) -> Array:
-    """Projections (N, v, v) that remove forces of touching contacts with Jacobians J (N, contacts, rows, v).
+def sticking(qd: Array, rate: float, cutoff: float) -> NDArray[np.bool_]:
+    """Flags (N, n) of joints that stand or turn around within the memory of the low-pass.
+
+    Their dry friction takes any value there.
+    """
+    from scipy.ndimage import maximum_filter1d  # here: it takes long to load
+
+    slow = np.abs(qd) < STANDS
+    return np.asarray(maximum_filter1d(slow, 2 * round(rate * max(IMPACT, 1 / cutoff)) + 1, axis=0), bool)
+
+
+def projections(unknown: Array, sizes: Array) -> Array:
+    """Projections (N, v, v) that remove efforts along the rows of `unknown` (N, k, v), which may be zero.
 
     sizes (v,): noise of the efforts; least squares of what is left, divided by it, are then weighted as they should be.
     """
-    N, _, rows, v = J.shape
-    scaled = (J * flags[:, :, None, None]).reshape(N, -1, v) / sizes
-    _, s, Vt = np.linalg.svd(scaled, full_matrices=False)
+    v = len(sizes)
+    _, s, Vt = np.linalg.svd(unknown / sizes, full_matrices=False)
     Vt = Vt * (s > RANK * np.maximum(s[:, :1], 1e-300))[:, :, None]
     inside = np.eye(v) - Vt.transpose(0, 2, 1) @ Vt
     return np.asarray(sizes[:, None] * inside / sizes)

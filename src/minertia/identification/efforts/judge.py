@@ -16,7 +16,7 @@ from minertia.identification.evidence.changed import CarriedLoad, carried_load, 
 from minertia.identification.evidence.doubts import Doubts, doubts
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach, remarks, unknown_part, unmoved
-from minertia.identification.evidence.intervals import Spread, spread
+from minertia.identification.evidence.intervals import Spread, left_out_spread, spread
 from minertia.identification.evidence.left_out import NOTHING_LEFT_OUT, left_out_error
 from minertia.identification.evidence.log_noise import white_noise
 from minertia.identification.evidence.overlap import copied_part, moves_alike, shared_part
@@ -117,6 +117,9 @@ def _spread(problem: EffortRows, estimate: Estimate) -> tuple[Spread | None, tup
         return held.widths, tuple(name for name, own in zip(part.names, held.by_prior, strict=True) if own)
     if not part.count or sum(len(log.counts) for log in part.logs) < FEWEST_BLOCKS:
         return None, ()
+    if any(log.is_projected for log in problem.logs):
+        own = list(problem.excitation.independent)
+        return left_out_spread(part.reduced(own), fit.sigma).among(own, part.count), ()
     if problem.excitation.rank == part.count:
         return spread(part, fit.beta, fit.sigma), ()
     own = list(problem.excitation.independent)
