@@ -311,7 +311,9 @@ def test_errors_are_one_sentence(tmp_path: Path, wrong: str, said: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("N, drift", [(7, "constant"), (7, "linear"), (20, "constant"), (20, "linear"), (20, "walk")])
+@pytest.mark.parametrize(
+    "N, drift", [(7, "constant"), (7, "linear"), (7, "walk"), (20, "constant"), (20, "linear"), (20, "walk")]
+)
 def test_intervals_hold(N: int, drift: str) -> None:
     """95 % intervals of mass, first moments and centre of mass hold 92 to 98 %, with the bias chosen."""
     inside = []

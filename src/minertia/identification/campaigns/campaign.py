@@ -210,7 +210,7 @@ class Campaign(CampaignOptions):
     def as_logged(self, log: Log, *, effort: bool = True) -> Recording:
         """Recording of a log without repairs; effort: whether missing efforts raise an error."""
         if log.file is not None:
-            recording = read_recording(log.file, self.robot, self.map, effort=effort)
+            recording = read_recording(log.file, self.robot.on_ground, self.map, effort=effort)
         else:
             assert isinstance(log.source, Recording)
             recording = log.source

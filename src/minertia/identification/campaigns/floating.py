@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from minertia.dynamics.model import forward_kinematics, jacobian
 from minertia.dynamics.options import ChosenFrame
+from minertia.identification.audits.findings import Finding
 from minertia.identification.campaigns.campaign import Campaign, Log
 from minertia.identification.campaigns.options import ContactOptions, FloatingOptions
 from minertia.identification.campaigns.prepared import EffortLog
@@ -39,6 +40,7 @@ USUAL_MASS, USUAL_SIZE = 10.0, 0.2  # kg, m: of a robot whose file has no masses
 STANDS = 0.02  # rad/s or m/s: slower joints stick
 RANK = 1e-6  # singular value of the contact Jacobian, over the largest, below which contacts are redundant
 ALWAYS = "always"
+PLANTED = "planted"  # check of contacts that never lift
 
 
 def settled_floating(campaign: Campaign) -> Campaign:
@@ -80,7 +82,20 @@ def floating_log(campaign: Campaign, log: Log) -> EffortLog:
     rate = even_rate(signals.log)
     cutoff = campaign.filter.cutoff_hz or min(CUTOFF, HIGHEST * rate)
     motion = floating_motion(campaign, signals, cutoff, rate)
-    return EffortLog.given(replace(log, source=motion, title=log.name, start=None, stop=None))
+    given = EffortLog.given(replace(log, source=motion, title=log.name, start=None, stop=None))
+    return replace(given, findings=contact_findings(campaign, signals))
+
+
+def contact_findings(campaign: Campaign, signals: FloatingSignals) -> tuple[Finding, ...]:
+    """Contacts that never lift, which hides parameters where their forces are not measured."""
+    found, R = [], attitudes(campaign, signals)
+    for contact in campaign.contacts:
+        force = contact_force(contact, signals, R, _positions(signals.joints), campaign.robot)
+        if is_touching(contact, signals, force).all():
+            hides = "the mass at the contact point" if contact.kind == "point" else "the foot and part of the next link"
+            text = f"{contact.name} never lifts, which hides {hides} where its force is not measured: lift and wave it"
+            found.append(Finding("warning", PLANTED, text, contact.name))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -136,7 +151,7 @@ def read_signals(campaign: Campaign, log: Log) -> FloatingSignals:
     """Joints, efforts, base and contacts of a log, at even times."""
     if log.file is None:
         raise RecordingError(f"{log.name} is a recording of joints: logs of a floating base are files, or motions")
-    robot, wanted = replace(campaign.robot, base="fixed"), wanted_columns(campaign)
+    robot, wanted = campaign.robot.on_ground, wanted_columns(campaign)
     is_driven = campaign.floating.rows != "base"
     joints = read_recording(log.file, robot, campaign.map, effort=is_driven)
     source = open_log(log.file, campaign.map, robot)
@@ -162,7 +177,7 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     """Motion of all coordinates with generalised efforts, low-passed and decimated, away from contact changes."""
     robot, base, N = campaign.robot, campaign.floating, len(signals.log)
     R = attitudes(campaign, signals)
-    q = _positions(robot, signals.joints)
+    q = _positions(signals.joints)
     touching, forces, columns = [], np.zeros((N, robot.n_velocity)), []
     forces[:, 6:] = signals.efforts
     for contact in campaign.contacts:
@@ -195,7 +210,7 @@ def floating_motion(campaign: Campaign, signals: FloatingSignals, cutoff: float,
     return Motion(signals.log.t[kept], q[kept], qd[kept], qdd[kept], tau, source=signals.log.source, projection=P)
 
 
-def _positions(robot: Robot, joints: Array) -> Array:
+def _positions(joints: Array) -> Array:
     """Positions (N, 7 + n) of a base at the origin."""
     place = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(joints), 1))
     return np.concatenate([place, joints], axis=1)
@@ -210,7 +225,7 @@ def _states(
     joints, w, a = (low_pass(np.ascontiguousarray(x), cutoff, rate) for x in (signals.joints, gyro, measured))
     wd, speeds, r = rate_of_change(w, rate), rate_of_change(joints, rate), np.array(base.at, float)
     a = a - np.cross(wd, r) - np.cross(w, np.cross(w, r))  # of the base's origin
-    q = _positions(robot, joints)
+    q = _positions(joints)
     qd = np.concatenate([np.zeros_like(w), w, speeds], axis=1)
     qdd = np.concatenate([a + np.array(robot.gravity, float), wd, rate_of_change(speeds, rate)], axis=1)
     return q, qd, qdd, raw

@@ -391,17 +391,16 @@ class FloatingOptions(Declared):
 
     rows: str | None = option(
         None,
-        "Equations: `all` coordinates, the six of the `base` alone (no joint efforts needed), the `joints` alone "
-        "(a robot that hangs on something unmeasured), or all `projected` on motions without contact forces.",
+        "Equations: of all coordinates, base or joints, or all projected to remove contact forces.",
         choices=("all", "base", "joints", "projected"),
-        otherwise="`all` with measured contact forces, else `projected`; `joints` without contacts",
+        otherwise="all with measured forces, else projected; joints without contacts",
     )
-    gyro: str = option("gyro_{k}", "Columns of the angular velocity in base axes, {k} = x, y, z [rad/s].")
-    accelerometer: str = option(
-        "accel_{k}", "Columns of acceleration less gravity in base axes, {k} = x, y, z [m/s^2]."
+    gyro: str = option("gyro_{k}", "Columns of the angular velocity in base axes [rad/s].")
+    accelerometer: str = option("accel_{k}", "Columns of acceleration less gravity [m/s^2].")
+    at: Sequence[float] = option(
+        (0.0, 0.0, 0.0), "Position of the accelerometer in the base.", unit="m", length=3, otherwise="its origin"
     )
-    at: Sequence[float] = option((0.0, 0.0, 0.0), "Position of the accelerometer in the base.", unit="m", length=3)
-    attitude: str = option("base_q{k}", "Columns of the quaternion from base to world axes, {k} = x, y, z, w.")
+    attitude: str = option("base_q{k}", "Columns of the base's quaternion in the world.")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -410,14 +409,16 @@ class ContactOptions(Declared):
 
     name: str = option(help="Name of the contact.")
     frame: str = option(help="Link or frame that touches.")
-    at: Sequence[float] = option((0.0, 0.0, 0.0), "Contact point in the frame.", unit="m", length=3)
+    at: Sequence[float] = option(
+        (0.0, 0.0, 0.0), "Contact point in the frame.", unit="m", length=3, otherwise="its origin"
+    )
     radius: float = option(0.0, "Radius of a round foot about that point.", unit="m", range=(0, 10))
     kind: str = option("point", "Forces alone, or forces and moments.", choices=("point", "surface"))
     active: str = option(
         "", "Column of flags, 1 in contact; `always`: never lifts.", otherwise="where the measured force exceeds 5 N"
     )
-    force: str = option("", "Columns of the force on the robot, {k} = x, y, z [N].", otherwise="not measured")
-    moment: str = option("", "Columns of the moment of a surface contact, {k} = x, y, z [N m].", otherwise="none")
+    force: str = option("", "Columns of the force on the robot [N].", otherwise="not measured")
+    moment: str = option("", "Columns of the moment of a surface [N m].", otherwise="none")
     axes: str = option("world", "Axes of force and moment.", choices=("world", "base", "frame"))
 
 
@@ -483,7 +484,7 @@ class CampaignOptions(Declared):
     floating: FloatingOptions = option(factory=FloatingOptions, table="floating")
     contacts: tuple[ContactOptions, ...] = option(
         (),
-        "Contacts of a [floating base](identification.md#floating-bases): tables `[[contact]]`.",
+        "Contacts of a [floating base](campaign.md#floating-base): tables `[[contact]]`.",
         table="",
         key="contact",
     )

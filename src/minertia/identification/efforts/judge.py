@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from minertia.identification.campaigns.floating import PLANTED
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.build import EffortRows
 from minertia.identification.estimators.estimate import Estimate
@@ -221,12 +222,26 @@ def _faults(problem: EffortRows, estimate: Estimate) -> tuple[str, ...]:
     """Messages on faults, each of which alone makes the verdict reject the model."""
     fit = estimate.fit
     assert fit is not None
-    found = [wrong_units((*problem.logs, *problem.unseen)), *_overlaps(problem)]
+    found = [wrong_units((*problem.logs, *problem.unseen)), planted_feet(problem), *_overlaps(problem)]
     if fit.verdict.get("status") == NOT_FOUND:
         found.append(str(fit.verdict["sentence"]))
     elif not fit.standard:
         found.append(implausible(problem.observation, problem.free, estimate.beta, fit.sigma, problem.campaign.fix))
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def planted_feet(problem: EffortRows) -> str | None:
+    """Fault of a floating base none of whose contacts is ever lifted while their forces are projected off."""
+    campaign = problem.campaign
+    if campaign.floating.rows != "projected" or not campaign.robot.is_floating:
+        return None
+    never = [{f.channel for f in log.findings if f.check == PLANTED} for log in problem.logs]
+    if any(len(own) < len(campaign.contacts) for own in never):
+        return None
+    return (
+        "no contact is lifted in the fitted logs and their forces are not measured, so that a fit says little of other "
+        "motion: lift and wave each foot, or measure the forces"
+    )
 
 
 def _overlaps(problem: EffortRows) -> Iterator[str]:
