@@ -176,6 +176,8 @@ JSON_EXAMPLES = {  # row of the table -> a command whose JSON has these keys
     "convert": "convert arm.urdf arm.toml",
     "identify": "identify arm.urdf a.csv --validate b.csv --out result",
     "validate": "validate result/model.toml c.csv",
+    "sample": "sample result --n 100 --out drawn",
+    "validate SAMPLES": "validate drawn c.csv --band 0.9",
     "compare": "compare result result/model.toml",
     "payload": "payload result/model.toml loaded.csv",
     "payload --mass": "payload a.csv loaded.csv --robot arm.urdf --mass 0.75",

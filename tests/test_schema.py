@@ -122,7 +122,7 @@ def test_the_search_for_lists_finds_them() -> None:
     assert {"harmonics", "starts"} <= lists("const A = { harmonics: 5, starts: 1 };")[0]
 
 
-@pytest.mark.parametrize("room", ["excitation", "simulation", "codegen", "fleet", "studio", "dynamics"])
+@pytest.mark.parametrize("room", ["excitation", "simulation", "codegen", "fleet", "studio", "dynamics", "robot"])
 def test_modules_of_options_are_light_and_declare_every_field(room: str) -> None:
     """A field without a declaration has no help, no range and no key."""
     module = importlib.import_module(f"minertia.{room}.options")

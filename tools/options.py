@@ -40,7 +40,7 @@ from minertia.studio.options import JOBS, job_options
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("campaign.md", "output-error.md", "elastic.md", "excitation.md", "fleets.md", "codegen.md"),
-    *("howto/run.md", "howto/watch.md", "howto/calibrate.md", "howto/wrench.md"),
+    *("howto/run.md", "howto/watch.md", "howto/calibrate.md", "howto/wrench.md", "howto/legs.md"),
 )
 VALUES: dict[str, type] = {
     **{
@@ -226,11 +226,15 @@ def option_data(one: Option, default: Any, *, lone: bool = False) -> dict[str, A
 
 
 def form_of(one: Option, lone: bool = False) -> str:
-    """How a form asks for an option; "file" for what only the file can state."""
+    """How a form asks for an option; "file" for what only the file can state, "key" for files of a project."""
     if lone and 0 in one.kind.depths and one.kind.scalars == {"number"} and not one.words:
         return "number"
     if lone and one.choices and one.kind.depths == {1}:
         return "choices"
+    if one.pattern:
+        return "key"
+    if lone and one.kind.depths == {1} and one.kind.scalars == {"text"}:
+        return "texts"
     if one.kind.is_free or one.kind.is_mapping or one.kind.depths != {0}:
         return "file"
     return "choice" if one.choices else "-".join(sorted(one.kind.scalars))

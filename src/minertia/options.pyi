@@ -16,6 +16,7 @@ from minertia.identification.campaigns.options import (
 from minertia.identification.loads.load import Load
 from minertia.identification.logs.options import ColumnMap, Drive
 from minertia.identification.online.options import WatchOptions
+from minertia.identification.posterior.options import SampleOptions
 from minertia.identification.signals.options import Evaluation, Filter
 from minertia.simulation.options import RehearsalOptions
 
@@ -40,6 +41,7 @@ __all__ = [
     "RecordedMotions",
     "RehearsalOptions",
     "Repairs",
+    "SampleOptions",
     "WatchOptions",
     "WrenchOptions",
 ]

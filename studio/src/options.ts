@@ -46,6 +46,8 @@ export interface ColumnsTable {
   decimal?: "." | "," | "?" | null;
   topic?: string | "?" | null;
   command_topic?: string | "?" | null;
+  pose_topic?: string | "?" | null;
+  pose_frame?: string | "?" | null;
   episode?: number | "?" | null;
   drop_torn?: boolean | "?" | null;
   [key: string]: unknown;
@@ -474,6 +476,18 @@ export const OPTIONS = {
     },
     "command_topic": {
       "help": "Topic of a bag's commanded positions.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "pose_topic": {
+      "help": "Topic of a bag's measured poses: poses, points, transforms or tf.",
+      "unit": "",
+      "type": "text",
+      "default": null
+    },
+    "pose_frame": {
+      "help": "Child frame of the measured poses in tf.",
       "unit": "",
       "type": "text",
       "default": null
@@ -1137,6 +1151,18 @@ export interface ValidateSettings {
   logs?: (string)[] | null;
 }
 
+export interface CalibrateSettings {
+  measurements?: (string)[] | null;
+  validate?: (string)[] | null;
+  angle?: "rad" | "deg" | "mrad" | null;
+  length?: "m" | "mm" | "cm" | "um" | "in" | null;
+  measure?: { kind?: "point" | "pose" | "orientation" | "direction" | "pixel" | "pixel_tool" | "distance" | "distance_between" | "same_point" | "plane" | null; name?: string | null; at?: (string)[] | null; rotation?: (string)[] | null; rotation_as?: "xyzw" | "wxyz" | "rpy" | "vector" | "matrix" | null; groups?: (string)[] | null; of?: string | null; within?: (string)[] | null; length?: number | null; camera?: (number)[] | null }[] | null;
+  levels?: ("zeros" | "geometry" | "sag" | "transmission")[] | null;
+  tip?: string | null;
+  root?: string | null;
+  zeros?: "file" | "controller" | null;
+}
+
 export interface ExciteSettings {
   family?: "fourier" | "spline" | null;
   duration?: number | null;
@@ -1201,6 +1227,7 @@ export interface JobSettings {
   check: CheckSettings;
   identify: IdentifySettings;
   validate: ValidateSettings;
+  calibrate: CalibrateSettings;
   excite: ExciteSettings;
   generate: GenerateSettings;
   rehearse: RehearseSettings;
@@ -1233,7 +1260,7 @@ export const JOBS = {
     "logs": {
       "help": "Logs to read, by key.",
       "unit": "",
-      "type": "file",
+      "type": "key",
       "otherwise": "all",
       "default": []
     }
@@ -1244,12 +1271,176 @@ export const JOBS = {
     "model": {
       "help": "Model, by key.",
       "unit": "",
-      "type": "text"
+      "type": "key"
     },
     "logs": {
       "help": "Validation logs, by key.",
       "unit": "",
-      "type": "file"
+      "type": "key"
+    }
+  },
+  "calibrate": {
+    "measurements": {
+      "help": "Files of measurements to fit, by key.",
+      "unit": "",
+      "type": "key"
+    },
+    "validate": {
+      "help": "Validation measurements, by key.",
+      "unit": "",
+      "type": "key",
+      "otherwise": "none: held-out regions",
+      "default": []
+    },
+    "angle": {
+      "help": "Unit of revolute positions and their rates.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "rad",
+        "deg",
+        "mrad"
+      ],
+      "otherwise": "\"rad\"",
+      "default": null
+    },
+    "length": {
+      "help": "Unit of prismatic positions and their rates, and of measured lengths.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "m",
+        "mm",
+        "cm",
+        "um",
+        "in"
+      ],
+      "otherwise": "\"m\"; of measurements it must be said",
+      "default": null
+    },
+    "measure": {
+      "help": "Measurements of the tool and their columns.",
+      "unit": "",
+      "type": "file",
+      "otherwise": "recognised by the header",
+      "options": {
+        "kind": {
+          "help": "Kind of measurement.",
+          "unit": "",
+          "type": "choice",
+          "choices": [
+            "point",
+            "pose",
+            "orientation",
+            "direction",
+            "pixel",
+            "pixel_tool",
+            "distance",
+            "distance_between",
+            "same_point",
+            "plane"
+          ]
+        },
+        "name": {
+          "help": "Name of the target in the results.",
+          "unit": "",
+          "type": "text",
+          "otherwise": "its number",
+          "default": ""
+        },
+        "at": {
+          "help": "Columns of the measured point, direction, pixel or distance.",
+          "unit": "",
+          "type": "texts",
+          "default": []
+        },
+        "rotation": {
+          "help": "Columns of the rotation.",
+          "unit": "",
+          "type": "texts",
+          "default": []
+        },
+        "rotation_as": {
+          "help": "Representation of the rotation.",
+          "unit": "",
+          "type": "choice",
+          "choices": [
+            "xyzw",
+            "wxyz",
+            "rpy",
+            "vector",
+            "matrix"
+          ],
+          "default": "xyzw"
+        },
+        "groups": {
+          "help": "Columns that group rows: equal entries mean the same point, plane or mark.",
+          "unit": "",
+          "type": "texts",
+          "default": []
+        },
+        "of": {
+          "help": "Column that distinguishes two points whose distance is known.",
+          "unit": "",
+          "type": "text",
+          "default": null
+        },
+        "within": {
+          "help": "Columns that are equal for such a pair of points.",
+          "unit": "",
+          "type": "texts",
+          "default": []
+        },
+        "length": {
+          "help": "Distance between the two points.",
+          "unit": "m",
+          "type": "number",
+          "default": null
+        },
+        "camera": {
+          "help": "Camera intrinsics: focal lengths and principal point fx, fy, cx, cy.",
+          "unit": "pixels",
+          "type": "file",
+          "default": null
+        }
+      }
+    },
+    "levels": {
+      "help": "Groups of corrections to fit, in this order.",
+      "unit": "",
+      "type": "choices",
+      "choices": [
+        "zeros",
+        "geometry",
+        "sag",
+        "transmission"
+      ],
+      "otherwise": "chosen by regions left out",
+      "default": null
+    },
+    "tip": {
+      "help": "Link or frame that carries the target.",
+      "unit": "",
+      "type": "text",
+      "otherwise": "the last link",
+      "default": null
+    },
+    "root": {
+      "help": "Link or frame where the kinematic chain begins.",
+      "unit": "",
+      "type": "text",
+      "otherwise": "the ground",
+      "default": null
+    },
+    "zeros": {
+      "help": "Where joint offsets go: into the robot's frames, or into a table for its controller.",
+      "unit": "",
+      "type": "choice",
+      "choices": [
+        "file",
+        "controller"
+      ],
+      "default": "file"
     }
   },
   "excite": {
@@ -1494,7 +1685,7 @@ export const JOBS = {
             "frame": {
               "help": "Frame whose origin must stay in the box; in files also a list of frames.",
               "unit": "",
-              "type": "file"
+              "type": "texts"
             },
             "lower": {
               "help": "Lower corner.",
@@ -1572,7 +1763,7 @@ export const JOBS = {
     "model": {
       "help": "Model, by key.",
       "unit": "",
-      "type": "text",
+      "type": "key",
       "otherwise": "the robot of the file",
       "default": null
     },
@@ -1776,14 +1967,14 @@ export const JOBS = {
     "arm": {
       "help": "Model of the arm, by key.",
       "unit": "",
-      "type": "text",
+      "type": "key",
       "otherwise": "the robot of the file",
       "default": null
     },
     "known": {
       "help": "Model used by the controller.",
       "unit": "",
-      "type": "text",
+      "type": "key",
       "otherwise": "the robot of the file",
       "default": null
     },
@@ -1822,7 +2013,7 @@ export const JOBS = {
     "store": {
       "help": "Store of the folder, by key.",
       "unit": "",
-      "type": "text"
+      "type": "key"
     },
     "q": {
       "help": "False discovery rate: fraction of the alarms that may be false.",

@@ -188,8 +188,22 @@ export interface JudgedLog {
   t: number[];
   curves: Record<string, (number | null)[][]>;
   samples?: LogSamples | null;
+  over?: string; // what curves are drawn over, with its unit; time in results of older versions
+  arrows?: ErrorArrows | null;
   spectrum?: { hz: number[]; word?: string; effort: (number | null)[][]; residual: (number | null)[][] } | null;
 }
+
+/** Errors of measured positions [m] in the base frame, at some postures. */
+export interface ErrorArrows {
+  q: number[][]; // of each posture
+  numbers: number[]; // of each posture in the file, from 1
+  posture: number[]; // of each arrow
+  at: (number | null)[][];
+  before: (number | null)[][];
+  after: (number | null)[][];
+}
+
+export interface DrawnRobot { robot: RobotData; drawing: Drawing }
 
 export interface Correlations { names: string[]; values: (number | null)[][] }
 
@@ -229,6 +243,7 @@ export interface FitView {
   significance?: SignificanceView | null;
   joints: string[];
   logs: JudgedLog[];
+  drawn?: DrawnRobot; // where errors are drawn on the robot
   findings: FindingData[];
   notes: string[];
   campaign: CampaignDocument | null;

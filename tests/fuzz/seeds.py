@@ -13,9 +13,11 @@ from minertia.identification.model import model_text
 from minertia.identification.signals.filtering import prepared
 from minertia.identification.signals.options import Filter
 from minertia.robot.files import read_robot
+from minertia.robot.formats.usd.write import to_usda
 from tests.identification.fits import fitted
 from tests.identification.logs import motion, recorded, table
 from tests.robot.urdf_helpers import INERTIAL, joint, link, two_joints, urdf
+from tests.robot.usd_helpers import TWO, stage
 
 JOINTS = ("joint1", "joint2")
 URDF = (
@@ -47,6 +49,7 @@ MJCF = (
 </body></worldbody></mujoco>
 """,
 )
+USD = (stage(*TWO), to_usda(read_robot("puma560_physical")))
 PAR = (
     """(* Robotname = 'two' *)
 NL = 2

@@ -84,6 +84,7 @@ BAG, META = "seeds/bag/bag.db3", "seeds/bag/metadata.yaml"
 CASES = (
     Case("URDF", "r.urdf", read_robot, texts(*seeds.URDF)),
     Case("MJCF", "r.mjcf", read_robot, texts(*seeds.MJCF), needs=("mujoco",)),
+    Case("USD", "r.usda", read_robot, texts(*seeds.USD), examples=1000, needs=("pxr",)),
     Case("XML", "r.xml", read_robot, texts(*seeds.URDF), examples=200),
     Case("SYMORO", "r.par", read_robot, texts(*seeds.PAR)),
     Case("robot table", "r.toml", read_robot, document(seeds.DH_DOCUMENT), mutated_toml),

@@ -32,10 +32,24 @@ def test_a_joint_that_mostly_rests_can_be_stuck():
     assert found.channel == "q1" and found.row == 1001 and "rows 1001 to 1040" in found.text
 
 
-@pytest.mark.parametrize(("samples", "is_told"), [(4, False), (6, True)])
+@pytest.mark.parametrize(("samples", "is_told"), [(4, False), (5, True), (6, True)])
 def test_a_slow_log_needs_some_samples_to_be_stuck(samples, is_told):
     """A tenth of a second is two samples at 20 Hz: too few to say so."""
     assert bool(told(stuck(samples, rate=20.0), "stuck")) == is_told
+
+
+def test_a_joint_can_be_stuck_from_the_second_row_on():
+    t = np.arange(400) / 100
+    q = np.sin(t)[:, None]
+    q[1:40] = q[1]
+    (found,) = told(Recording(t, q, np.cos(7 * t)[:, None]), "stuck")
+    assert found.row == 2
+
+
+def test_commands_that_never_change_have_no_delay():
+    t = np.arange(400) / 100
+    still = Recording(t, np.sin(t)[:, None], channels={"command": np.full((400, 1), 0.3)})
+    assert told(still, "constant command") and not told(still, "lag")
 
 
 def test_what_stops_before_it_is_still_is_not_stuck():

@@ -87,7 +87,9 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
     )
     text += f'[logs]\ntrain = ["{logs["lift"]}"]\nvalidate = ["{logs["later"]}"]\n[estimator]\nname = "wls"\n'
     for contact in contacts(forces=True):
-        text += f'[[contact]]\nname = "{contact.name}"\nframe = "{contact.frame}"\nat = {list(contact.at)}\n'
+        text += (
+            f'[[contact]]\nname = "{contact.name}"\nframe = "{contact.frame}"\nat = {[float(x) for x in contact.at]}\n'
+        )
         text += f'force = "{contact.force}"\n'
     (tmp_path / "c.toml").write_text(text)
     assert main(["identify", "--campaign", str(tmp_path / "c.toml"), "--json"]) == 0

@@ -285,8 +285,16 @@ def test_friction_that_no_file_holds_has_a_stand_in(run, tmp_path):
     assert code == 0, err
     found = exports_of(tmp_path / "result")
     assert json.loads(text)["exports"] == list(found.values())
-    assert {t: e["read_by"] for t, e in found.items()} == {"mjcf": "MuJoCo", "urdf": "Pinocchio"}
+    assert {t: e["read_by"] for t, e in found.items()} == {
+        "mjcf": "MuJoCo",
+        "usd": "minertia",
+        "urdf": "Pinocchio",
+    }
+    code, _, err = run("convert", tmp_path / "result" / "model.toml", tmp_path / "result" / "robot.usd")
+    assert code == 0 or "pip install 'minertia[usd]'" in err
     for target, export in found.items():
+        if target == "usd" and code:
+            continue
         dry = [e["FC"] for e in mi.read_robot(tmp_path / "result" / f"robot.{target}").effects]
         assert dry == pytest.approx([1.2, 1.2], rel=0.2), target
         (left,) = export["left"]
@@ -331,6 +339,7 @@ def test_exports_of_real_logs_hold(tmp_path, name, chosen):
     joints = range(1, result.robot.n_joints + 1)
     effects = {
         "mjcf": ("rotor", "viscous", "coulomb", "offset"),
+        "usd": ("rotor", "viscous", "coulomb"),
         "urdf": tuple(f"{s}{j}" for s in ("FV", "FC") for j in joints),
     }
     for target, export in exports_of(tmp_path / "out").items():
@@ -338,4 +347,4 @@ def test_exports_of_real_logs_hold(tmp_path, name, chosen):
         for left, own in zip(export["left"], best.validation, strict=True):
             assert left["log"] == own.log and left["file"]["relative"] < WITHIN * own.relative, target
         assert heaviest(export) < 1.31, target
-        assert export["read_by"] in ("MuJoCo", "Pinocchio")
+        assert export["read_by"] in ("MuJoCo", "Pinocchio", "minertia")

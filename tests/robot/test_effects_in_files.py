@@ -59,6 +59,22 @@ def test_mjcf_holds_springs_and_cubic_friction_and_names_the_rest(robot, tmp_pat
     assert again.effect_constants(0, "KS") == pytest.approx(CONSTANTS["KS1"])
 
 
+@pytest.mark.parametrize("make", [robot_with_every_effect, coupled_robot])
+def test_usd_holds_everything_for_us_and_names_what_others_ignore(make, tmp_path):
+    pytest.importorskip("pxr")
+    robot = make()
+    notes = write_robot(robot, tmp_path / "robot.usda")
+    said = " ".join(note.text for note in notes if note.level == "warning")
+    at_joints = {name for name in robot.effect_values if not name.rstrip("0123456789").endswith("M")}
+    assert all(f"{name} = " in said for name in at_joints if not name.startswith(("IA", "FV", "FC")) or name in VALUES)
+    assert ("coupled drives" in said) == (robot.coupling is not None)
+    again = read_robot(tmp_path / "robot.usda")
+    assert again.effect_values == robot.effect_values and again.coupling == robot.coupling
+    for name in robot.other_effects:
+        symbol, j = name.rstrip("0123456789"), int(name[-1]) - 1
+        assert again.effect_constants(j, symbol) == robot.effect_constants(j, symbol)
+
+
 @pytest.mark.parametrize("angle", ["radian", "degree"])
 def test_a_template_gets_the_new_spring_and_damping(tmp_path, angle):
     pytest.importorskip("mujoco")

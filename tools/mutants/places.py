@@ -13,6 +13,7 @@ BASE = (
     "tests/base/test_lettered_robots.py",
     "tests/base/test_perturbed_robots.py",
     "tests/base/test_loops.py",
+    "tests/base/test_merged_sets.py",
     *(f"{RANDOM}::test_every_method_finds_the_rank_and_the_same_space[{start}]" for start in (0, 400, 800)),
     f"{RANDOM}::test_numeric_method_and_regrouped_torques[0]",
     f"{RANDOM}::test_zero_gravity_needs_the_completion",
@@ -21,12 +22,14 @@ SPREAD = (
     "tests/identification/test_noise.py",
     "tests/identification/test_coverage.py",
     "tests/identification/test_evidence.py",
+    "tests/identification/test_noise_coverage.py",
 )
 AUDIT = (
     "tests/identification/test_audit.py",
     "tests/identification/test_audit_thresholds.py",
     "tests/identification/test_audit_motion.py",
     "tests/identification/test_audit_values.py",
+    "tests/identification/test_commands.py::test_an_audit_says_what_the_commands_are_like",
 )
 LOADS = ("tests/identification/test_payload.py", "tests/identification/test_payload_body.py", *SPREAD[:2])
 PLACES: dict[str, tuple[str, ...]] = {

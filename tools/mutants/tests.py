@@ -25,7 +25,9 @@ def run_tests(tests: Sequence[str], folder: Path, *options: str, plugins: Sequen
     given = ["-q", "-p", "no:cacheprovider", "--basetemp", str(folder / "tests"), *options]
     given += ["-n", "0"] if find_spec("xdist") else []
     given += [] if find_spec("typer") else ["--noconftest"]  # the commands' tests are left out where they cannot run
-    return int(pytest.main([*given, *tests], plugins=[SameExamples(), *plugins]))
+    # a single test that is named runs whether or not it is marked slow
+    marks = () if any("::" not in test for test in tests) else ("-m", "")
+    return int(pytest.main([*given, *marks, *tests], plugins=[SameExamples(), *plugins]))
 
 
 class SameExamples:

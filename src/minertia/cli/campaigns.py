@@ -50,7 +50,7 @@ class GreedyCommand(typer.core.TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help text, including the known values of options whose value lists are loaded only for it."""
         for given in self.params:
-            words = WORD_LISTS.get(given.name or "")
+            words = WORD_LISTS.get(getattr(given, "help", "") or "", WORD_LISTS.get(given.name or ""))
             text: str | None = getattr(given, "help", None)
             if words is not None and text is not None and (known := ", ".join(words())) not in text:
                 given.help = f"{text.removesuffix('.')}. Known: {known}."  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ FORMAT = 1
 LIBRARIES = ("numpy", "scipy", "typer", "rich")
 EXTRAS = {
     "sim": ("mujoco",),
+    "usd": ("pxr",),
     "logs": ("pyarrow", "rosbags"),
     "mat73": ("h5py",),
     "compiler": ("ziglang",),

@@ -13,6 +13,7 @@ from minertia.cli.logs import is_log
 from minertia.cli.options import AsJson, Force, finite
 from minertia.cli.pages import Html, Pdf, check_pages, print_page, write_pages
 from minertia.cli.progress import progress
+from minertia.cli.sample import validated_as_samples
 from minertia.cli.terminal import diagnose, say, say_changed_geometry, say_json, say_notes, say_table
 from minertia.io.documents import json_document
 from minertia.io.errors import InputError
@@ -80,12 +81,27 @@ def run_identification(asked: Campaign, out: Path | None, pdf: Path | None, *, f
 
 def validate(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Model file (model.toml of identify).", show_default=False)
+        str,
+        typer.Argument(
+            metavar="MODEL|SAMPLES",
+            help="Model file (model.toml of identify), or samples.npz of sample or its folder.",
+            show_default=False,
+        ),
     ],
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs to validate on.", show_default=False)],
     columns: Columns = None,
     topic: Topic = None,
     drop_torn: DropTorn = False,
+    band: Annotated[
+        float | None,
+        typer.Option(
+            "--band",
+            metavar="LEVEL",
+            help="For samples: level of the bands; default: 0.95.",
+            callback=finite,
+            show_default=False,
+        ),
+    ] = None,
     simulator: Annotated[
         str | None,
         typer.Option(
@@ -104,13 +120,13 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Validate an identified model by predicting logs, with the settings of its own logs."""
-    from minertia.identification.evidence.verdict import grade_of, grade_sentence
-    from minertia.identification.kinds import kind_of_model
+    from minertia.identification.evidence.verdict import grade_of
     from minertia.identification.model_file import read_model
     from minertia.identification.validate import predict_logs
-    from minertia.report.identification_tables import residual_table, unique
     from minertia.report.pages import validation_page
 
+    if validated_as_samples(model, logs, band, (columns, topic, drop_torn, simulator, html or pdf), as_json=as_json):
+        return
     if is_log(model):
         raise InputError(f"the first name must be that of a model.toml which identify wrote; '{model}' is a log")
     known = read_model(model)
@@ -137,6 +153,14 @@ def validate(
             }
         )
         return
+    _say_validated(known, found)
+
+
+def _say_validated(known: Model, found: tuple[Residuals, ...]) -> None:
+    from minertia.identification.evidence.verdict import grade_sentence
+    from minertia.identification.kinds import kind_of_model
+    from minertia.report.identification_tables import residual_table, unique
+
     titles: dict[str, Any] = {}
     for r in found:
         titles[unique(titles, r.log)] = r

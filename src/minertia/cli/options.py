@@ -18,10 +18,11 @@ from minertia.io.schema import REQUIRED, Declared, Option, OptionError, options
 from minertia.io.tables import shown
 
 if TYPE_CHECKING:
+    from minertia.robot.options import StageOptions
     from minertia.robot.robot import Note, Robot
 
 LARGEST_SNAP = 0.5  # rad
-WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name
+WORD_LISTS: dict[str, Callable[[], Iterable[str]]] = {}  # names that help lists, of options by their name or help
 EVERY = "all"  # in place of the names of an option
 
 
@@ -91,7 +92,7 @@ def as_text(one: Option, metavar: str) -> Any:
 def declared(one: Option, default: Any = REQUIRED) -> Any:
     """Typer annotation of a declared option; its value is None (plain flag: False) if it is not given."""
     if callable(one.choices):
-        WORD_LISTS[one.command.replace("-", "_")] = lambda: one.names
+        WORD_LISTS[told(one, default)] = lambda: one.names
     flag = f"--{one.command or one.name.replace('_', '-')}"
     kinds, name, text = one.kind.scalars, one.name.upper().replace("_", "-"), told(one, default)
     if one.switch:
@@ -212,7 +213,7 @@ RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot file (.urdf, .toml, .xml, .mjcf, .par), an identified model, or a bundled robot.",
+        help="A robot file (.urdf, .toml, .xml, .mjcf, .usd, .par), an identified model, or a bundled robot.",
         autocompletion=complete_robot,
         show_default=False,
     ),
@@ -284,18 +285,21 @@ def read_given(
     without: str | None = None,
     hold: Sequence[str] | None = None,
     target: str = "",
+    stage: StageOptions | None = None,
 ) -> Robot:
     """Read the robot named on the command line with its options; an identified model gives the identified robot.
 
     without: names of effects to exclude, separated by commas.  hold: names of joints to lock, each entry one or
     several separated by commas.  target: format to be written, for which a model may have separate values.
+    stage: prim of the robot in a USD stage.
     """
     from minertia.robot.files import read_robot
     from minertia.robot.formats.snap import ANGLE_TOLERANCE
 
     base = "floating" if floating else None
     tolerance = ANGLE_TOLERANCE if snap is None else snap
-    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target)
+    prim = "" if stage is None else stage.prim
+    robot = read_robot(name_or_path, base=base, snap=tolerance, letters=not numbers, target=target, prim=prim)
     names = [name.strip() for name in (without or "").split(",") if name.strip()]
     return with_held(robot.without_effects(names) if names else robot, hold or ())
 

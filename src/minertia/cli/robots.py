@@ -22,6 +22,7 @@ from minertia.cli.options import (
 )
 from minertia.cli.terminal import PROBLEMS, diagnose, note_data, problem_count, say, say_json, say_notes, say_table
 from minertia.io.errors import InputError
+from minertia.robot.options import StageOptions
 
 if TYPE_CHECKING:
     from minertia.robot.robot import Note, Robot
@@ -79,12 +80,14 @@ def _source_comment(name: str) -> list[str]:
     return comment
 
 
-def show(robot: RobotName, floating: Floating = False, snap: Snap = None, as_json: AsJson = False) -> None:
+def show(
+    robot: RobotName, *, floating: Floating = False, snap: Snap = None, stage: StageOptions, as_json: AsJson = False
+) -> None:
     """Show a robot as it was parsed: joints, placements, limits, drives, symbols and notes."""
     from minertia.report.robot_views import robot_data
     from minertia.report.tables import joint_tables, symbol_table
 
-    found = read_given(robot, floating, snap)
+    found = read_given(robot, floating, snap, stage=stage)
     if as_json:
         say_json(robot_data(found))
         return
@@ -130,8 +133,10 @@ def check(
     columns: Columns = None,
     topic: Topic = None,
     drop_torn: DropTorn = False,
+    *,
     floating: Floating = False,
     snap: Snap = None,
+    stage: StageOptions,
     as_json: AsJson = False,
 ) -> None:
     """Check a robot file or a log: report faults, where they are, and what to do.
@@ -147,13 +152,13 @@ def check(
         raise InputError(
             f"--robot, --columns, --topic and --drop-torn belong to a log; '{robot_or_log}' is none by its ending"
         )
-    _check_robot(robot_or_log, floating, snap, as_json)
+    _check_robot(robot_or_log, floating, snap, stage, as_json)
 
 
-def _check_robot(robot_file: str, floating: bool, snap: float | None, as_json: bool) -> None:
+def _check_robot(robot_file: str, floating: bool, snap: float | None, stage: StageOptions, as_json: bool) -> None:
     from minertia.robot.check import check_robot
 
-    robot = read_given(robot_file, floating, snap)
+    robot = read_given(robot_file, floating, snap, stage=stage)
     notes = check_robot(robot)
     problems = sum(note.level in PROBLEMS for note in notes)
     if as_json:
@@ -169,43 +174,68 @@ def _check_robot(robot_file: str, floating: bool, snap: float | None, as_json: b
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A robot file or bundled robot.", show_default=False)],
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write: .toml, .urdf, .mjcf or .xml.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="OUT", help="File to write: .toml, .urdf, .mjcf, .xml or .usda, .usd, .usdc.", show_default=False
+        ),
     ],
     template: Annotated[
         Path | None,
         typer.Option(
             "--template",
             metavar="FILE",
-            help="Template in the format of OUT: kept as it is except for the parameters.",
+            help="Template in the format of OUT: kept as it is except for the parameters; a USD stage is overridden.",
             show_default=False,
         ),
     ] = None,
     without: Without = None,
+    *,
     floating: Floating = False,
     snap: Snap = None,
+    stage: StageOptions,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert a robot to another file format; reports what that format cannot represent.
 
-    A model of identify is written with the best parameters that URDF or MJCF can represent, and their relative
-    residual on its logs is reported. Without a template the whole file is written: joints, inertias, limits and
+    A model of identify is written with the best parameters that URDF, MJCF or USD can represent, and their relative
+    residual on its logs is reported. A USD file is read back, in double and in single precision; exit code 1 where
+    efforts differ. Without a template the whole file is written: joints, inertias, limits and
     drives, no meshes.
     """
-    from minertia.robot.files import write_robot
+    from minertia.robot.files import STAGES, write_robot
     from minertia.robot.targets import target_of
 
-    kind = target_of(target)
-    robot = read_given(source, floating, snap, without=without, target="" if kind is None else kind.name)
-    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force))
+    kind, is_stage = target_of(target), target.suffix.lower() in STAGES
+    of_source = stage if Path(source).suffix.lower() in STAGES else None
+    name = "" if kind is None else kind.name
+    robot = read_given(source, floating, snap, without=without, target=name, stage=of_source)
+    notes = (*model_notes(robot), *write_robot(robot, target, template=template, force=force, prim=stage.prim))
     exports, told = ([], ()) if kind is None or without else _exported(source, target)
-    notes = (*notes, *told)
+    proof, proved = _proof(robot, target, stage) if is_stage else (None, ())
+    notes = (*notes, *told, *proved)
     if as_json:
         data = {"format": FORMAT, "robot": robot.name, "file": str(target), "notes": note_data(notes)}
-        say_json(data | ({"exports": exports} if exports else {}))
-        return
-    say_notes(notes, file=sys.stderr)
-    diagnose(f"wrote {target}")
+        say_json(data | ({"exports": exports} if exports else {}) | ({"proof": proof} if proof else {}))
+    else:
+        say_notes(notes, file=sys.stderr)
+        diagnose(f"wrote {target}")
+    if any(note.level == "error" for note in proved):
+        raise typer.Exit(1)
+
+
+def _proof(robot: Robot, target: Path, stage: StageOptions) -> tuple[dict[str, Any] | None, tuple[Note, ...]]:
+    """How far efforts of a USD file that was written are from those of the robot, as data and as a note."""
+    from minertia.io.errors import MissingExtra
+    from minertia.robot.robot import Note
+    from minertia.simulation.proof import prove
+
+    try:
+        proof = prove(robot, target, stage.prim)
+    except MissingExtra as err:
+        return None, (Note("info", target.name, f"not read back: {err}"),)
+    text = f"read back {proof.read_back:.1g}; as a 32-bit reader sees it {proof.single:.1g}"
+    return proof.record(), (Note("info" if proof.is_held else "error", target.name, text),)
 
 
 def _exported(source: str, target: Path) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:

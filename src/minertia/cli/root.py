@@ -30,6 +30,7 @@ from minertia.cli.payload import payload
 from minertia.cli.rehearse import rehearse
 from minertia.cli.robots import check, convert, robots, show
 from minertia.cli.run import run as run_motion
+from minertia.cli.sample import sample
 from minertia.cli.significance import significance
 from minertia.cli.stop import was_stopped
 from minertia.cli.studio import studio
@@ -41,7 +42,7 @@ from minertia.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(base, robots, show, check, convert),
-    *(identify, validate, compare, payload, watch, significance, calibrate, wrench),
+    *(identify, validate, sample, compare, payload, watch, significance, calibrate, wrench),
     *(excite, rehearse, run_motion, generate, count, studio, demo, doctor),
 )
 GROUPS = ((campaign, (new,)), (fleet, (*FLEET_COMMANDS, *JUDGING_COMMANDS)))

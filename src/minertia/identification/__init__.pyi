@@ -1,5 +1,6 @@
 """Parts and results of identifications beside the verbs at the top of minertia."""
 
+from minertia.identification.bands import LogBands, predict_bands
 from minertia.identification.closed_loop.actuators import to_isaac_lab, to_position_mjcf
 from minertia.identification.comparison import ModelComparison
 from minertia.identification.estimators.estimate import Estimate
@@ -9,6 +10,8 @@ from minertia.identification.loads.payload import Payload
 from minertia.identification.logs.readers import iter_blocks as read_blocks
 from minertia.identification.logs.repair import repaired as repair_log
 from minertia.identification.result import LoopIdentification
+from minertia.identification.samples import Samples, read_samples
+from minertia.identification.sampling import sample_model
 from minertia.identification.signals.filtering import prepared as filter_log
 from minertia.identification.significance import SignificantParameters
 from minertia.identification.wrench.model import WrenchModel
@@ -16,15 +19,20 @@ from minertia.identification.wrench.model import WrenchModel
 __all__ = [
     "DriveGains",
     "Estimate",
+    "LogBands",
     "LoopIdentification",
     "ModelComparison",
     "Payload",
     "Residuals",
+    "Samples",
     "SignificantParameters",
     "WrenchModel",
     "filter_log",
+    "predict_bands",
     "read_blocks",
+    "read_samples",
     "repair_log",
+    "sample_model",
     "to_isaac_lab",
     "to_position_mjcf",
 ]

@@ -7,7 +7,7 @@ function (`build_problem`, `solve`, `judge`, `validate`, ...) and every report u
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -60,6 +60,21 @@ class Curves:
     over: str = "time [s]"
 
 
+@dataclass(frozen=True)
+class ErrorArrows:
+    """Position errors of M readings at N postures, in the axes of the robot's base.
+
+    q (N, robot.n): coordinates [rad, m].  posture (M,): index of each reading's posture.  at (M, 3): predicted position
+    [m].  before, after (M, 3): measured less predicted position [m] without and with the estimated corrections.
+    """
+
+    q: Array
+    posture: NDArray[np.intp]
+    at: Array
+    before: Array
+    after: Array
+
+
 class PredictedLog(ABC):
     """Prediction of a log without a fit: residuals, and curves on demand."""
 
@@ -91,9 +106,28 @@ class PredictedLog(ABC):
     def curves(self) -> Curves | None:
         """Measured and predicted outputs; None if there is nothing to draw."""
 
+    def arrows(self) -> ErrorArrows | None:
+        """Errors to draw as arrows on the robot; None where readings are no positions."""
+        return None
+
     def nominal(self) -> Residuals | None:
         """Residuals of the robot file's nominal parameters; None if it has no masses."""
         return None
+
+
+@dataclass(frozen=True)
+class DrawnOutputs:
+    """Outputs of one log, measured (N, outputs) at times t [s], and predicted by several robots (draws, N, outputs).
+
+    best: as the most probable robot predicts them.  NaN where a simulation diverged.
+    """
+
+    log: str
+    outputs: tuple[str, ...]
+    t: Array
+    measured: Array
+    best: Array
+    predicted: Array
 
 
 @dataclass(frozen=True)
@@ -150,7 +184,8 @@ class Problem(ABC):
     """Identification problem of a campaign: its logs, read, and its unknowns, without a fit.
 
     kind: its key in `KINDS`.  measure: reference quantity of residuals, with the limits of a good model.
-    has_efforts: whether its logs must have efforts.
+    has_efforts: whether its logs must have efforts.  title: what its pages are called.
+    band_draws: number of robots whose predictions make a band.
     campaign: with all log-dependent options determined.  logs, unseen: fitted logs, and validation logs.
     ladder: forward selection of effects, None if they were specified.
     """
@@ -158,6 +193,8 @@ class Problem(ABC):
     kind: ClassVar[str]
     measure: ClassVar[Measure]
     has_efforts: ClassVar[bool] = True
+    title: ClassVar[str] = "Identification"
+    band_draws: ClassVar[int] = 400
     campaign: Campaign
     logs: tuple[Any, ...]  # `PreparedLog`s
     unseen: tuple[Any, ...]
@@ -266,6 +303,13 @@ class Problem(ABC):
         """Robots for files of other programs, by name of the export target, if they differ from the model's own."""
         return {}
 
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What its models keep to draw robots from: `Shown` and `ResidualNoise` as plain data, {} where there is none.
+
+        Without `shown`, values and covariance of the model are all that the logs show.
+        """
+        return {}
+
     def made(self, estimate: Estimate) -> dict[str, object]:
         """Additional facts on how the result was computed."""
         return {}
@@ -283,6 +327,13 @@ class Problem(ABC):
         cls, model: Model, logs: LogLike | Sequence[LogLike], reading: LogReading
     ) -> tuple[PredictedLog, ...]:
         """Predict logs with a model, read with the settings of its own logs."""
+
+    @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Predict logs with rows of the fit's unknowns, the most probable ones first; refused where it has none."""
+        raise cls.refused("posterior of robots", EFFORTS_INSTEAD)
 
     @classmethod
     def known_sections(cls, model: Model) -> tuple[Section, ...]:

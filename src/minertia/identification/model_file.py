@@ -49,8 +49,13 @@ def read_model(path: str | Path) -> Model:
     expect_path(path, "a model")
     if not is_file(path):
         raise DescriptionError(f"{why_no_file(path)}; `minertia identify ... --out DIR` writes a model.toml", file=path)
+    return parse_model(read_text(Path(path)), path)
+
+
+def parse_model(text: str, path: str | Path) -> Model:
+    """Read a model from the text of its file; path: what errors call it."""
     try:
-        document = toml_document(read_text(Path(path)))
+        document = toml_document(text)
     except DocumentError as err:
         if Path(path).suffix.lower() != ".toml":
             message = f"this is not an {KIND}; `minertia identify ... --out DIR` writes one"

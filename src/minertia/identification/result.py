@@ -19,11 +19,15 @@ from minertia.identification.evidence.verdict import Verdict
 from minertia.identification.figure import log_figure
 from minertia.identification.kind import ModelFacts, PredictedLog, Problem
 from minertia.identification.model import Model, parameter_frame, parameter_table
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.shown import POSTERIOR
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.linear import LinearModel
 from minertia.identification.problem.observation import Observation
 from minertia.identification.problem.prediction import predict
 from minertia.identification.problem.rows import MotionLike
+from minertia.identification.samples import Samples
+from minertia.identification.sampling import sample_model
 from minertia.io.notebook import clipped, plural
 from minertia.robot.robot import Robot
 
@@ -110,9 +114,15 @@ class Identification:
             "recordings": [r.to_dict() for r in self.evidence.logs],
             "noise": dict(zip(self.problem.outputs, estimate.sigma.tolist(), strict=True)),
         }
+        if posterior := self.problem.posterior(estimate, self.evidence):
+            evidence[POSTERIOR] = posterior
         facts = ModelFacts(tuple(self.entries()), evidence, campaign_record(self.problem.campaign))
         model = self.problem.model(estimate, self.evidence, facts, physical=physical)
         return model.with_exports(self.problem.exports(estimate)) if exports else model
+
+    def sample(self, n: int = 4096, **options: Any) -> Samples:
+        """Draw n physically consistent robots from the posterior; options: those of `SampleOptions`."""
+        return sample_model(self.model(), SampleOptions(n=n, **options))
 
     def entries(self) -> list[dict[str, Any]]:
         """Estimates as in a model's file: with interval and relation."""

@@ -26,7 +26,7 @@ _END_OF_ARCHIVE = b"PK\x05\x06"  # its record is 22 bytes long and ends with the
 _XML, _HASH, _C = "<!-- {} -->", "# {}", "/* {} */"
 _COMMENTS = {
     **dict.fromkeys((".html", ".urdf", ".mjcf", ".xml", ".md"), _XML),
-    **dict.fromkeys((".toml", ".py", ".yaml", ".script", "Makefile", "CMakeLists.txt"), _HASH),
+    **dict.fromkeys((".toml", ".usda", ".py", ".yaml", ".script", "Makefile", "CMakeLists.txt"), _HASH),
     **dict.fromkeys((".c", ".h", ".cpp", ".hpp"), _C),
     ".m": "% {}",
 }

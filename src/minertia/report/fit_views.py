@@ -14,7 +14,7 @@ from minertia.identification.campaigns.record import campaign_record
 from minertia.identification.evidence.measure import Measure
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.identify import Identification
-from minertia.identification.kind import Curves, PredictedLog, Section
+from minertia.identification.kind import Curves, ErrorArrows, PredictedLog, Section
 from minertia.identification.kinds import kind_of_model
 from minertia.identification.logs.recording import Recording
 from minertia.identification.model import Model
@@ -22,6 +22,7 @@ from minertia.io.arrays import POINTS, Array, thinned
 from minertia.report.bundle import finite, rounded
 from minertia.report.export_tables import export_sentences
 from minertia.report.identification_tables import physical_sentence
+from minertia.report.robot_views import drawn_robot, robot_data
 from minertia.report.tables import unit_of
 from minertia.robot.robot import Robot
 from minertia.version import __version__
@@ -30,6 +31,7 @@ from minertia.version import __version__
 
 
 SAMPLES = 400  # points of a log in which residuals are drawn against speed and position
+ARROWS = 400  # position errors of a log that are drawn
 SEGMENT, FEWEST = 256, 64  # samples of a part whose spectrum is taken, and of a log that has one
 
 
@@ -51,6 +53,7 @@ def judged_view(
         "curves": {},
         "samples": None,
         "spectrum": None,
+        "arrows": _arrows(log.arrows()),
     }
     if curves is None:  # the motion runs away
         return view
@@ -64,6 +67,21 @@ def judged_view(
         "curves": {name: by_joint(values[keep]) for name, values in lines.items()},
         "samples": _samples(curves),
         "spectrum": _spectrum(curves, measure),
+    }
+
+
+def _arrows(found: ErrorArrows | None) -> dict[str, Any] | None:
+    """Position errors as plain data, at most `ARROWS` of them, with the postures that they are of."""
+    if found is None or not len(found.at):
+        return None
+    at = np.unique(np.linspace(0, len(found.at) - 1, ARROWS).astype(int))
+    postures, number = np.unique(found.posture[at], return_inverse=True)
+    lists = {"at": found.at, "before": found.before, "after": found.after}
+    return {
+        "q": [rounded(q, 5) for q in found.q[postures]],
+        "numbers": (postures + 1).tolist(),
+        "posture": number.tolist(),
+        **{name: [rounded(v, 7) for v in values[at]] for name, values in lists.items()},
     }
 
 
@@ -156,6 +174,7 @@ def fit_view(result: Identification, names: Mapping[str, str], *, points: int = 
     return {
         "result": result.to_dict(),
         **_judged(measure, views, [log for log, _ in ordered]),
+        **_drawn(result.robot, views),
         "parameters": _parameters(result.robot, result.problem.file_values(), result.entries()),
         "correlations": correlations(result.estimate.names, result.covariance),
         "sections": sections_view(result.problem.sections(result.estimate)),
@@ -171,6 +190,13 @@ def _judged(measure: Measure, views: Sequence[dict[str, Any]], logs: Sequence[Pr
         "logs": list(views),
         "findings": findings_view(logs),
     }
+
+
+def _drawn(robot: Robot, views: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The robot in three dimensions, where errors are drawn on it."""
+    if not any(view["arrows"] for view in views):
+        return {}
+    return {"drawn": {"robot": robot_data(robot), "drawing": drawn_robot(robot)}}
 
 
 def sections_view(sections: Sequence[Section]) -> list[dict[str, Any]]:
@@ -212,6 +238,7 @@ def validation_view(model: Model, logs: Sequence[PredictedLog], *, points: int =
             "validation": [{**log.residuals.to_dict(), "relative": finite(log.residuals.relative)} for log in logs],
         },
         **_judged(kind.measure, views, logs),
+        **_drawn(model.nominal, views),
         "parameters": _parameters(model.nominal, model.file_values(), model.parameters),
         "correlations": correlations(model.names, model.covariance),
         "sections": sections_view(kind.known_sections(model)),
@@ -266,7 +293,7 @@ def physical_sentences(result: Identification, model: Model) -> list[str]:
     if own:
         sentences.append(own)
     excess = float(model.evidence.get("standard_excess", 0.0))
-    if not verdict and model.is_physical:
+    if not verdict and model.is_physical and not model.without_efforts:
         cost = (
             f"a robot that can exist fits best with a sum of squares higher by {100 * excess:.2g} %"
             if excess > 0
@@ -290,7 +317,10 @@ def audit_lines(result: Identification) -> list[str]:
     return lines
 
 
-def made_facts(result: Identification) -> dict[str, object]:
+OF_EFFORTS = ("estimator", "effects", "filter of the fit", "evaluation filter", "drive")  # settings of efforts alone
+
+
+def made_facts(result: Identification, model: Model) -> dict[str, object]:
     """Settings and key figures of an identification."""
     record = campaign_record(result.problem.campaign)
     gravity = ", ".join(f"{g:g}" for g in result.robot.gravity)
@@ -311,6 +341,8 @@ def made_facts(result: Identification) -> dict[str, object]:
         pairs["fixed"] = words(record["fix"])
     if record["prior"]:
         pairs["prior"] = record["prior"]
+    if model.without_efforts:
+        pairs = {name: text for name, text in pairs.items() if name not in OF_EFFORTS}
     pairs |= result.problem.made(result.estimate)
     spread = result.evidence.spread
     if spread is not None:

@@ -53,23 +53,25 @@ def fit_page(result: Identification, model: Model, names: Mapping[str, str] | No
         "physical": physical_sentences(result, model),
         "unexcited": list(dict.fromkeys(result.estimate.not_excited.values())),
         "audits": audit_lines(result),
-        "made": _pairs(made_facts(result)),
+        "made": _pairs(made_facts(result, model)),
     }
-    title = f"Identification of {result.problem.campaign.name}"
-    return filled("fit", title, titled(view, names or {}), format_version=FIT_FORMAT)
+    title = f"{result.problem.title} of {result.problem.campaign.name}"
+    return filled("fit", title, titled(view, names or {}), format_version=FIT_FORMAT, scene="drawn" in view)
 
 
 def validation_page(model: Model, name: str, logs: Sequence[PredictedLog]) -> str:
     """Page of the validation of a model; name: of its file."""
     view = validation_view(model, logs, points=CURVE)
     view |= {**_some(view["logs"]), "made": _pairs({"model": name, "robot": model.nominal.source or "in the model"})}
-    return filled("validation", f"Validation of {model.nominal.name}", view, format_version=PAGE_FORMAT)
+    return filled(
+        "validation", f"Validation of {model.nominal.name}", view, format_version=PAGE_FORMAT, scene="drawn" in view
+    )
 
 
 def _some(logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """All logs for the tables, validation logs first; the first ones keep their curves, the others are listed."""
     order = sorted(logs, key=lambda log: bool(log["is_fitted"]))
-    bare = ({**log, "t": [], "curves": {}, "samples": None, "spectrum": None} for log in order[SHOWN:])
+    bare = ({**log, "t": [], "curves": {}, "samples": None, "spectrum": None, "arrows": None} for log in order[SHOWN:])
     return {"logs": [*order[:SHOWN], *bare], "not_drawn": [str(log["log"]) for log in order[SHOWN:]]}
 
 

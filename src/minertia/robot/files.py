@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from minertia.io.errors import DescriptionError, UnknownName, expect_path, expected
+from minertia.io.errors import DescriptionError, InputError, UnknownName, expect_path, expected
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.formats.reading import ReadOptions, is_model_text, read_text, referenced
 from minertia.robot.formats.snap import ANGLE_TOLERANCE
@@ -18,6 +18,7 @@ from minertia.robot.targets import target_of
 
 BASES = ("fixed", "floating")
 LOOPS_SUFFIX = ".loops.toml"  # of the file of loops beside a description
+STAGES = (".usd", ".usda", ".usdc")  # of USD, whose layers their own reader opens
 
 
 # suffix -> "module:function"; a reader takes (text, source, options) and returns a Robot
@@ -26,6 +27,7 @@ READERS = {
     ".par": "minertia.robot.formats.symoro.read:parse_par",
     ".urdf": "minertia.robot.formats.urdf.read:parse_urdf",
     ".mjcf": "minertia.robot.formats.mjcf.read:parse_mjcf",
+    **dict.fromkeys(STAGES, "minertia.robot.formats.usd.read:parse_usd"),
 }
 MODEL_READER = "minertia.robot.identified:parse_identified"
 
@@ -44,20 +46,24 @@ def read_robot(
     snap: float = ANGLE_TOLERANCE,
     letters: bool = True,
     target: str = "",
+    prim: str = "",
 ) -> Robot:
-    """Read a robot from a TOML, URDF, MJCF or SYMORO file, an identified model, or a bundled robot by name.
+    """Read a robot from a TOML, URDF, MJCF, USD or SYMORO file, an identified model, or a bundled robot by name.
 
     base: "fixed" or "floating", None for what the file says.  gravity [m/s2] in the base frame, None for the
     file's.  snap: tolerance [rad] within which angles rounded in the file are taken as right angles; 0 takes them
-    as written.  letters: whether lengths stay symbolic (their values are in `Robot.symbols`).  target: "urdf" or
-    "mjcf" for the best robot that such a file can represent, if an identified model has one.
+    as written.  letters: whether lengths stay symbolic (their values are in `Robot.symbols`).  target: "urdf",
+    "mjcf" or "usd" for the best robot that such a file can represent, if an identified model has one.  prim: path of
+    the robot in a USD stage of several robots.
     """
     if base not in (None, *BASES):
         raise UnknownName("kind of base", base, BASES)
     expect_path(name_or_path, "a robot")
     text, source, suffix = _load(name_or_path)
     reader = _reader(suffix, text, source)
-    robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix), target))
+    if prim and suffix not in STAGES:
+        raise InputError(f"a prim is part of a USD stage, which '{name_or_path}' is not by its ending")
+    robot: Robot = reader(text, source, ReadOptions(base, snap, letters, _beside(Path(source), suffix), target, prim))
     return robot if gravity is None else robot.with_gravity(gravity)
 
 
@@ -70,8 +76,8 @@ def parse_robot(text: str, source: str) -> Robot:
 def _load(name_or_path: str | Path) -> tuple[str, str, str]:
     path = Path(name_or_path)
     if is_file(path):
-        text = read_text(path)
-        reading(*referenced(path, text))
+        text = read_text(path) if path.suffix.lower() not in STAGES else ""
+        reading(path, *referenced(path, text))
         return text, str(name_or_path), path.suffix.lower()
     name = str(name_or_path)
     if name in bundled_robots():
@@ -136,17 +142,19 @@ WRITERS = {
     ".urdf": "minertia.robot.formats.urdf.write:write_urdf",
     ".mjcf": "minertia.robot.formats.mjcf.write:write_mjcf",
     ".xml": "minertia.robot.formats.mjcf.write:write_mjcf",
+    **dict.fromkeys(STAGES, "minertia.robot.formats.usd.write:write_usd"),
 }
-WITH_TEMPLATE = (".urdf", ".mjcf", ".xml")
+WITH_TEMPLATE = (".urdf", ".mjcf", ".xml", *STAGES)
 
 
 def write_robot(
-    robot: RobotLike, path: str | Path, template: str | Path | None = None, *, force: bool = False
+    robot: RobotLike, path: str | Path, template: str | Path | None = None, *, force: bool = False, prim: str = ""
 ) -> tuple[Note, ...]:
-    """Write a robot as TOML, URDF or MJCF; the notes list what the format cannot represent.
+    """Write a robot as TOML, URDF, MJCF or USD; the notes list what the format cannot represent.
 
-    template: URDF or MJCF file of the same robot, of which everything but the parameters is kept; it is never
-    overwritten.  force: replace a file that minertia did not write, or that was edited since.
+    template: URDF or MJCF file of the same robot, of which everything but the parameters is kept, or a USD stage,
+    which the new layer overrides; it is never overwritten.  force: replace a file that minertia did not write, or
+    that was edited since.  prim: path of the robot in a template that is a USD stage of several robots.
     """
     expect_path(path, "a robot to write")
     suffix = Path(path).suffix.lower()
@@ -158,6 +166,7 @@ def write_robot(
     if template is not None and suffix not in WITH_TEMPLATE:
         raise DescriptionError(f"a '{suffix}' file is written whole and takes no template", file=path)
     options: dict[str, Any] = {"force": force} | ({} if template is None else {"template": template})
+    options |= {"prim": prim} if prim and template is not None and suffix in STAGES else {}
     notes = _writer(suffix)(robot, path, **options)
     return tuple(notes or ())
 

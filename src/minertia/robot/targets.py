@@ -8,6 +8,7 @@ from pathlib import Path
 from minertia.robot.formats.mjcf.values import HELD
 from minertia.robot.formats.mjcf.write import MOTOR
 from minertia.robot.formats.urdf.read import EFFECTS
+from minertia.robot.formats.usd.attributes import HELD as IN_USD
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class ExportTarget:
 # what holds most comes first: what it finds of rotors is put into the links of a format that has no place for them
 TARGETS = (
     ExportTarget("mjcf", (".mjcf", ".xml"), (*HELD, *MOTOR, "OFFM"), "MuJoCo"),
+    ExportTarget("usd", (".usda", ".usd", ".usdc"), IN_USD, "UsdPhysics"),
     ExportTarget("urdf", (".urdf",), tuple(EFFECTS["dynamics"].values()), "Pinocchio"),
 )
 

@@ -86,3 +86,21 @@ class RehearsalOptions(Declared):
         kinds = [robot.joints[j].kind for j in robot.independent]
         usual = [SLIDE_STEP if kind == "prismatic" else TURN_STEP for kind in kinds]
         return tuple(usual if self.resolution is None else [self.resolution] * len(kinds))
+
+
+def _sample_formats() -> Iterable[str]:
+    from minertia.simulation.sample_files import FORMATS
+
+    return FORMATS
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SampleFiles(Declared):
+    """Files of samples for simulators, beside samples.npz."""
+
+    export: tuple[str, ...] = option(
+        (),
+        "Files for simulators, beside samples.npz.",
+        choices=_sample_formats,
+        command="export",
+    )

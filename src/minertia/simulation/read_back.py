@@ -16,10 +16,12 @@ from minertia.identification.model import Model
 from minertia.identification.signals.filtering import Motion
 from minertia.io.errors import MinertiaError, MissingExtra
 from minertia.robot.files import read_robot
-from minertia.robot.parameters import split_name
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.usd.read import parse_usd
 from minertia.robot.robot import Robot
 from minertia.robot.targets import ExportTarget, target_of
 from minertia.simulation.engines import mujoco_package, pinocchio_package
+from minertia.simulation.proof import held_by
 
 Array = NDArray[np.float64]
 STATES = 50  # at which a file is compared with what was written
@@ -59,7 +61,7 @@ def read_by_engine(model: Model, file: Path) -> Model | None:
     if target is None or target.name not in model.exports:
         return None
     export = {**model.exports[target.name], "file": file.name, "read_by": "minertia"}
-    held = _held(model.to_robot(target.name), target).numeric
+    held = held_by(model.to_robot(target.name), target).numeric
     found = _efforts(target, file, held)
     if found is not None:
         q, qd, qdd = np.random.default_rng(0).normal(size=(3, STATES, held.n))
@@ -67,11 +69,6 @@ def read_by_engine(model: Model, file: Path) -> Model | None:
         difference = float(np.abs(theirs - own).max() / max(float(np.abs(own).max()), 1e-300))
         export |= {"read_by": found[0], "difference": difference}
     return model.with_exports({target.name: export})
-
-
-def _held(robot: Robot, target: ExportTarget) -> Robot:
-    """Robot without the effects that a file format cannot represent."""
-    return robot.without_effects([n for n in robot.effect_values if split_name(n)[0] not in target.held])
 
 
 def _left(problem: Problem, before: Sequence[Any], efforts: Efforts) -> list[dict[str, Any]]:
@@ -167,6 +164,20 @@ def _in_pinocchio(file: Path, robot: Robot) -> Efforts:
     return efforts
 
 
+def _in_usd(file: Path, robot: Robot) -> Efforts:
+    """Efforts of what programs find in a USD file: its standard attributes, most of them with 32 bits."""
+    arm = parse_usd("", str(file), ReadOptions("fixed", 0.0, False, single=True)).with_gravity(robot.gravity)
+    _check(robot, list(arm.coordinate_names), arm.n)
+    order = [arm.coordinate_names.index(name) for name in robot.coordinate_names]
+
+    def efforts(q: Array, qd: Array, qdd: Array) -> Array:
+        x, v, a = (np.empty_like(part) for part in (q, qd, qdd))
+        x[:, order], v[:, order], a[:, order] = q, qd, qdd
+        return np.asarray(inverse_dynamics(arm, x, v, a))[:, order]
+
+    return efforts
+
+
 def _check(robot: Robot, names: list[str], freedom: int) -> None:
     """Raise an error for a file whose joints are not the robot's coordinates.
 
@@ -176,4 +187,8 @@ def _check(robot: Robot, names: list[str], freedom: int) -> None:
         raise UnreadableFile("its joints are not the coordinates of the robot")
 
 
-READERS: dict[str, Callable[[Path, Robot], Efforts]] = {"MuJoCo": _in_mujoco, "Pinocchio": _in_pinocchio}
+READERS: dict[str, Callable[[Path, Robot], Efforts]] = {
+    "MuJoCo": _in_mujoco,
+    "Pinocchio": _in_pinocchio,
+    "UsdPhysics": _in_usd,
+}

@@ -14,6 +14,8 @@ from minertia.codegen.options import Arithmetic
 from minertia.codegen.targets.options import CodeFiles
 from minertia.excitation.options import LimitOptions, MotionSearch, MotionShape, Optimality
 from minertia.fleet.options import DriftOptions
+from minertia.identification.campaigns.options import CalibrationOptions, MeasureColumns
+from minertia.identification.logs.options import ColumnMap
 from minertia.io.errors import InputError
 from minertia.io.schema import Declared, Option, keys_of, like, option, options, read
 from minertia.io.tables import CheckedTable
@@ -54,6 +56,22 @@ class ValidateJob(Declared):
 
     model: str = option(help="Model, by key.", pattern=KEY)
     logs: tuple[str, ...] = option(help="Validation logs, by key.", pattern=KEY, most=MOST_FILES)
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrateJob(Declared):
+    """Calibrate the robot from measurements of its tool."""
+
+    measurements: tuple[str, ...] = option(help="Files of measurements to fit, by key.", pattern=KEY, most=MOST_FILES)
+    validate: tuple[str, ...] = option(
+        (), "Validation measurements, by key.", pattern=KEY, most=MOST_FILES, otherwise="none: held-out regions"
+    )
+    angle: str | None = like(ColumnMap, "angle")
+    length: str | None = like(ColumnMap, "length")
+    measure: tuple[MeasureColumns, ...] = option(
+        (), "Measurements of the tool and their columns.", otherwise="recognised by the header"
+    )
+    calibration: CalibrationOptions = option(CalibrationOptions(), table="")
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +125,7 @@ JOBS: Mapping[str, type[Declared]] = {
     "check": CampaignJob,
     "identify": CampaignJob,
     "validate": ValidateJob,
+    "calibrate": CalibrateJob,
     "excite": ExciteJob,
     "generate": GenerateJob,
     "rehearse": RehearseJob,

@@ -42,7 +42,7 @@ from minertia.studio.work import VIEW, WEB_CODE
 from minertia.version import __version__
 
 STATIC = Path(__file__).parent / "static"
-STEPS = ("robot", "excite", "data", "identify", "validate", "control", "code", "fleet", "runs")
+STEPS = ("robot", "excite", "data", "identify", "validate", "calibrate", "control", "code", "fleet", "runs")
 PAGES = {"report": "report.html", "excitation": "excitation.html", "rehearsal": "rehearsal.html", "fleet": "fleet.html"}
 ROBOTLESS = ("propose", "fleet")  # kinds that ask for no robot: headers of logs, records of a store
 CHECKED = ("identify",)  # kinds that a check of the same campaign must have passed

@@ -13,6 +13,7 @@ from minertia.io.files import make_folder, write_file
 from minertia.robot.robot import Robot
 from minertia.studio.job_work import JobWork
 from minertia.studio.options import (
+    CalibrateJob,
     CampaignJob,
     ControlJob,
     ExciteJob,
@@ -27,11 +28,22 @@ from minertia.studio.options import (
 from minertia.studio.project import CAMPAIGN, ProjectFile
 
 if TYPE_CHECKING:
+    from minertia.identification.campaigns.campaign import Campaign
     from minertia.identification.identify import Identification
     from minertia.identification.logs.options import ColumnMap
 
 VIEW, WEB_CODE = "view.json", "model.wasm"
-READING = ("header", "delimiter", "decimal", "topic", "command_topic", "episode", "drop_torn")  # keys of [columns]
+READING = (
+    "header",
+    "delimiter",
+    "decimal",
+    "topic",
+    "command_topic",
+    "pose_topic",
+    "pose_frame",
+    "episode",
+    "drop_torn",
+)  # keys of [columns]
 
 
 def run(kind: str, work: JobWork) -> tuple[str, str]:
@@ -164,11 +176,38 @@ def _check(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
 
 def _identify(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
     from minertia.identification.campaigns.read import read_campaign
+
+    campaign = read_campaign(work.project.folder / CAMPAIGN)
+    view, sentence = _identified(work, campaign)
+    view["campaign"] = work.project.campaign()
+    write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
+    return view, sentence
+
+
+def _calibrate(work: JobWork, asked: CalibrateJob) -> tuple[dict[str, Any], str]:
+    """Calibrate the robot from files of measurements, apart from the campaign of its logs."""
+    from minertia.identification.campaigns.campaign import Campaign
+    from minertia.identification.logs.options import ColumnMap
+    from minertia.robot.files import read_robot
+
+    fitted, unseen = (
+        [work.project.file(key, "log").path for key in keys] for keys in (asked.measurements, asked.validate)
+    )
+    if not fitted:
+        raise InputError("choose files of measurements to fit first")
+    columns = ColumnMap(angle=asked.angle, length=asked.length)
+    robot = read_robot(work.robot_name)
+    campaign = Campaign(robot, fitted, unseen, columns=columns, measures=asked.measure, calibration=asked.calibration)
+    view, sentence = _identified(work, campaign)
+    return view | {"campaign": None}, sentence
+
+
+def _identified(work: JobWork, campaign: Campaign) -> tuple[dict[str, Any], str]:
+    """Identify a campaign of any kind, write its result, and make its page."""
     from minertia.identification.identify import identify
     from minertia.report.fit_views import fit_view, titled
     from minertia.report.folders import check_identification, write_identification
 
-    campaign = read_campaign(work.project.folder / CAMPAIGN)
     steps, begun = 2 * (len(campaign.train) + len(campaign.validate)) + 7, 0
 
     def tell(step: str) -> None:
@@ -184,9 +223,7 @@ def _identify(work: JobWork, asked: CampaignJob) -> tuple[dict[str, Any], str]:
     tell("looking for the values that matter")
     view["significance"] = _significance(result)
     view["notes"] = [f"{note.where}: {note.text}" for note in notes]
-    view["campaign"] = work.project.campaign()
     view["grade"] = result.verdict.grade
-    write_file(work.out / CAMPAIGN, (work.project.folder / CAMPAIGN).read_bytes())
     word = result.verdict.word
     unseen = [r.relative for r in result.validation]
     told = f", {100 * max(unseen):.3g} % on unseen logs" if unseen else ""
@@ -358,6 +395,7 @@ KINDS: dict[str, Callable[[JobWork, Any], tuple[dict[str, Any], str]]] = {
     "check": _check,
     "identify": _identify,
     "validate": _validate,
+    "calibrate": _calibrate,
     "excite": _excite,
     "generate": _generate,
     "rehearse": _rehearse,

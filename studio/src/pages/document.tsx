@@ -2,7 +2,7 @@ import { Fragment, type ReactNode, useMemo } from "react";
 import { Facts } from "../parts/bits";
 import { Verdict } from "../parts/efforts";
 import { ParameterName } from "../parts/names";
-import { Plot } from "../parts/plot";
+import { axisOf, Plot } from "../parts/plot";
 import { Strip, type StripView } from "../parts/strip";
 import { DataTable, Sentences } from "../parts/table";
 import type { VerdictData } from "../types";
@@ -95,6 +95,6 @@ function cell(value: Cell): ReactNode {
 
 function ChartBlock({ chart, tall }: { chart: ChartData; tall: boolean }) {
   const series = useMemo(() => chart.lines.map(([label, values], k) => ({ label, values, ...(label === "measured" ? MEASURED : chart.edges.includes(label) ? EDGE : { colour: COLOURS[k % COLOURS.length] }) })), [chart]);
-  const over = useMemo(() => (chart.over === "time" ? undefined : { name: chart.over, unit: "" }), [chart.over]);
+  const over = useMemo(() => axisOf(chart.over), [chart.over]);
   return <Plot title={chart.title} unit={chart.unit} t={chart.t} series={series} over={over} log={chart.log} marks={chart.marks} span={chart.span} height={tall ? 230 : 170} />;
 }

@@ -1,10 +1,11 @@
+import type { ComponentType } from "react";
 import { Facts, percent, shown } from "../parts/bits";
 import { CorrelationMap } from "../parts/correlation";
 import { CurveChoice, Efforts, Further, LogChoice, measureOf, Residuals, useCurveChoice, useLogs, Verdict } from "../parts/efforts";
 import { canLook, LOOKS, Patterns } from "../parts/patterns";
 import { Sentences } from "../parts/table";
 import { Values } from "../parts/values";
-import type { FitView, JudgedLog } from "../types";
+import type { DrawnRobot, FitView, JudgedLog } from "../types";
 import { Document, made, type PageData, type Part, told } from "./shell";
 
 interface PagedFit extends FitView {
@@ -15,7 +16,9 @@ interface PagedFit extends FitView {
   made: [string, string][];
 }
 
-export function FitPage({ data }: { data: PageData<PagedFit> }) {
+type Picture = ComponentType<{ drawn: DrawnRobot; logs: JudgedLog[] }>; // in three dimensions, on pages that have them
+
+export function FitPage({ data, Picture }: { data: PageData<PagedFit>; Picture?: Picture }) {
   const { view } = data, { result } = view;
   const unseen = worst(result.validation);
   return (
@@ -36,6 +39,7 @@ export function FitPage({ data }: { data: PageData<PagedFit> }) {
         </>
       }
       parts={[
+        arrows(view, Picture),
         { id: "values", title: `${view.parameters.length} values`, body: <Values parameters={view.parameters} /> },
         told("unexcited", "Not excited", view.unexcited, "These logs say nothing about the following; no number is given for them."),
         residuals(view),
@@ -50,7 +54,7 @@ export function FitPage({ data }: { data: PageData<PagedFit> }) {
   );
 }
 
-export function ValidationPage({ data }: { data: PageData<PagedFit> }) {
+export function ValidationPage({ data, Picture }: { data: PageData<PagedFit>; Picture?: Picture }) {
   const { view } = data, { result } = view;
   const nominal = worst(view.logs.flatMap((log) => (log.nominal_residual ? [log.nominal_residual] : [])));
   const remarks = result.validation.flatMap((r) => (r.remarks ?? []).map((text) => `${r.log}: ${text}`));
@@ -74,6 +78,7 @@ export function ValidationPage({ data }: { data: PageData<PagedFit> }) {
         </>
       }
       parts={[
+        arrows(view, Picture),
         residuals(view),
         ...figures(view),
         { id: "values", title: `${view.parameters.length} values of the model`, body: <Values parameters={view.parameters} /> },
@@ -85,6 +90,10 @@ export function ValidationPage({ data }: { data: PageData<PagedFit> }) {
       ]}
     />
   );
+}
+
+function arrows(view: PagedFit, Picture?: Picture): Part | null {
+  return view.drawn && Picture ? { id: "arrows", title: "Errors on the robot", body: <Picture drawn={view.drawn} logs={view.logs} /> } : null;
 }
 
 function worst(all: { relative: number | null }[]): number | null {

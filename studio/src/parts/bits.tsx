@@ -279,6 +279,16 @@ export function SelectField({ label, value, options, onChange, names }: {
   );
 }
 
+/** A text, taken when the field is left or Enter is pressed. */
+export function TextField({ label, value, placeholder, onChange }: { label: string; value: string; placeholder?: string; onChange: (text: string) => void }) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input type="text" key={value} defaultValue={value} placeholder={placeholder} onBlur={(e) => e.target.value !== value && onChange(e.target.value.trim())} onKeyDown={(e) => e.key === "Enter" && e.currentTarget.blur()} />
+    </label>
+  );
+}
+
 export function CheckField({ label, value, onChange }: { label: ReactNode; value: boolean; onChange: (value: boolean) => void }) {
   return (
     <label className="check">

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import type { FitView, JudgedLog, MeasureData, SectionData, VerdictData } from "../types";
 import { CheckField, percent, shown } from "./bits";
-import { Plot, type Series } from "./plot";
+import { axisOf, isTime, Plot, type Series } from "./plot";
 import { DataTable, numbers, Segment, Sentences } from "./table";
 
 const CURVES: Record<string, { colour: string; dash?: number[]; width: number }> = {
@@ -9,6 +9,12 @@ const CURVES: Record<string, { colour: string; dash?: number[]; width: number }>
   nominal: { colour: "--nominal", dash: [6, 4], width: 1.3 },
   predicted: { colour: "--predicted", width: 1.3 },
   residual: { colour: "--residual", width: 1.1 },
+};
+const DOTS: Record<string, Partial<Series>> = { // postures follow one another in no order of their own
+  measured: { points: true, width: 7 },
+  nominal: { points: true, width: 4 },
+  predicted: { points: true, width: 4 },
+  residual: { points: true, width: 4 },
 };
 const FIRST = { measured: true, predicted: true, nominal: true, residual: false } as Record<string, boolean>;
 
@@ -77,7 +83,7 @@ export function Residuals({ view }: { view: Pick<FitView, "joints" | "logs"> }) 
       ],
     }));
   });
-  return <DataTable label="Residuals by log and joint" columns={["log", "model", numbers("all joints"), ...view.joints.map(numbers)]} rows={rows} />;
+  return <DataTable label="Residuals by log and joint" columns={["log", "model", numbers("all"), ...view.joints.map(numbers)]} rows={rows} />;
 }
 
 /** The logs that have curves, those never fitted first, and which of them is looked at. */
@@ -105,6 +111,7 @@ export const useCurveChoice = () => useState(FIRST);
 
 /** Measured, predicted and nominal efforts of one log, joint by joint. */
 export function Efforts({ log, joints, choice, group }: { log: JudgedLog; joints: string[]; choice: Record<string, boolean>; group: string }) {
+  const over = useMemo(() => axisOf(log.over), [log.over]);
   return (
     <div className="plots">
       {joints.map((joint, j) => {
@@ -112,8 +119,8 @@ export function Efforts({ log, joints, choice, group }: { log: JudgedLog; joints
         curves.residual = curves.measured.map((v, k) => (v === null || curves.predicted[k] === null ? null : v - (curves.predicted[k] as number)));
         const series: Series[] = Object.keys(CURVES)
           .filter((name) => choice[name] && curves[name])
-          .map((name) => ({ label: name, values: curves[name], ...CURVES[name] }));
-        return <Plot key={joint} group={group} title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`} unit={unitOf(log, j)} t={log.t} series={series} />;
+          .map((name) => ({ label: name, values: curves[name], ...CURVES[name], ...(isTime(over) ? {} : DOTS[name]) }));
+        return <Plot key={joint} group={group} title={`${joint}, residual ${percent(log.residual.per_joint[j]?.relative)}`} unit={unitOf(log, j)} t={log.t} series={series} over={over} />;
       })}
     </div>
   );

@@ -1,7 +1,7 @@
 import { useCampaign } from "../campaign";
 import { JOBS, type JobSettings, OPTIONS } from "../options";
 import type { Changes, Table } from "../types";
-import { CheckField, NumberField, SelectField } from "./bits";
+import { CheckField, NumberField, SelectField, TextField } from "./bits";
 
 export interface OptionData {
   help: string;
@@ -40,6 +40,8 @@ export function Fields({ options, values, set }: { options: Readonly<Record<stri
             </fieldset>
           );
         }
+        if (one.type === "text") return <span key={key} title={one.help}><TextField label={label} placeholder={one.otherwise} value={String(value ?? "")} onChange={(text) => set(key, text || null)} /></span>;
+        if (one.type === "texts") return <span key={key} title={one.help}><TextField label={`${label} (a, b, ...)`} placeholder={one.otherwise} value={Array.isArray(value) ? value.join(", ") : ""} onChange={(text) => set(key, text ? text.split(/[,\s]+/).filter(Boolean) : null)} /></span>;
         if (one.type !== "number" && one.type !== "whole") return null;
         return (
           <span key={key} title={one.help}>

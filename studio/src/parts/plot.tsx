@@ -18,6 +18,12 @@ const SETTLED = 120; // ms without another zoom before more points are asked for
 
 export interface Axis { name: string; unit: string }
 const TIME: Axis = { name: "t", unit: "s" };
+/** The axis of a label such as "time [s]"; time where there is none. */
+export function axisOf(label?: string): Axis {
+  const [, name, unit] = /^(.*?)(?: \[(.*)\])?$/.exec(label ?? "") ?? [];
+  return !name || name === "time" ? TIME : { name, unit: unit ?? "" };
+}
+export const isTime = (axis: Axis) => axis === TIME;
 const WIDTH = 1.4; // px of a line
 
 const groups = new Map<string, Set<uPlot>>();

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import {
-  AxesHelper, Box3, BoxGeometry, BufferGeometry, CylinderGeometry, DirectionalLight, DoubleSide, GridHelper, Group,
-  HemisphereLight, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
+  AxesHelper, Box3, BoxGeometry, BufferGeometry, ConeGeometry, CylinderGeometry, DirectionalLight, DoubleSide, GridHelper, Group,
+  HemisphereLight, InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Object3D,
   PerspectiveCamera, PlaneGeometry, Quaternion, Raycaster, Scene as ThreeScene, SphereGeometry, Vector2, Vector3,
   WebGLRenderer,
 } from "three";
@@ -9,6 +9,9 @@ import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import { ConvexGeometry } from "three/examples/jsm/geometries/ConvexGeometry.js";
 import { framesAt } from "../api";
 import type { Body, Capsule, Drawing, RobotData } from "../types";
+
+/** An arrow of length and direction `way` [m] from a place in the base frame; colour: name of a CSS variable. */
+export interface Arrow { from: (number | null)[]; way: (number | null)[]; colour: string }
 
 export interface SceneProps {
   robot: RobotData;
@@ -21,6 +24,7 @@ export interface SceneProps {
   floor?: number | null;
   boxes?: number[][][][];
   ghosts?: number[][]; // postures drawn as lines from joint to joint; of trees alone
+  arrows?: Arrow[];
   fitTo?: number[][]; // postures that the view must hold, besides the first
   onLink?: (joint: number | null) => void;
   label: string;
@@ -85,6 +89,7 @@ class View {
   solids: Object3D[] = [];
   around = new Group();
   ghosts = new Group();
+  arrows = new Group();
   size = 1;
   wanted = 0;
   soft: boolean;
@@ -98,7 +103,7 @@ class View {
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = false;
     this.controls.addEventListener("change", () => this.draw());
-    this.scene.add(new HemisphereLight(0xffffff, 0x8090a0, 1.7), this.around, this.ghosts);
+    this.scene.add(new HemisphereLight(0xffffff, 0x8090a0, 1.7), this.around, this.ghosts, this.arrows);
     const sun = new DirectionalLight(0xffffff, 1.9);
     sun.position.set(2, -3, 5);
     this.scene.add(sun);
@@ -259,6 +264,25 @@ class View {
     }
   }
 
+  /** Arrows of each colour as two meshes: shafts and heads. */
+  point(arrows: Arrow[]) {
+    this.arrows.traverse((object) => object instanceof InstancedMesh && object.geometry.dispose());
+    this.arrows.clear();
+    const thick = 0.0022 * this.size, tip = 0.02 * this.size;
+    for (const name of new Set(arrows.map((arrow) => arrow.colour))) {
+      const own = arrows.filter((arrow) => arrow.colour === name), material = new MeshBasicMaterial({ color: colour(name) });
+      const shafts = new InstancedMesh(new CylinderGeometry(1, 1, 1, 8), material, own.length), heads = new InstancedMesh(new ConeGeometry(1, 1, 12), material, own.length);
+      own.forEach(({ from, way }, k) => {
+        const start = new Vector3(from[0] ?? 0, from[1] ?? 0, from[2] ?? 0), along = new Vector3(way[0] ?? 0, way[1] ?? 0, way[2] ?? 0), length = along.length();
+        const head = Math.min(tip, 0.5 * length), turn = new Quaternion().setFromUnitVectors(UP, length > 0 ? along.normalize() : UP);
+        const part = (middle: number, radius: number, tall: number) => new Matrix4().compose(start.clone().addScaledVector(along, middle), turn, new Vector3(radius, Math.max(tall, 1e-9), radius));
+        shafts.setMatrixAt(k, part((length - head) / 2, thick, length - head));
+        heads.setMatrixAt(k, part(length - head / 2, Math.max(2.6 * thick * (head / tip), thick), head));
+      });
+      this.arrows.add(shafts, heads);
+    }
+  }
+
   light(lit: Set<number>) {
     for (const { joint, material } of this.parts) {
       const on = joint !== null && lit.has(joint);
@@ -356,7 +380,7 @@ export function Scene(props: SceneProps) {
   const [failed, setFailed] = useState(false);
   const [dark, setDark] = useState(window.matchMedia("(prefers-color-scheme: dark)").matches);
   const lit = props.lit;
-  const fitTo = useRef(props.fitTo), boxes = useRef(props.boxes);
+  const fitTo = useRef(props.fitTo), boxes = useRef(props.boxes), arrows = useRef(props.arrows);
   const litKey = useMemo(() => [...(lit ?? [])].join(","), [lit]);
 
   useEffect(() => {
@@ -377,7 +401,7 @@ export function Scene(props: SceneProps) {
       return;
     }
     view.current = made;
-    made.look(fitTo.current?.length ? fitTo.current : [drawing.start], boxes.current?.flat(2) ?? []);
+    made.look(fitTo.current?.length ? fitTo.current : [drawing.start], [...(boxes.current?.flat(2) ?? []), ...(arrows.current ?? []).flatMap(({ from, way }) => [0, 1].map((end) => from.map((x, k) => (x ?? 0) + end * (way[k] ?? 0))))]);
     const resize = new ResizeObserver(() => made.resize(element.clientWidth, element.clientHeight));
     resize.observe(element);
     return () => {
@@ -427,6 +451,11 @@ export function Scene(props: SceneProps) {
     view.current?.haunt(drawing.has_loops ? [] : (props.ghosts ?? []));
     view.current?.draw();
   }, [props.ghosts, robot, drawing, dark]);
+
+  useEffect(() => {
+    view.current?.point(props.arrows ?? []);
+    view.current?.draw();
+  }, [props.arrows, robot, drawing, dark]);
 
   if (failed) return <p className="empty">The 3-D view needs WebGL, which this browser does not offer; everything else works.</p>;
   return (

@@ -1,12 +1,13 @@
 import { useEffect, useMemo, useState } from "react";
 import { getCurves, upload } from "../api";
 import { useCampaign } from "../campaign";
-import { bytes, CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown } from "../parts/bits";
+import { CheckField, DropZone, Empty, Facts, JobLine, NumberField, NumberInput, Panel, Scroll, SelectField, shown } from "../parts/bits";
 import { OPTIONS } from "../options";
 import { Plot } from "../parts/plot";
 import { Segment } from "../parts/table";
+import { Uses } from "../parts/uses";
 import { latest, useLastView, useRobotView, useStudio } from "../studio";
-import type { CheckView, LogView, ProjectFile, ProposeView, Table } from "../types";
+import type { CheckView, LogView, ProposeView, Table } from "../types";
 
 const UNIT_NAMES = { Nm: "N m, or N", A: "A (current)", V: "V", permille: "‰ of rated", percent: "% of rated" };
 const SIGNALS = [
@@ -91,52 +92,6 @@ export default function DataStep() {
         </div>
       )}
     </>
-  );
-}
-
-function Uses({ logs, train, unseen, onChange }: {
-  logs: ProjectFile[];
-  train: string[];
-  unseen: string[];
-  onChange: (train: string[], unseen: string[]) => void;
-}) {
-  const use = (key: string) => (train.includes(key) ? "fit" : unseen.includes(key) ? "predict" : "leave out");
-  const set = (key: string, value: string) => {
-    const without = (list: string[]) => list.filter((k) => k !== key);
-    onChange(value === "fit" ? [...without(train), key] : without(train), value === "predict" ? [...without(unseen), key] : without(unseen));
-  };
-  return (
-    <Scroll label="Logs of the folder">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">log</th>
-            <th scope="col" className="number aside">
-              size
-            </th>
-            <th scope="col">use</th>
-          </tr>
-        </thead>
-        <tbody>
-          {logs.map((log) => (
-            <tr key={log.key}>
-              <th scope="row">{log.title}</th>
-              <td className="number aside">{bytes(log.size)}</td>
-              <td>
-                <span className="segment" role="group" aria-label={`Use of ${log.title}`}>
-                  {["fit", "predict", "leave out"].map((value) => (
-                    <button key={value} type="button" aria-pressed={use(log.key) === value} onClick={() => set(log.key, value)}>
-                      {value}
-                    </button>
-                  ))}
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <p className="soft">Logs to predict are never fitted; the verdict rests on them.</p>
-    </Scroll>
   );
 }
 

@@ -6,7 +6,7 @@ import { ParameterName } from "../parts/names";
 import { useStudio, useView } from "../studio";
 import type { Effect, FitView, Job, JudgedLog } from "../types";
 
-const SHOWN = ["identify", "excite", "control", "generate", "rehearse", "validate", "fleet"];
+const SHOWN = ["identify", "calibrate", "excite", "control", "generate", "rehearse", "validate", "fleet"];
 const WORDS: Record<string, string> = { identify: "identification", excite: "motion", generate: "code", rehearse: "rehearsal", validate: "validation", control: "control", fleet: "fleet" };
 const PLACE: Record<string, string> = { identify: "/validate", excite: "/excite", control: "/control" };
 

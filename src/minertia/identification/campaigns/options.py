@@ -484,7 +484,7 @@ class CampaignOptions(Declared):
     floating: FloatingOptions = option(factory=FloatingOptions, table="floating")
     contacts: tuple[ContactOptions, ...] = option(
         (),
-        "Contacts of a [floating base](campaign.md#floating-base): tables `[[contact]]`.",
+        "Contacts of a [floating base](howto/legs.md): tables `[[contact]]`.",
         table="",
         key="contact",
     )

@@ -9,11 +9,11 @@ from minertia.identification.model import IdentifiedModel
 from minertia.identification.physical.fit import NOT_FOUND
 from minertia.io.errors import MinertiaError
 from minertia.io.files import FileError
-from minertia.robot.files import write_robot
+from minertia.robot.files import STAGES, write_robot
 from minertia.robot.robot import Note, Robot
 from minertia.robot.targets import target_of
 
-TEMPLATES = (".urdf", ".xml", ".mjcf")
+TEMPLATES = (".urdf", ".xml", ".mjcf", *STAGES)
 
 
 def robot_files(robot: Robot) -> tuple[str, ...]:
@@ -25,11 +25,13 @@ def robot_files(robot: Robot) -> tuple[str, ...]:
 def _robot_files(own: Path) -> tuple[str, ...]:
     """Names of the robot files in a result: its own file, and for a URDF also an MJCF, which represents more."""
     suffix = own.suffix.lower()
+    if suffix in STAGES:
+        return ("robot.usda",)
     return (f"robot{suffix}", *(("robot.mjcf",) if suffix == ".urdf" else ()))
 
 
 def _own_file(robot: Robot) -> Path | None:
-    """Path of the URDF or MJCF from which a robot was read."""
+    """Path of the URDF, MJCF or USD stage from which a robot was read."""
     source = Path(robot.source or "")
     return source if source.suffix.lower() in TEMPLATES and source.is_file() else None
 
@@ -40,6 +42,12 @@ def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[N
     if source is None:
         return ()
     notes: list[Note] = []
+    is_stage = source.suffix.lower() in STAGES
+    if is_stage:
+        advice = (
+            f"robot.usda is a whole new file; minertia convert model.toml NEW.usda --template {source.name} overrides"
+        )
+        notes.append(Note("info", source.name, f"{advice} this stage, shapes included"))
     for name in _robot_files(source):
         older = f"; the {name} there is that of an earlier result" if (out / name).exists() else ""
         if not model.is_physical and getattr(target_of(name), "name", "") not in model.exports:
@@ -48,7 +56,7 @@ def write_robot_files(model: IdentifiedModel, draft: Path, out: Path) -> tuple[N
             return (*notes, Note("warning", source.name, text))
         is_own = name == _robot_files(source)[0]
         try:
-            told = write_robot(model, draft / name, template=source if is_own else None)
+            told = write_robot(model, draft / name, template=source if is_own and not is_stage else None)
         except FileError:
             raise
         except MinertiaError as err:

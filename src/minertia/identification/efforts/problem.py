@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,15 +19,16 @@ from minertia.identification.efforts.files import robot_files, write_robot_files
 from minertia.identification.efforts.judge import correlated_covariance, effort_evidence
 from minertia.identification.efforts.model import standard_parameters
 from minertia.identification.efforts.prediction import PredictedEfforts
+from minertia.identification.efforts.shown import is_plain, noise_of_efforts, shown_by_efforts
 from minertia.identification.efforts.solve import solve_efforts
-from minertia.identification.efforts.validate import predicted_efforts
+from minertia.identification.efforts.validate import drawn_efforts, predicted_efforts
 from minertia.identification.estimators.estimate import Estimate
 from minertia.identification.estimators.estimator import Estimator
 from minertia.identification.evidence.evidence import Evidence
 from minertia.identification.evidence.extrapolation import fitted_reach
 from minertia.identification.evidence.measure import EFFORT, Measure
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading, ModelFacts, ModelParts, Problem
+from minertia.identification.kind import DrawnOutputs, LogReading, ModelFacts, ModelParts, Problem
 from minertia.identification.model import IdentifiedModel, Model, with_efforts
 from minertia.identification.problem.diagnosis import ExcitationDiagnosis
 from minertia.identification.problem.observation import Observation
@@ -107,6 +108,13 @@ class EffortProblem(EffortRows, Problem):
         """Physically consistent robot for each export format, fitted to the same logs."""
         return exported(self, estimate)
 
+    def posterior(self, estimate: Estimate, evidence: Evidence) -> dict[str, Any]:
+        """What the logs show without a prior, and how efforts scatter about predictions."""
+        found: dict[str, Any] = {"residual": noise_of_efforts(self, estimate).to_dict()}
+        if not is_plain(self, estimate):
+            found["shown"] = shown_by_efforts(self, estimate, self.covariance(estimate, evidence)).to_dict()
+        return found
+
     @classmethod
     def remembers(cls, model: Model) -> bool:
         """Return True: models that no other kind of problem recognises were fitted to efforts."""
@@ -118,6 +126,13 @@ class EffortProblem(EffortRows, Problem):
     ) -> tuple[PredictedEfforts, ...]:
         """Predict logs with a model, with warnings where they extrapolate from the fitted ones."""
         return predicted_efforts(with_efforts(model), logs, reading)
+
+    @classmethod
+    def predict_draws(
+        cls, model: Model, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+    ) -> Iterator[DrawnOutputs]:
+        """Predicted efforts of logs for rows of unknowns."""
+        return drawn_efforts(with_efforts(model), values, logs, reading)
 
     @classmethod
     def file_names(cls, campaign: Campaign) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from minertia.identification.campaigns.campaign import LogLike
@@ -10,11 +10,13 @@ from minertia.identification.campaigns.prepare import prepare_campaign
 from minertia.identification.campaigns.prepared import EffortLog
 from minertia.identification.efforts.judge import residuals_on
 from minertia.identification.efforts.prediction import PredictedEfforts
+from minertia.identification.efforts.shown import predictions_of_values
 from minertia.identification.evidence.extrapolation import Reach, remarks
 from minertia.identification.evidence.residuals import Residuals
-from minertia.identification.kind import LogReading
+from minertia.identification.kind import DrawnOutputs, LogReading
 from minertia.identification.model import IdentifiedModel
 from minertia.identification.remembered import campaign_like, fitted_before
+from minertia.io.arrays import Array
 
 
 def predicted_efforts(
@@ -24,6 +26,19 @@ def predicted_efforts(
     ready = prepare_campaign(campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn), reading.tell)
     reading.tell("predicting")
     return tuple(PredictedEfforts(log, model.linear, model.beta, _validated(model, log)) for log in ready.validate)
+
+
+def drawn_efforts(
+    model: IdentifiedModel, values: Array, logs: LogLike | Sequence[LogLike], reading: LogReading
+) -> Iterator[DrawnOutputs]:
+    """Predict the efforts of logs, of long ones the beginning, with rows of unknowns, the most probable ones first."""
+    ready = prepare_campaign(campaign_like(model, logs, reading.columns, drop_torn=reading.drop_torn), reading.tell)
+    for log in ready.validate:
+        reading.tell(f"predicting {log.name}")
+        block = next(iter(log.judged))
+        measured, predicted = predictions_of_values(model.linear, log, block, values)
+        t = block.t if block.instants is None else block.instants
+        yield DrawnOutputs(log.name, model.linear.row_names, t, measured, predicted[0], predicted[1:])
 
 
 def _validated(model: IdentifiedModel, log: EffortLog) -> Residuals:

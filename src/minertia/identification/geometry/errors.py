@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from minertia.identification.evidence.residuals import Residuals, residuals_of
-from minertia.identification.geometry.chain import Array
+from minertia.identification.geometry.chain import Array, matrix_of
 from minertia.identification.geometry.fit import rms
 from minertia.identification.geometry.layout import GeometryLayout, GeometryState
 from minertia.identification.geometry.measures import ToolReadings
+from minertia.identification.kind import ErrorArrows
+from minertia.robot.joint import numeric_pose
 
 COMPONENTS = {1: ("",), 2: (" u", " v"), 3: (" x", " y", " z")}  # of an error, by their number
 
@@ -38,6 +40,31 @@ def misses_of(layout: GeometryLayout, state: GeometryState) -> Array:
             table[posture] = vectors
             parts.append(table)
     return np.concatenate(parts, axis=1)
+
+
+def error_arrows(layout: GeometryLayout, state: GeometryState, before: Array, after: Array) -> ErrorArrows | None:
+    """Position errors (N, outputs) as arrows in the robot's base; None if readings are no positions.
+
+    state: of the corrections that leave `after`.  A chain that begins behind a moving joint has no place in the base.
+    """
+    chain, measures = layout.chain, judged_measures(layout.postures.measures)
+    first = chain.robot.joints[chain.joints[0]]
+    if first.parent is not None or measures[0].unit != "m" or any(m.components != 3 for m in measures):
+        return None
+    placed = matrix_of(numeric_pose((first.R, first.p), chain.robot.symbol_values))
+    to_base, tool = placed @ np.linalg.inv(state.placements[0]), layout.moved(state).tool
+    posture, at, left, had = [], [], [], []
+    for k, (measure, own) in enumerate(zip(measures, state.own, strict=False)):
+        part = slice(3 * k, 3 * k + 3)
+        rows = np.flatnonzero(np.isfinite(after[:, part]).all(axis=1) & np.isfinite(before[:, part]).all(axis=1))
+        point = own[:3] if measure.has_point else np.zeros(3)
+        x = tool[rows, :3, 3] + tool[rows, :3, :3] @ point
+        posture.append(rows)
+        at.append(x @ to_base[:3, :3].T + to_base[:3, 3])
+        left.append(after[rows, part] @ to_base[:3, :3].T)
+        had.append(before[rows, part] @ to_base[:3, :3].T)
+    joined = (np.concatenate(parts) for parts in (at, had, left))
+    return ErrorArrows(layout.postures.q, np.concatenate(posture), *joined)
 
 
 def sizes_of(measures: Sequence[ToolReadings], misses: Array) -> Array:

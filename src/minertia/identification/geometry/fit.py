@@ -10,7 +10,8 @@ trade positions for rotations.  Joint errors enter the covariance of the estimat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ ROUGHLY = 1e-4  # the same before weights and sizes are settled
 ROUNDS = 200  # of sizes at most
 SETTLED = 1e-3  # relative change of sizes at which their rounds end
 SHOWN = 3e-7  # of a scaled column: the part that others must leave, so that a factorisation is exact enough
+QUICK = 0.1  # of the gain of the step before, below which derivatives of an earlier state are good enough
+BLOCK = 5000  # rows at a time
 FACTORS = (1.0, 0.3, 0.1, 0.01)  # of a step, until the cost falls
 
 
@@ -113,6 +116,21 @@ def prior_of(groups: NDArray[np.str_], sizes: GeometrySizes) -> Array:
     return np.array([known[g] for g in groups], float) ** -2.0
 
 
+class _ConvergedFit(NamedTuple):
+    """A state with its rows, whose derivatives may be those of a state near it, and the inverse Hessian."""
+
+    state: GeometryState
+    rows: LinearisedReadings
+    S: Array
+
+
+class _FitStep(NamedTuple):
+    state: GeometryState
+    rows: LinearisedReadings
+    values: Array
+    cost: float
+
+
 class _Fitter:
     """Gauss-Newton iteration of one fit, with its standard deviations and weights."""
 
@@ -129,67 +147,103 @@ class _Fitter:
         rows = self.layout.linearised(state)
         sizes = {int(u): max(rms(rows.residual[rows.unit == u]), LEAST_NOISE) for u in np.unique(rows.unit)}
         self.sizes = GeometrySizes(sizes, self.sizes.groups)
-        state, rows = self._converged(state, rows, ROUGHLY)
+        at = self._converged(state, rows, self._normal(rows), ROUGHLY)
         for enough in (ROUGHLY, ENOUGH):
-            self._reweigh(rows)
-            self._resize(self._normal(rows), self._values(state), finds_sizes=finds_sizes)
-            state, rows = self._converged(state, rows, enough)
-        return GeometryFit(self.layout, state, self.active, self._inverse(self._normal(rows)), self.sizes, self.weights)
+            self._reweigh(at.rows)
+            normal = self._normal(at.rows)
+            self._resize(normal, self._values(at.state), finds_sizes=finds_sizes)
+            at = self._converged(at.state, at.rows, normal, enough)
+        return GeometryFit(self.layout, at.state, self.active, at.S, self.sizes, self.weights)
 
     def _values(self, state: GeometryState) -> Array:
         return self.layout.values(state)[self.active]
 
+    def _row_sizes(self, rows: LinearisedReadings) -> Array:
+        return np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
+
     def _cost(self, rows: LinearisedReadings, values: Array) -> float:
-        size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
-        weighted = self.weights[rows.posture] * (rows.residual / size) ** 2
+        weighted = self.weights[rows.posture] * (rows.residual / self._row_sizes(rows)) ** 2
         return float(weighted.sum() + values @ (prior_of(self.own_groups, self.sizes) * values))
 
     def _normal(self, rows: LinearisedReadings) -> dict[int, NormalEquations]:
-        found = {}
-        for unit in self.sizes.rows:
-            of = rows.unit == unit
-            root = np.sqrt(self.weights[rows.posture[of]])
-            A, r = rows.A[of][:, self.active] * root[:, None], rows.residual[of] * root
-            found[unit] = NormalEquations(A.T @ A, A.T @ r, float(r @ r), float(of.sum()))
-        return found
+        return {unit: self._normal_of(rows, np.flatnonzero(rows.unit == unit)) for unit in self.sizes.rows}
+
+    def _normal_of(self, rows: LinearisedReadings, of: NDArray[np.intp]) -> NormalEquations:
+        """Normal equations of some rows, in blocks to limit memory."""
+        K = len(self.active)
+        G, b, rr = np.zeros((K, K)), np.zeros(K), 0.0
+        for first in range(0, len(of), BLOCK):
+            part = of[first : first + BLOCK]
+            root = np.sqrt(self.weights[rows.posture[part]])
+            A, r = rows.A[np.ix_(part, self.active)] * root[:, None], rows.residual[part] * root
+            G += A.T @ A
+            b += A.T @ r
+            rr += float(r @ r)
+        return NormalEquations(G, b, rr, float(len(of)))
 
     def _inverse(self, normal: Mapping[int, NormalEquations]) -> Array:
-        """Inverse Hessian (sum of A'A / sigma^2 + prior)^-1; zero in unidentifiable directions."""
+        """(sum of A'A / sigma^2 + prior)^-1; unidentifiable directions get zero."""
         H = sum((part.G / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros((len(self.active),) * 2))
         return inverse(H + np.diag(prior_of(self.own_groups, self.sizes)))
 
-    def _step(self, normal: Mapping[int, NormalEquations], values: Array) -> Array:
+    def _step(self, normal: Mapping[int, NormalEquations], values: Array, S: Array) -> Array:
         b = sum((part.b / self.sizes.rows[u] ** 2 for u, part in normal.items()), np.zeros(len(self.active)))
-        return self._inverse(normal) @ (b - prior_of(self.own_groups, self.sizes) * values)
+        return np.asarray(S @ (b - prior_of(self.own_groups, self.sizes) * values))
 
     def _converged(
-        self, state: GeometryState, rows: LinearisedReadings, enough: float
-    ) -> tuple[GeometryState, LinearisedReadings]:
-        values = self._values(state)
-        cost = self._cost(rows, values)
+        self, state: GeometryState, rows: LinearisedReadings, normal: Mapping[int, NormalEquations], enough: float
+    ) -> _ConvergedFit:
+        """Gauss-Newton steps; derivatives are computed anew only where a step gains less than it should.
+
+        Corrections are small: derivatives of an earlier state are nearly those of the present one.
+        """
+        values, S = self._values(state), self._inverse(normal)
+        cost, last, is_fresh = self._cost(rows, values), np.inf, False
+        step = self._step(normal, values, S)
         for _ in range(STEPS):
-            step = np.zeros(len(self.layout.columns))
-            step[self.active] = self._step(self._normal(rows), values)
-            for factor in FACTORS:
-                new = self.layout.anchored(self.layout.stepped(state, factor * step))
-                there, moved = self.layout.linearised(new), self._values(new)
-                fallen = self._cost(there, moved)
-                if fallen <= cost:
+            found = self._stepped(state, rows, step, cost, FACTORS if is_fresh else FACTORS[:1])
+            if found is None and is_fresh:
+                break
+            gain = 0.0 if found is None else cost - found.cost
+            if found is not None:
+                state, rows, cost, values = found.state, found.rows, found.cost, found.values
+                if gain <= enough * cost:
                     break
+            is_fresh = found is None or gain > QUICK * last
+            last = np.inf if is_fresh else gain
+            if is_fresh:
+                rows = self.layout.linearised(state)
+                normal = self._normal(rows)
+                S = self._inverse(normal)
+                step = self._step(normal, values, S)
             else:
-                break
-            is_done = cost - fallen <= enough * cost
-            state, rows, cost, values = new, there, fallen, moved
-            if is_done:
-                break
-        return state, rows
+                step = S @ (self._slope(rows) - prior_of(self.own_groups, self.sizes) * values)
+        return _ConvergedFit(state, rows, S)
+
+    def _slope(self, rows: LinearisedReadings) -> Array:
+        """A' W r with the weights of the rows."""
+        weighted = rows.residual * self.weights[rows.posture] / self._row_sizes(rows) ** 2
+        return np.asarray((weighted @ rows.A)[self.active])
+
+    def _stepped(
+        self, state: GeometryState, rows: LinearisedReadings, step: Array, cost: float, factors: Sequence[float]
+    ) -> _FitStep | None:
+        """The state after the longest of some parts of a step that lowers the cost; None where none does."""
+        whole = np.zeros(len(self.layout.columns))
+        whole[self.active] = step
+        for factor in factors:
+            new = self.layout.anchored(self.layout.stepped(state, factor * whole))
+            there, values = replace(rows, residual=self.layout.residuals(new)), self._values(new)
+            fallen = self._cost(there, values)
+            if fallen <= cost:
+                return _FitStep(new, there, values, fallen)
+        return None
 
     def _reweigh(self, rows: LinearisedReadings) -> None:
         """Huber weights by posture: an unseated or exchanged target corrupts a whole posture."""
-        size = np.array([self.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
         N = len(self.weights)
         count = np.bincount(rows.posture, minlength=N)
-        mean = np.bincount(rows.posture, (rows.residual / size) ** 2, N) / np.maximum(count, 1)
+        mean = np.bincount(rows.posture, (rows.residual / self._row_sizes(rows)) ** 2, N) / np.maximum(count, 1)
         root = np.sqrt(mean)
         typical = max(float(np.sqrt(np.median(mean[count > 0]))), LEAST_NOISE)
         self.weights = np.minimum(1.0, HUBER * typical / np.maximum(root, LEAST_NOISE))
@@ -197,7 +251,8 @@ class _Fitter:
     def _resize(self, normal: Mapping[int, NormalEquations], values: Array, *, finds_sizes: bool) -> None:
         """Maximise the restricted likelihood over the standard deviations of rows and groups (MacKay's iteration)."""
         for _ in range(ROUNDS):
-            S, step = self._inverse(normal), self._step(normal, values)
+            S = self._inverse(normal)
+            step = self._step(normal, values, S)
             rows = {u: self._row_size(part, step, S, u) for u, part in normal.items()}
             groups = dict(self.sizes.groups)
             if finds_sizes:

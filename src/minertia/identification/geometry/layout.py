@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from minertia.algebra.linear import Linear
 from minertia.algebra.scalar import Scalar, is_zero
@@ -26,7 +27,7 @@ from minertia.identification.geometry.hidden import clean, hidden_relations
 from minertia.identification.geometry.kept import KeptColumns, kept_columns
 from minertia.identification.geometry.measures import MeasureRows, ToolReadings
 
-BLOCK = 5000  # rows at a time
+BLOCK = 1000  # readings at a time
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,10 @@ class GeometryLayout:
         self.positions = chain.positions(postures.q)
         self.kept = kept_of(chain, postures.measures)
         self.frame_columns = np.array([chain.columns.index(name) for name in self.kept.columns], np.intp)
-        self.shapes = np.zeros((postures.count, chain.n, len(self.joint_columns)))
+        self.shapes = np.zeros((postures.count, len(self.joint_columns)))
         for e, column in enumerate(self.joint_columns):
-            self.shapes[:, column.joint, e] = column.shape
+            self.shapes[:, e] = column.shape
+        self.corrected = np.array([column.joint for column in self.joint_columns], np.intp)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -114,7 +116,8 @@ class GeometryLayout:
 
     def moved_positions(self, state: GeometryState) -> Array:
         """Positions of the chain's joints (N, n) with their corrections [rad, m]."""
-        return np.asarray(self.positions + self.shapes @ state.joints)
+        of_joint = self.corrected[:, None] == np.arange(self.chain.n)
+        return np.asarray(self.positions + (self.shapes * state.joints) @ of_joint)
 
     def values(self, state: GeometryState) -> Array:
         """Accumulated corrections (frames and joints) and own unknowns, in the order of the columns."""
@@ -169,6 +172,11 @@ class GeometryLayout:
         found[inner] = self.chain.nominal[inner] @ exponential(xi)
         return found
 
+    def residuals(self, state: GeometryState) -> Array:
+        """Measured less predicted (M,), in the order of the rows of `linearised`."""
+        parts = self._parts(self.moved(state), state)
+        return np.asarray(np.concatenate([part.residual for part in parts])[_by_posture(parts)])
+
     def linearised(self, state: GeometryState) -> LinearisedReadings:
         """Linearise all readings at a state."""
         at = self.moved(state)
@@ -176,11 +184,12 @@ class GeometryLayout:
         Jq = plain[:, :, list(self.chain.zeros)]
         xi = logarithm(self.chain.inverse @ state.placements)
         xi[[0, -1]] = 0
-        N = len(plain)
-        J = (plain.reshape(N, 6, -1, 6).swapaxes(1, 2) @ right_jacobian(xi)).swapaxes(1, 2).reshape(N, 6, -1)
-        tool_columns = np.concatenate([J[:, :, self.frame_columns], Jq @ self.shapes], axis=2)
-        parts = [m.rows(at.tool, own) for m, own in zip(self.postures.measures, state.own, strict=True)]
-        return _stacked(parts, tool_columns, Jq, [len(own) for own in state.own])
+        by_frames = plain @ block_diag(*right_jacobian(xi))[:, self.frame_columns]
+        tool_columns = np.concatenate([by_frames, Jq[:, :, self.corrected] * self.shapes[:, None]], axis=2)
+        return _stacked(self._parts(at, state), tool_columns, Jq, [len(own) for own in state.own])
+
+    def _parts(self, at: MovedChain, state: GeometryState) -> list[MeasureRows]:
+        return [m.rows(at.tool, own) for m, own in zip(self.postures.measures, state.own, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -199,31 +208,49 @@ class LinearisedReadings:
     measure: NDArray[np.intp]
 
 
+def _by_posture(parts: Sequence[MeasureRows]) -> NDArray[np.intp]:
+    """Order in which the rows of all measurements are sorted by posture."""
+    return np.argsort(np.concatenate([part.posture for part in parts]), kind="stable")
+
+
 def _stacked(parts: Sequence[MeasureRows], columns: Array, Jq: Array, widths: Sequence[int]) -> LinearisedReadings:
-    total, C, at = sum(widths), columns.shape[2], 0
-    blocks = []
-    for k, (part, width) in enumerate(zip(parts, widths, strict=True)):
-        A = np.zeros((len(part.residual), C + total))
-        A[:, :C] = _times(part.by_tool, columns, part.posture)
-        by_joints = _times(part.by_tool, Jq, part.posture)
+    order, C = _by_posture(parts), columns.shape[2]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    A, by_joints = np.zeros((len(order), C + sum(widths))), np.empty((len(order), Jq.shape[2]))
+    first, at = 0, C
+    for part, width in zip(parts, widths, strict=True):
+        rows = place[first : first + len(part.residual)]
+        A[rows, :C] = _times(part.by_tool, columns, part.posture)
+        own = _times(part.by_tool, Jq, part.posture)
         if part.other is not None and part.by_other is not None:
-            A[:, :C] += _times(part.by_other, columns, part.other)
-            by_joints = np.hypot(by_joints, _times(part.by_other, Jq, part.other))
-        A[:, C + at : C + at + width] = part.by_own
-        at += width
-        blocks.append((part.residual, A, by_joints, part.posture, part.unit, np.full(len(part.residual), k)))
-    whole = [np.concatenate(entries) for entries in zip(*blocks, strict=True)]
-    order = np.argsort(whole[3], kind="stable")
-    return LinearisedReadings(*(entries[order] for entries in whole))
+            A[rows, :C] += _times(part.by_other, columns, part.other)
+            own = np.hypot(own, _times(part.by_other, Jq, part.other))
+        by_joints[rows] = own
+        A[rows, at : at + width] = part.by_own
+        first, at = first + len(rows), at + width
+    number = np.repeat(np.arange(len(parts)), [len(part.residual) for part in parts])
+    plain = [np.concatenate(entries)[order] for entries in zip(*(part[:3] for part in parts), strict=True)]
+    return LinearisedReadings(plain[0], A, by_joints, plain[1], plain[2], number[order])
 
 
 def _times(by_tool: Array, columns: Array, posture: NDArray[np.intp]) -> Array:
-    """Product of derivatives with respect to twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
-    out = np.empty((len(by_tool), columns.shape[2]))
-    for first in range(0, len(by_tool), BLOCK):
+    """Rows (M, C) from derivatives over twists (M, 6) and twists (N, 6, C), in blocks to limit memory."""
+    run = _run(posture)
+    grouped, of = by_tool.reshape(-1, run, 6), posture[::run]
+    out = np.empty((len(of), run, columns.shape[2]))
+    for first in range(0, len(of), BLOCK):
         part = slice(first, first + BLOCK)
-        out[part] = (by_tool[part, None, :] @ columns[posture[part]])[:, 0]
-    return out
+        np.matmul(grouped[part], columns[of[part]], out=out[part])
+    return out.reshape(len(by_tool), -1)
+
+
+def _run(posture: NDArray[np.intp]) -> int:
+    """Number of rows of one posture that follow one another throughout: those of a point, or of a pose."""
+    for count in (6, 3, 2):
+        if len(posture) % count == 0 and (posture.reshape(-1, count) == posture[::count, None]).all():
+            return count
+    return 1
 
 
 def kept_of(chain: Chain, measures: Sequence[ToolReadings]) -> KeptColumns:

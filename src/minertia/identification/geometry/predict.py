@@ -12,11 +12,17 @@ from minertia.identification.campaigns.campaign import Campaign, Log, LogLike
 from minertia.identification.campaigns.prepared import PreparedLog
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.geometry.chain import Array, Chain
-from minertia.identification.geometry.errors import judged_measures, misses_of, output_names, reading_residuals
+from minertia.identification.geometry.errors import (
+    error_arrows,
+    judged_measures,
+    misses_of,
+    output_names,
+    reading_residuals,
+)
 from minertia.identification.geometry.measures import SHOWN
 from minertia.identification.geometry.model import CalibratedModel, recorded_states
 from minertia.identification.geometry.readings import Measurements, read_measurements
-from minertia.identification.kind import Curves, LogReading, PredictedLog
+from minertia.identification.kind import Curves, ErrorArrows, LogReading, PredictedLog
 from minertia.identification.remembered import campaign_like, fitted_before
 from minertia.io.errors import InputError
 
@@ -53,11 +59,16 @@ class PredictedReadings(PredictedLog):
     residuals: Residuals
     left: Array
     uncorrected: Array
+    drawn: ErrorArrows | None = None
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the error components of each target."""
         return output_names(self.log.measurements.postures.measures)
+
+    def arrows(self) -> ErrorArrows | None:
+        """Errors of positions, without and with corrections."""
+        return self.drawn
 
     def curves(self) -> Curves:
         """Curves over the postures: errors with base and tool alone, and the part that corrections predict."""
@@ -65,9 +76,7 @@ class PredictedReadings(PredictedLog):
         name, factor = SHOWN[measures[0].unit]
         predicted = self.uncorrected - self.left
         t = np.arange(1.0, len(self.left) + 1)
-        return Curves(
-            t, factor * self.uncorrected, factor * predicted, (name,) * len(self.outputs), over="number of the posture"
-        )
+        return Curves(t, factor * self.uncorrected, factor * predicted, (name,) * len(self.outputs), over="posture")
 
 
 def predict_readings(
@@ -82,5 +91,5 @@ def predict_readings(
         left, nominal = misses_of(layout, fitted), misses_of(layout, uncorrected)
         residuals = reading_residuals(own.name, own.measurements.postures.measures, left, nominal)
         told = replace(residuals, remarks=fitted_before(model, log.name))
-        found.append(PredictedReadings(own, told, left, nominal))
+        found.append(PredictedReadings(own, told, left, nominal, error_arrows(layout, fitted, nominal, left)))
     return tuple(found)

@@ -22,10 +22,10 @@ from minertia.identification.evidence.parameters import PRIOR, ParameterEvidence
 from minertia.identification.evidence.residuals import Residuals
 from minertia.identification.geometry.chain import Chain, chain_of
 from minertia.identification.geometry.choice import groups_of
-from minertia.identification.geometry.errors import ReadingResiduals, output_names
+from minertia.identification.geometry.errors import ReadingResiduals, error_arrows, output_names
 from minertia.identification.geometry.files import corrected_files, write_corrected
 from minertia.identification.geometry.fit import FREE
-from minertia.identification.geometry.folds import GeometryRows
+from minertia.identification.geometry.folds import GeometryRows, without_groups
 from minertia.identification.geometry.joints import joint_columns
 from minertia.identification.geometry.judging import geometry_evidence, residuals_at, value_unit
 from minertia.identification.geometry.layout import GeometryLayout
@@ -59,6 +59,7 @@ class GeometryProblem(Problem):
     kind: ClassVar[str] = "geometry"
     measure: ClassVar[Measure] = GEOMETRY
     has_efforts: ClassVar[bool] = False
+    title: ClassVar[str] = "Calibration"
     ladder = None
     campaign: Campaign
     logs: tuple[MeasuredLog, ...]
@@ -132,6 +133,7 @@ class GeometryProblem(Problem):
             "name": value.name,
             "value": value.value,
             "deviation": value.deviation,
+            "relative_deviation": value.relative_deviation,
             "interval": list(value.interval),
             "class": value.kind,
             "relation": self._relations[value.name],
@@ -172,7 +174,10 @@ class GeometryProblem(Problem):
     def predicted(self, estimate: Estimate, log: MeasuredLog, residuals: Residuals) -> PredictedReadings:
         """Readings of a log with their errors at the estimate."""
         rows, found = like(self.rows_of_tool, log.measurements), _of(estimate)
-        return PredictedReadings(log, residuals, rows.misses(found.geometry), rows.misses(found.nominal))
+        left, nominal = rows.misses(found.geometry), rows.misses(found.nominal)
+        layout = rows.layout([c.group for c in found.geometry.layout.joint_columns])
+        drawn = error_arrows(layout, without_groups(found.geometry).state, nominal, left)
+        return PredictedReadings(log, residuals, left, nominal, drawn)
 
     def model(self, estimate: Estimate, evidence: Evidence, facts: ModelFacts, *, physical: bool) -> CalibratedModel:
         """Calibrated model: the corrected robot, and the corrections of joint positions."""
@@ -225,7 +230,7 @@ class GeometryProblem(Problem):
     def _told(self, value: ParameterEvidence) -> dict[str, Any]:
         entry = self.entry(value)
         more = {"stands_for": entry.pop("relation"), "decided_by_prior": value.kind == PRIOR}
-        return {**value.to_dict(), **entry, **more}
+        return {**entry, **value.to_dict(), **more}
 
     def sections(self, estimate: Estimate) -> tuple[Section, ...]:
         """Report sections: errors, noise, and the number of parameters identifiable at these postures."""

@@ -17,12 +17,18 @@ from minertia.identification.campaigns.options import MEASURED, ROTATIONS, Measu
 from minertia.identification.geometry.chain import Array, Chain
 from minertia.identification.geometry.layout import Postures
 from minertia.identification.geometry.measures import KINDS, SamePointMeasure, ToolReadings
+from minertia.identification.logs.bag_messages import ONLY, PLACE, TURN
 from minertia.identification.logs.options import ANGLES, LENGTHS, ColumnMap
-from minertia.identification.logs.readers import open_log
+from minertia.identification.logs.readers import is_bag, open_log
 from minertia.io.errors import RecordingError
 from minertia.io.files import is_file, reading, why_no_file
 from minertia.robot.robot import Robot
 
+BAGS = (".mcap", ".db3")
+SI = "SI"  # unit of columns in rad or m
+POSITION = "position_"  # before the name of a joint, in columns of bags
+STILL, STOP = 1e-3, 0.3  # rad or m, s: joints of a bag stand where they move less for that long
+WITH_UNIT = re.compile(r"(.*?)\s*[\[(](\w+)[\])]")  # a column with its unit
 TEXT = (".csv", ".txt", ".tsv", ".dat")
 MOST_BYTES = 200_000_000
 
@@ -61,14 +67,49 @@ def _named(measures: Sequence[MeasureColumns]) -> tuple[MeasureColumns, ...]:
 class MeasurementTable:
     """One measurement file: values by column (empty cells are NaN), and labels for columns that group rows."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if not is_file(self.path):
+    def __init__(self, path: str | Path, columns: ColumnMap | None = None) -> None:
+        self.path, self.notes, self.units = Path(path), list[str](), dict[str, str]()
+        is_folder = is_bag(self.path)
+        if not is_folder and not is_file(self.path):
             raise RecordingError(why_no_file(self.path), file=self.path)
         reading(self.path)
-        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT else None
-        self._log = None if self._cells is not None else open_log(self.path, ColumnMap())
-        self.names: tuple[str, ...] = tuple(self._cells) if self._cells is not None else self._log.names()  # type: ignore[union-attr]
+        self._cells = self._text_cells() if self.path.suffix.lower() in TEXT and not is_folder else None
+        self._log, self._stops = None, dict[str, Array]()
+        if self._cells is not None:
+            self.names: tuple[str, ...] = tuple(self._cells)
+        elif columns is not None and (is_folder or self.path.suffix.lower() in BAGS):
+            self._stops = self._at_stops(replace(columns, pose_topic=columns.pose_topic or ONLY))
+            self.names = tuple(self._stops)
+        else:
+            self._log = open_log(self.path, ColumnMap())
+            self.names = self._log.names()
+
+    def _at_stops(self, columns: ColumnMap) -> dict[str, Array]:
+        """Mean joint positions and measured pose of each stop of a bag; readings in motion are left out."""
+        log = open_log(self.path, columns)
+        names = [n for n in log.names() if n in (*PLACE, *TURN, "t") or n.startswith(POSITION)]
+        blocks = list(log.blocks(frozenset(names), 1_000_000))
+        found = {name: np.concatenate([b.columns[name] for b in blocks]) for name in names} if blocks else {}
+        joints = [name for name in names if name.startswith(POSITION)]
+        if not found or not joints:
+            raise RecordingError("the bag has no measured pose after a joint state", file=self.path)
+        stops = still_parts(np.column_stack([found[name] for name in joints]), found["t"])
+        if not stops:
+            raise RecordingError(
+                f"the joints never stand still for {STOP:g} s while poses are measured; stop at each posture",
+                file=self.path,
+            )
+        if TURN[0] in found:  # q and -q are one rotation
+            turns = np.column_stack([found[name] for name in TURN])
+            for part in stops:
+                turns[part] *= np.where(turns[part] @ turns[part][0] < 0, -1.0, 1.0)[:, None]
+            found |= dict(zip(TURN, turns.T, strict=True))
+        total, used = len(found["t"]), sum(part.stop - part.start for part in stops)
+        self.notes.append(f"{used} of {total} poses were measured at {len(stops)} stops; the others are left out")
+        means = {name: np.array([values[part].mean() for part in stops]) for name, values in found.items()}
+        named = {name.removeprefix(POSITION): values for name, values in means.items()}
+        self.units = dict.fromkeys(named, SI)  # as ROS has them
+        return named
 
     def _text_cells(self) -> dict[str, list[str]]:
         if self.path.stat().st_size > MOST_BYTES:
@@ -88,9 +129,17 @@ class MeasurementTable:
         if len(rows) < 2:
             raise RecordingError("the file has a header and no rows", file=self.path)
         self._decimal = "," if delimiter == ";" and any("," in c for row in rows[1:3] for c in row) else "."
-        return {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+        cells = {name: [row[k].strip() for row in rows[1:]] for k, name in enumerate(header)}
+        for name in header:  # x1 [mm] is x1, too
+            found = WITH_UNIT.fullmatch(name)
+            if found and found[2] in (*ANGLES, *LENGTHS) and found[1] not in cells:
+                cells[found[1]] = cells[name]
+                self.units |= dict.fromkeys((name, found[1]), found[2])
+        return cells
 
     def __len__(self) -> int:
+        if self._stops:
+            return len(next(iter(self._stops.values())))
         if self._cells is not None:
             return len(next(iter(self._cells.values())))
         return len(self.numbers([self.names[0]])[:, 0])
@@ -104,6 +153,8 @@ class MeasurementTable:
 
     def numbers(self, names: Sequence[str]) -> Array:
         """Values of some columns (N, len(names)); NaN for empty cells."""
+        if self._stops:
+            return np.column_stack([self._stops[name] for name in names])
         if self._cells is None:
             assert self._log is not None
             blocks = list(self._log.blocks(frozenset(names), 1_000_000))
@@ -127,6 +178,17 @@ class MeasurementTable:
         return [tuple(f"{value:g}" for value in row) for row in self.numbers(names)]
 
 
+def still_parts(positions: Array, t: Array) -> list[slice]:
+    """Parts of a recording (N, joints) at times t (N,) [s] in which no joint moves, each of at least `STOP` seconds."""
+    parts, first = [], 0
+    for k in range(1, len(t) + 1):
+        if k == len(t) or np.abs(positions[k] - positions[first]).max() > STILL:
+            if t[k - 1] - t[first] >= STOP:
+                parts.append(slice(first, k))
+            first = k
+    return parts
+
+
 # ------------------------------------------------------------------ readings
 
 
@@ -142,9 +204,9 @@ def read_measurements(
     given: the measurements.  fixed: as in `Measurements`, the points, planes or marks that were fitted; readings
     of any other then raise an error.
     """
-    tables = [MeasurementTable(path) for path in paths]
+    tables = [MeasurementTable(path, columns) for path in paths]
     q = np.concatenate([joint_positions(table, chain, columns) for table in tables])
-    notes: list[str] = []
+    notes = [note for table in tables for note in table.notes]
     measures, places, names = [], None, dict(fixed or {})
     for m in _named(given) or _found_measures(tables[0]):
         if MEASURED[m.kind].is_fixed and m.name not in names:
@@ -213,12 +275,11 @@ def joint_positions(table: MeasurementTable, chain: Chain, columns: ColumnMap) -
     robot, wanted = chain.robot, chain.coordinates
     names = _expanded(columns.q or _found_joints(table, chain), robot, wanted)
     table.require(names, "the joints")
-    scale = ANGLES[_unit(columns.angle, "angle", "of the joints", ANGLES, table.path)]
     q = np.zeros((len(table), robot.n))
     for name, c in zip(names, wanted, strict=True):
         turns = robot.joints[robot.independent[c]].kind == "revolute"
-        factor = scale if turns else LENGTHS[_unit(columns.length, "length", "of slides", LENGTHS, table.path)]
-        q[:, c] = factor * table.numbers([name])[:, 0]
+        given = (columns.angle, "angle", "of the joints") if turns else (columns.length, "length", "of slides")
+        q[:, c] = _scale(*given, ANGLES if turns else LENGTHS, table, [name]) * table.numbers([name])[:, 0]
     return q
 
 
@@ -237,14 +298,21 @@ def _expanded(template: str | Sequence[str], robot: Robot, wanted: Sequence[int]
     ]
 
 
-def _unit(given: str | None, key: str, what: str, known: Mapping[str, float], path: Path) -> str:
-    if given is None:
+def _scale(
+    given: str | None, key: str, what: str, known: Mapping[str, float], table: MeasurementTable, names: Sequence[str]
+) -> float:
+    """Factor to SI units: of the given unit, else of the one that the header names for these columns."""
+    named = {table.units.get(name) for name in names}
+    unit = given if given is not None else named.pop() if len(named) == 1 else None
+    if unit == SI:
+        return 1.0
+    if unit is None or unit not in known:
         raise RecordingError(
             f'the unit {what} is not known; give {key} = "{next(iter(known))}" in [columns], or --{key} '
             f"({', '.join(known)})",
-            file=path,
+            file=table.path,
         )
-    return given
+    return known[unit]
 
 
 Read = tuple[ToolReadings, "NDArray[np.intp] | None", list[str]]
@@ -283,7 +351,7 @@ def _is_blank(m: MeasureColumns, tables: Sequence[MeasurementTable]) -> NDArray[
 def _values(m: MeasureColumns, table: MeasurementTable, columns: ColumnMap) -> Array:
     row, scale = MEASURED[m.kind], 1.0
     if row.is_length:
-        scale = LENGTHS[_unit(columns.length, "length", "of what was measured", LENGTHS, table.path)]
+        scale = _scale(columns.length, "length", "of what was measured", LENGTHS, table, m.at)
     if len(m.at) != row.at and (m.at or row.needs_at):
         raise RecordingError(
             f"a measurement of kind '{m.kind}' needs {row.at or 'no'} columns in 'at', not {len(m.at)}", file=table.path

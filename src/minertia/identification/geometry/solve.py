@@ -23,6 +23,7 @@ from minertia.io.errors import CampaignError
 
 NAME = "reml"  # least squares with sizes of noise and corrections by restricted maximum likelihood
 WEAK = 1e-3  # of the largest singular value, columns scaled: directions that these postures hardly show
+BLOCK = 10_000  # rows at a time
 RANK = 1e-9  # of the largest singular value: what is smaller is rounding
 
 
@@ -86,8 +87,8 @@ def solve_geometry(rows: GeometryRows, options: CalibrationOptions, tell: Tell) 
 
 
 def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choice: LevelChoice) -> GeometryEstimate:
-    spread = spread_of(found)
-    triangle: Array = np.asarray(np.linalg.qr(found.layout.linearised(found.state).A, mode="r"))
+    rows = found.layout.linearised(found.state)
+    spread, triangle = spread_of(found, rows), _triangle(rows.A)
     R = triangle[:, found.active]
     s, (scaled, _, _) = np.linalg.svd(R, compute_uv=False), _scaled_svd(R)
     return GeometryEstimate(
@@ -107,6 +108,14 @@ def _estimate(found: GeometryFit, nominal: GeometryFit, zeros: GeometryFit, choi
         choice=choice,
         shown=_shown(found, triangle),
     )
+
+
+def _triangle(A: Array) -> Array:
+    """The triangular factor of many rows, in blocks to limit memory."""
+    R = np.zeros((0, A.shape[1]))
+    for first in range(0, len(A), BLOCK):
+        R = np.asarray(np.linalg.qr(np.concatenate([R, A[first : first + BLOCK]]), mode="r"))
+    return R
 
 
 def _scaled_svd(R: Array) -> tuple[Array, Array, NDArray[np.intp]]:

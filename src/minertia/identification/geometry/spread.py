@@ -8,9 +8,12 @@ them as weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minertia.identification.geometry.chain import Array
 from minertia.identification.geometry.fit import GeometryFit, inverse, rms
@@ -21,6 +24,8 @@ ROUNDS = 30
 SETTLED = 1e-3
 LARGEST_CHANGE = 1.5  # of a logarithm of a variance in a round
 LEAST = 1e-12
+ENOUGH = 1000  # postures that the variances are found from
+BLOCK = 500  # postures at a time
 PART = 0.3  # of the residual that joints make to begin with
 
 
@@ -38,47 +43,73 @@ class GeometrySpread:
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
 
-def spread_of(found: GeometryFit) -> GeometrySpread:
-    """Noise standard deviations of a fit, and the covariance of its estimates."""
-    rows = found.layout.linearised(found.state)
-    A = rows.A[:, found.active]
-    noise = _TwoNoises(rows, A, found)
+def spread_of(found: GeometryFit, rows: LinearisedReadings | None = None) -> GeometrySpread:
+    """Noise standard deviations of a fit, and the covariance of its estimates; rows: linearised there, if known."""
+    rows = found.layout.linearised(found.state) if rows is None else rows
+    noise = _TwoNoises(list(_blocks(rows, found, max(1, found.layout.postures.count // ENOUGH))), found)
     noise.estimate()
-    size = np.array([found.sizes.rows.get(u, 1.0) for u in range(len(UNITS))])[rows.unit]
-    weighted = A * (found.weights[rows.posture] / size**2)[:, None]
-    middle = weighted.T @ noise.times(weighted) + np.diag(found.prior)
+    middle = np.diag(found.prior)
+    for block in _blocks(rows, found):
+        weighted = block.A * (block.weight[:, None] / _by_unit(found.sizes.rows, block.unit) ** 2)[:, :, None]
+        middle = middle + _flat(weighted).T @ _flat(noise.covariance(block) @ weighted)
     named = {UNITS[u]: float(np.sqrt(v)) for u, v in noise.rows_variance.items()}
     return GeometrySpread(named, float(np.sqrt(noise.joints_variance)), found.S @ middle @ found.S)
+
+
+class _PostureBlock(NamedTuple):
+    """Rows of k postures with c rows each: residuals (k, c), derivatives over the estimates and over the joints."""
+
+    r: Array
+    A: Array
+    B: Array
+    unit: NDArray[np.intp]
+    weight: Array  # of each posture (k,)
+
+
+def _blocks(rows: LinearisedReadings, found: GeometryFit, step: int = 1) -> Iterator[_PostureBlock]:
+    """Postures in blocks of equal numbers of rows, none so large that work on it takes much memory.
+
+    step: take every posture, every second ...
+    """
+    first = np.flatnonzero(np.diff(rows.posture, prepend=-1))
+    counts = np.diff(np.append(first, len(rows.posture)))
+    for count in np.unique(counts):
+        places = first[counts == count][::step, None] + np.arange(count)
+        for part in np.array_split(places, -(-len(places) // BLOCK)):
+            yield _PostureBlock(
+                rows.residual[part],
+                rows.A[part[:, :, None], found.active],
+                rows.by_joints[part],
+                rows.unit[part],
+                found.weights[rows.posture[part[:, 0]]],
+            )
+
+
+def _by_unit(sizes: Mapping[int, float], unit: NDArray[np.intp]) -> Array:
+    return np.array([sizes.get(u, 1.0) for u in range(len(UNITS))])[unit]
+
+
+def _flat(x: Array) -> Array:
+    """(k, c, K) as (k c, K)."""
+    return x.reshape(-1, x.shape[-1])
 
 
 class _TwoNoises:
     """Restricted maximum likelihood estimate of two variances, with rows in blocks of one posture."""
 
-    def __init__(self, rows: LinearisedReadings, A: Array, found: GeometryFit) -> None:
-        self.rows, self.A, self.found = rows, A, found
-        self.root = np.sqrt(found.weights[rows.posture])
-        self.by_joints = rows.by_joints
-        first = np.flatnonzero(np.diff(rows.posture, prepend=-1))
-        counts = np.diff(np.append(first, len(rows.posture)))
-        self.places = [first[counts == c][:, None] + np.arange(c) for c in np.unique(counts)]
+    def __init__(self, blocks: Sequence[_PostureBlock], found: GeometryFit) -> None:
+        self.blocks, self.found = blocks, found
         self.rows_variance = {u: size**2 for u, size in found.sizes.rows.items()}
-        lever = rms(np.sqrt(np.sum(self.by_joints**2, axis=1)))
-        self.joints_variance = (PART * rms(rows.residual) / max(lever, LEAST)) ** 2
+        lever = rms(np.concatenate([np.sqrt(np.sum(block.B**2, axis=2)).ravel() for block in blocks]))
+        residual = rms(np.concatenate([block.r.ravel() for block in blocks]))
+        self.joints_variance = (PART * residual / max(lever, LEAST)) ** 2
 
-    def _covariances(self) -> list[Array]:
-        variance = np.array([self.rows_variance.get(u, 1.0) for u in range(len(UNITS))])[self.rows.unit]
-        found = []
-        for places in self.places:
-            B = self.by_joints[places]
-            V = self.joints_variance * (B @ np.swapaxes(B, 1, 2))
-            count = places.shape[1]
-            V[:, range(count), range(count)] += variance[places]
-            found.append(V / self.found.weights[self.rows.posture[places[:, 0]]][:, None, None])
-        return found
-
-    def times(self, x: Array) -> Array:
-        """V x for rows x (M, K)."""
-        return self._times(self._covariances(), x)
+    def covariance(self, block: _PostureBlock) -> Array:
+        """Covariance (k, c, c) of the rows of each posture."""
+        V = self.joints_variance * (block.B @ np.swapaxes(block.B, 1, 2))
+        count = range(block.r.shape[1])
+        V[:, count, count] += _by_unit(self.rows_variance, block.unit)
+        return np.asarray(V / block.weight[:, None, None])
 
     def estimate(self) -> None:
         """Average-information iteration over the logarithms of the variances."""
@@ -96,44 +127,43 @@ class _TwoNoises:
                 return
 
     def _slopes(self, names: list[int | None]) -> tuple[Array, Array]:
-        """Gradient and average information by the log-variances, with the parameters fitted at these weights."""
-        Vi = [np.asarray(np.linalg.inv(v), float) for v in self._covariances()]
-        ViA = self._times(Vi, self.A)
-        now = self.found.values
-        S = inverse(self.A.T @ ViA + np.diag(self.found.prior))
-        step = S @ (ViA.T @ self.rows.residual - self.found.prior * now)
-        left = self._times(Vi, (self.rows.residual - self.A @ step)[:, None])[:, 0]
-        slope, works = [], []
-        for name in names:
-            v = self.joints_variance if name is None else self.rows_variance[name]
-            work, trace = self._part(name, left, ViA, Vi, S)
-            slope.append(-0.5 * v * (trace - work @ left))
-            works.append(v * work)
-        W = np.stack(works, axis=1)
-        cross = ViA.T @ W
-        return np.array(slope), 0.5 * (W.T @ self._times(Vi, W) - cross.T @ S @ cross)
+        """Gradient and average information over the log-variances, with the parameters fitted at these weights."""
+        Vi = [np.asarray(np.linalg.inv(self.covariance(block)), float) for block in self.blocks]
+        ViA = [inv @ block.A for inv, block in zip(Vi, self.blocks, strict=True)]
+        prior = self.found.prior
+        H = sum((_flat(b.A).T @ _flat(L) for b, L in zip(self.blocks, ViA, strict=True)), np.diag(prior))
+        S = inverse(H)
+        slope_of_fit = sum(
+            (b.r.ravel() @ _flat(L) for b, L in zip(self.blocks, ViA, strict=True)), -prior * self.found.values
+        )
+        step = S @ slope_of_fit
+        slope, works, trace = np.zeros(len(names)), [], np.zeros(len(names))
+        for block, inv, L in zip(self.blocks, Vi, ViA, strict=True):
+            left = (inv @ (block.r - block.A @ step)[:, :, None])[:, :, 0]
+            parts = [self._part(name, block, left, L, inv, S) for name in names]
+            trace += [own for _, own in parts]
+            slope += [float(np.sum(work * left)) for work, _ in parts]
+            works.append(np.stack([work for work, _ in parts], axis=2))
+        v = np.array([self.joints_variance if n is None else self.rows_variance[n] for n in names])
+        information = np.zeros((len(names),) * 2)
+        cross = np.zeros((len(prior), len(names)))
+        for work, inv, L in zip(works, Vi, ViA, strict=True):
+            information += _flat(work).T @ _flat(inv @ work)
+            cross += _flat(L).T @ _flat(work)
+        information = np.outer(v, v) * (information - cross.T @ S @ cross)
+        return 0.5 * v * (slope - trace), 0.5 * information
 
-    def _times(self, blocks: list[Array], x: Array) -> Array:
-        """Product of block-diagonal matrices, one block per posture, and rows x (M, K)."""
-        out = np.empty_like(x)
-        for places, block in zip(self.places, blocks, strict=True):
-            out[places] = block @ x[places]
-        return out
-
-    def _part(self, name: int | None, left: Array, ViA: Array, Vi: list[Array], S: Array) -> tuple[Array, float]:
-        """V_a P y, and the trace of P V_a, of one variance."""
-        work, trace = np.empty_like(left), 0.0
-        for places, block in zip(self.places, Vi, strict=True):
-            w = self.found.weights[self.rows.posture[places[:, 0]]][:, None]
-            L = ViA[places]
-            if name is None:
-                B = self.by_joints[places]
-                work[places] = np.einsum("kij,kj->ki", B, np.einsum("kij,ki->kj", B, left[places])) / w
-                BL = np.swapaxes(B, 1, 2) @ L
-                own = np.einsum("kia,kij,kja->k", B, block, B, optimize=True) - np.sum((BL @ S) * BL, axis=(1, 2))
-            else:
-                of = (self.rows.unit[places] == name).astype(float)
-                work[places] = of * left[places] / w
-                own = np.einsum("kii,ki->k", block, of) - np.einsum("ki,kic,kic->k", of, L @ S, L, optimize=True)
-            trace += float((own / w[:, 0]).sum())
-        return work, trace
+    def _part(
+        self, name: int | None, block: _PostureBlock, left: Array, L: Array, inv: Array, S: Array
+    ) -> tuple[Array, float]:
+        """(V_a P y (k, c), trace of P V_a) of one variance at some postures; left: P y, L: V^-1 A."""
+        w = block.weight[:, None]
+        if name is None:
+            B, back = block.B, np.swapaxes(block.B, 1, 2)
+            work = (B @ (back @ left[:, :, None]))[:, :, 0] / w
+            BL = _flat(back @ L / np.sqrt(w)[:, :, None])
+            return work, float(np.sum((inv @ B) * B / w[:, :, None]) - np.sum(S * (BL.T @ BL)))
+        of = (block.unit == name) / w
+        weighted = _flat(L * np.sqrt(of)[:, :, None])
+        own = float(np.sum(np.einsum("kii->ki", inv) * of))
+        return of * left, own - float(np.sum(S * (weighted.T @ weighted)))

@@ -168,6 +168,40 @@ def command_numbers(message: Any) -> Numbers:
     raise ValueError("the messages of command_topic hold no positions")
 
 
+POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped", "TFMessage", "Odometry")
+ONLY = "*"  # as topic of poses: the only one
+PLACE, TURN = ("x", "y", "z"), ("qx", "qy", "qz", "qw")  # columns of measured poses [m]
+
+
+def is_pose(kind: str) -> bool:
+    """Whether a message type contains measured poses."""
+    return kind.rpartition("/")[2] in POSES
+
+
+def pose_numbers(message: Any, frame: str | None) -> Numbers | None:
+    """Measured pose, with names x y z qx qy qz qw, or x y z of a point; None if the frame is not in the message.
+
+    frame: child frame among the transforms of tf.  Raises ValueError if several could be meant.
+    """
+    if hasattr(message, "transforms"):
+        known = {one.child_frame_id: one for one in message.transforms}
+        if frame is None and len(known) > 1:
+            raise ValueError(
+                f"tf has several child frames ({', '.join(sorted(known)[:8])}); choose one with pose_frame"
+            )
+        chosen = known.get(frame) if frame is not None else next(iter(known.values()), None)
+        return None if chosen is None else pose_numbers(chosen, None)
+    if hasattr(message, "point"):
+        return Numbers(PLACE, tuple(float(getattr(message.point, axis)) for axis in "xyz"))
+    if hasattr(message, "transform"):
+        place, turn = message.transform.translation, message.transform.rotation
+    else:
+        pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
+        place, turn = pose.position, pose.orientation
+    values = (*(float(getattr(place, a)) for a in "xyz"), *(float(getattr(turn, a)) for a in "xyzw"))
+    return Numbers((*PLACE, *TURN), values)
+
+
 def _named(names: Any, values: Any) -> Numbers:
     numbers = _checked(values)
     if len(numbers) != len(names):

@@ -176,6 +176,12 @@ class ColumnMap(Declared):
         otherwise="the only one that has positions of all of the robot's joints",
     )
     command_topic: str | None = option(None, "Topic of a bag's commanded positions.", otherwise="none is read")
+    pose_topic: str | None = option(
+        None,
+        "Topic of a bag's measured poses: poses, points, transforms or tf.",
+        otherwise="the only one, if calibrating",
+    )
+    pose_frame: str | None = option(None, "Child frame of the measured poses in tf.", otherwise="the only one")
     episode: int | None = option(
         None,
         "Episode of a table of LeRobot that holds several, counted from 0.",

@@ -2,7 +2,7 @@
 
 The order of joints in a message is chosen by the publisher, so columns are position_<joint>, velocity_<joint>
 and effort_<joint>.  With a topic of commands each state gets the latest command before it; states before the
-first command are dropped.
+first command are dropped.  With a topic of measured poses the rows are those, each with the latest joint state.
 
 Resources are limited when a bag is read: rosbags unpacks whatever a file contains, and SQLite evaluates any
 view. An MCAP chunk of a few kilobytes can expand to gigabytes, a database can contain an endless view in
@@ -21,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minertia.identification.logs.bag_messages import (
+    ONLY,
     Layout,
     Numbers,
     Packed,
     command_numbers,
     is_motors,
+    is_pose,
     layout_of,
     motor_numbers,
+    pose_numbers,
     stamp_of,
 )
 from minertia.identification.logs.file import BLOCK_BYTES, Block, LogFile
@@ -241,13 +244,17 @@ class BagLog(LogFile):
             bound_unpacking()
             meter = Meter(check_bag(bag))
             with rosbags.AnyReader([bag], default_typestore=store) as reader:
-                states, orders = self._connections(reader), self._commands(reader)
+                states, orders, poses = self._connections(reader), self._commands(reader), self._poses(reader)
                 rows = _BagRows(self, reader, bool(orders))
-                for connection, time, raw in reader.messages(connections=[*states, *orders]):
+                for connection, time, raw in reader.messages(connections=[*states, *orders, *poses]):
                     raw = bytes(raw)
                     meter.take(len(raw))
                     if connection in orders:
                         rows.told(raw, connection.msgtype)
+                    elif connection in poses:
+                        yield from rows.measured(raw, connection.msgtype, time)
+                    elif poses:
+                        rows.state = rows.row(raw, connection.msgtype, time)
                     elif rows.is_begun:
                         yield rows.row(raw, connection.msgtype, time)
         except MinertiaError:
@@ -315,6 +322,20 @@ class BagLog(LogFile):
             raise self.fail(f"there is no topic '{wanted}' for commands; the bag has: {', '.join(there)}")
         return found
 
+    def _poses(self, reader: Any) -> list[Any]:
+        """Connections of the requested topic of measured poses."""
+        wanted = self.map.pose_topic
+        found = [c for c in reader.connections if is_pose(c.msgtype)]
+        if wanted is None:
+            return []
+        topics = sorted({c.topic for c in found if wanted in (ONLY, c.topic)})
+        own = [topic for topic in topics if topic.rpartition("/")[2] not in ("tf", "tf_static")] or topics
+        if len(own) != 1:
+            there = sorted({f"{c.topic} ({c.msgtype})" for c in (found or reader.connections)})[:20]
+            what = "several topics hold poses" if own else "no topic holds measured poses"
+            raise self.fail(f'{what}; choose one with pose_topic = "..." in [columns]: {", ".join(there) or "none"}')
+        return [c for c in found if c.topic == own[0]]
+
 
 class _BagRows:
     """Conversion of messages to rows: known layouts, and the latest command."""
@@ -322,6 +343,7 @@ class _BagRows:
     def __init__(self, log: BagLog, reader: Any, is_commanded: bool) -> None:
         self.log, self.reader, self.is_commanded = log, reader, is_commanded
         self.command: Numbers | None = None
+        self.state: tuple[int, Layout | Packed, bytes] | None = None  # the latest, where rows are measured poses
         self.layouts: list[Layout] = []
         self.packed: dict[tuple[int, tuple[str, ...]], Packed] = {}  # by what is before, and the names behind it
 
@@ -333,6 +355,13 @@ class _BagRows:
     def told(self, raw: bytes, kind: str) -> None:
         """Store a received command."""
         self.command = command_numbers(self.reader.deserialize(raw, kind))
+
+    def measured(self, raw: bytes, kind: str, time: int) -> Iterator[tuple[int, Layout | Packed, bytes]]:
+        """Row of a measured pose with the latest joint state; none before the first one."""
+        numbers = pose_numbers(self.reader.deserialize(raw, kind), self.log.map.pose_frame)
+        if numbers is not None and self.state is not None:
+            _, layout, state = self.state
+            yield time, self._behind(layout, numbers.names), state + numbers.raw
 
     def row(self, raw: bytes, kind: str, time: int) -> tuple[int, Layout | Packed, bytes]:
         """Time [ns], layout and bytes of a state, with the latest command."""

@@ -19,7 +19,10 @@ NEVER_NEGATIVE = ("M", "XX", "YY", "ZZ", *(symbol for symbol, effect in BY_SYMBO
 
 
 def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int | None = None) -> Array:
-    """Predicted efforts (N, joints used) of a motion; samples: length of the log that contains it, see `states`."""
+    """Predicted efforts (N, joints used) of a motion; samples: length of the log that contains it, see `states`.
+
+    beta (unknowns, any): efforts (N, joints used, any), for models without load-dependent effects.
+    """
     q, qd, qdd = (np.asarray(a, float) for a in (motion.q, motion.qd, motion.qdd))
     samples = len(q) if samples is None else samples
     load = load_efforts(model, beta, samples) if model.choice.needs_load else None

@@ -24,6 +24,8 @@ class ReadOptions:
     file, 0 to take them as written.  letters: whether lengths stay symbolic.  loops: text and name of the file of
     closed chains beside a description (arm.loops.toml beside arm.urdf), None if there is none.  target: name of
     the export format (`targets`) for which a model is read; a model may have other parameters for it.
+    prim: path of the robot in a USD stage of several robots.  single: whether a USD file is read as other programs
+    do: only the standard attributes, in single precision.
     """
 
     base: str | None = None
@@ -31,6 +33,8 @@ class ReadOptions:
     letters: bool = True
     loops: tuple[str, str] | None = None
     target: str = ""
+    prim: str = ""
+    single: bool = False
 
     def __post_init__(self) -> None:
         expect_kinds(self)

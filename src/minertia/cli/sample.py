@@ -1,0 +1,139 @@
+"""`minertia sample`: robots drawn from the posterior of an identification."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from minertia.cli.campaigns import map_for
+from minertia.cli.options import AsJson, Force
+from minertia.cli.progress import progress
+from minertia.cli.terminal import diagnose, say, say_json, say_notes, say_table
+from minertia.identification.posterior.options import SampleOptions
+from minertia.io.errors import InputError
+from minertia.simulation.options import SampleFiles
+
+if TYPE_CHECKING:
+    from minertia.identification.samples import Samples
+
+FORMAT = 1
+MOSTLY = 0.5  # share of the prior from which a value is said to come from it
+MOST_ROWS = 20
+
+
+def sample(
+    result: Annotated[
+        Path,
+        typer.Argument(metavar="RESULT", help="Folder or model.toml that identify wrote.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for samples.npz and the exports.")] = Path(
+        "samples"
+    ),
+    options: SampleOptions = SampleOptions(),
+    files: SampleFiles = SampleFiles(),
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw physically consistent robots from the posterior of an identified model, to randomise a simulator.
+
+    Values that the logs determine vary as little as the logs allow, and together; all others vary as the prior says.
+    """
+    from minertia.identification.sampling import sample_model
+    from minertia.simulation.sample_files import check_samples, write_samples
+
+    check_samples(out, files.export, options.n, force=force)
+    found = sample_model(result, options)
+    notes = write_samples(out, found, files.export, force=force)
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        _say(found)
+    say_notes(notes, file=sys.stderr)
+    diagnose(f"wrote {out}")
+
+
+def _say(found: Samples) -> None:
+    from minertia.report.tables import Table
+
+    prior, drawn = found.prior, found.drawn
+    say(f"{found.model.nominal.name}: {len(found)} robots, each physically consistent")
+    say(
+        f"prior: links within {prior['links']:g} of {prior['centre']} (as a logarithm), rotor inertia and friction "
+        f"within {prior['joints']:g}"
+    )
+    if prior["mended"]:
+        say(f"no body has the inertia that the file gives for {', '.join(prior['mended'])}: the nearest one was taken")
+    if prior["distance"] > 2:
+        say(
+            f"the logs contradict the prior: links are {prior['distance']:.2g} of its deviations away (rms); give a "
+            "larger --prior"
+        )
+    say(f"{100 * drawn['accepted']:.0f} % of the proposals were accepted, {100 * drawn['effective']:.0f} % effective")
+    lines = found.summary()
+    rows = tuple(
+        (r["name"], f"{r['best']:.5g}", f"{r['low']:.4g}", f"{r['high']:.4g}", f"{100 * r['prior_share']:.0f} %")
+        for r in sorted(lines, key=lambda r: -r["prior_share"])[:MOST_ROWS]
+    )
+    by_prior = sum(r["prior_share"] > MOSTLY for r in lines)
+    say(f"{by_prior} of {len(lines)} values come mostly from the prior; the largest shares:")
+    say_table(Table(("value", "most probable", "2.5 %", "97.5 %", "share of the prior"), rows, right=(1, 2, 3, 4)))
+
+
+def validated_as_samples(
+    path: str, logs: list[str], level: float | None, how: tuple[Any, ...], *, as_json: bool
+) -> bool:
+    """Show how much of logs the bands of samples hold, and return True; False where a path holds no samples.
+
+    how: columns, topic, whether to drop malformed rows, another simulator, and a page.
+    """
+    from minertia.identification.samples import is_samples_file
+
+    if not is_samples_file(path):
+        if level is not None:
+            raise InputError("--band is for samples: draw some with `minertia sample`, and name samples.npz")
+        return False
+    if how[3] is not None or how[4]:
+        raise InputError("samples have no page and no other simulator here: use --json, or a MODEL")
+    _show_bands(path, logs, level, how, as_json=as_json)
+    return True
+
+
+def _show_bands(path: str, logs: list[str], level: float | None, how: tuple[Any, ...], *, as_json: bool) -> None:
+    from minertia.identification.bands import LEVEL, predict_bands, summary
+    from minertia.identification.samples import read_samples
+    from minertia.report.tables import Table
+
+    samples, level = read_samples(path), LEVEL if level is None else level
+    columns, topic, drop_torn = how[:3]
+    with progress(2 * len(logs) + 1) as tell:
+        mapping = map_for(samples.model, columns, topic)
+        found = predict_bands(samples, logs, level=level, columns=mapping, drop_torn=drop_torn, tell=tell)
+    whole = summary(found)
+    factors = None if samples.noise is None else samples.noise.factors(level)
+    if as_json:
+        say_json(
+            {
+                "format": FORMAT,
+                "robot": samples.model.nominal.name,
+                "samples": path,
+                "band": level,
+                "factor": None if factors is None else factors.tolist(),
+                "bands": whole,
+                "logs": [log.to_dict() for log in found],
+            }
+        )
+        return
+    say(f"{samples.model.nominal.name}: measured outputs inside the {100 * level:g} % bands; nothing was fitted")
+    for name, own in whole.items():
+        rows = tuple((r["joint"], f"{100 * r['covered']:.1f} %", f"{r['width']:.4g}") for r in own["per_joint"])
+        say(f"band of {name}: {100 * own['covered']:.1f} % inside, mean width {own['width']:.4g}")
+        say_table(Table(("joint", "inside", "mean width"), rows, right=(1, 2)))
+    if factors is not None and samples.noise is not None:
+        told = ", ".join(f"{f:.2f}" for f in factors)
+        say(f"conformal factors of the residuals (held out: {samples.noise.held_out}): {told}")
+    fell = sum(log.fell_over for log in found)
+    if fell:
+        say(f"{fell} of {sum(log.draws for log in found)} simulations diverged and were left out")

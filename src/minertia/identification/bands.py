@@ -1,0 +1,114 @@
+"""Bands of predictions from samples, and how much of what was measured they hold.
+
+The band of values holds the output that the model has without noise: it is as wide as the values are uncertain.  The
+band of prediction holds what a log shows: the residuals of the fit are added, widened by the conformal factor that
+covered held-out logs (Vovk, Gammerman, Shafer 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minertia.identification.campaigns.campaign import LogLike
+from minertia.identification.campaigns.prepare import Tell, silent
+from minertia.identification.kind import DrawnOutputs, LogReading
+from minertia.identification.kinds import kind_of_model
+from minertia.identification.logs.options import ColumnMap
+from minertia.identification.posterior.options import FEWEST_FOR_BANDS
+from minertia.identification.samples import Samples
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
+
+BANDS = ("values", "prediction")
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Band:
+    """Lower and upper end (N, outputs) of a band over the rows of a log."""
+
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True)
+class LogBands:
+    """Both bands of a log: times t [s], measured outputs (N, outputs), and the bands by name.
+
+    draws: robots that were simulated; fell_over: those of them whose simulation diverged.
+    """
+
+    log: str
+    outputs: tuple[str, ...]
+    t: Array
+    measured: Array
+    bands: dict[str, Band]
+    draws: int
+    fell_over: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return coverage and width as plain data."""
+        return {"log": self.log, "draws": self.draws, "fell_over": self.fell_over, "bands": summary([self])}
+
+
+def summary(logs: Sequence[LogBands]) -> dict[str, Any]:
+    """Coverage and mean width of each band over all logs, in total and of each output."""
+    found: dict[str, Any] = {}
+    for name in BANDS:
+        own = [(log.measured, log.bands[name]) for log in logs if name in log.bands]
+        if not own:
+            continue
+        inside = np.concatenate([(m >= band.lower) & (m <= band.upper) for m, band in own])
+        width = np.concatenate([band.upper - band.lower for _, band in own])
+        found[name] = {
+            "covered": float(inside.mean()),
+            "width": float(width.mean()),
+            "per_joint": [
+                {"joint": joint, "covered": float(inside[:, k].mean()), "width": float(width[:, k].mean())}
+                for k, joint in enumerate(logs[0].outputs)
+            ],
+        }
+    return found
+
+
+def predict_bands(
+    samples: Samples,
+    logs: LogLike | Sequence[LogLike],
+    *,
+    level: float = LEVEL,
+    columns: ColumnMap | str | Path | None = None,
+    drop_torn: bool = False,
+    tell: Tell = silent,
+) -> tuple[LogBands, ...]:
+    """Bands of logs, read with the settings of the model's own logs; level: share that a band is to hold."""
+    if not 0 < level < 1:
+        raise InputError(f"the level of a band must be above 0 and below 1, not {level:g}")
+    if len(samples) < FEWEST_FOR_BANDS:
+        raise InputError(f"a band needs at least {FEWEST_FOR_BANDS} robots, not {len(samples)}: draw more with --n")
+    kind = kind_of_model(samples.model)
+    chosen = np.unique(np.linspace(0, len(samples) - 1, kind.band_draws).round().astype(int))
+    values = np.concatenate([(samples.best @ samples.unknowns.T)[None], samples.unknown_values(chosen)])
+    reading = LogReading(columns, drop_torn, tell)
+    return tuple(_bands(samples, own, level) for own in kind.predict_draws(samples.model, values, logs, reading))
+
+
+def _bands(samples: Samples, drawn: DrawnOutputs, level: float) -> LogBands:
+    """Both bands of one log; that of prediction only where the model records its residuals."""
+    finite = np.array([bool(np.isfinite(own).all()) for own in drawn.predicted])
+    own = drawn.predicted[finite]
+    if len(own) < FEWEST_FOR_BANDS // 2:
+        raise InputError(
+            f"{drawn.log}: {len(finite) - len(own)} of {len(finite)} simulations diverge: there is no band"
+        )
+    ends = np.quantile(own, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    bands = {"values": Band(ends[0], ends[1])}
+    if samples.noise is not None:
+        deviation = np.sqrt(own.var(axis=0) + samples.noise.deviation**2)
+        half = deviation * samples.noise.half_widths(level)
+        bands["prediction"] = Band(drawn.best - half, drawn.best + half)
+    return LogBands(drawn.log, drawn.outputs, drawn.t, drawn.measured, bands, len(finite), int(np.sum(~finite)))

@@ -1,0 +1,135 @@
+"""What logs of efforts show of the unknowns, and how measured efforts scatter about predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.identification.campaigns.prepared import EffortLog
+from minertia.identification.efforts.build import EffortRows
+from minertia.identification.estimators.estimate import Estimate
+from minertia.identification.evidence.intervals import spread
+from minertia.identification.posterior.shown import ResidualNoise, Shown, residual_noise
+from minertia.identification.problem.linear import LinearModel
+from minertia.identification.problem.prediction import predict
+from minertia.identification.problem.solve import FOLDS, weighted_solution
+from minertia.identification.problem.triangles import merged, triangle
+from minertia.identification.signals.filtering import Motion
+from minertia.io.arrays import Array
+from minertia.io.resources import one_thread
+
+FEWEST_LOGS = 3  # from which whole logs are held out, and not parts of time
+KEPT = 10_000_000  # predicted efforts in memory
+SINGULAR = 1e-9  # of the largest singular value: directions that the other blocks do not show stay where they are
+
+
+def shown_by_efforts(problem: EffortRows, estimate: Estimate, covariance: Array) -> Shown:
+    """Combinations of the unknowns that the logs determine, as least squares gives them, without a prior.
+
+    An unknown that the motion does not distinguish from others appears in their combinations.  covariance: of the
+    estimate, under correlated residuals.
+    """
+    free, own = problem.free, list(problem.excitation.independent)
+    others = [k for k in range(free.count) if k not in own]
+    rows = np.zeros((len(own), problem.linear.count))
+    kept = [free.keep[k] for k in own]
+    rows[range(len(own)), kept] = 1.0
+    with one_thread():
+        if others and own:
+            R = free.triangle(estimate.sigma)[:, :-1]
+            rows[:, [free.keep[k] for k in others]] = np.linalg.lstsq(R[:, own], R[:, others], rcond=None)[0]
+        if not estimate.fills_gaps:
+            return Shown(problem.linear.names, rows, estimate.beta[kept], covariance[np.ix_(kept, kept)])
+        part = free.reduced(own)
+        beta, _, sigma = weighted_solution(part)
+        return Shown(problem.linear.names, rows, part.expand(beta)[kept], spread(part, beta, sigma).stated)
+
+
+def is_plain(problem: EffortRows, estimate: Estimate) -> bool:
+    """Whether the logs show just what values and covariance of the model say."""
+    return not estimate.fills_gaps and problem.excitation.rank == problem.linear.count
+
+
+def noise_of_efforts(problem: EffortRows, estimate: Estimate) -> ResidualNoise:
+    """Residuals of the efforts as they are compared: of the fitted logs, and held out by logs or by parts of them."""
+    by_logs = len(problem.logs) >= FEWEST_LOGS
+    fitted, held = [], []
+    for k, log in enumerate(problem.logs):
+        block = next(iter(log.judged))  # of a long log the first one, without which a fit would hardly differ
+        values = [_without(estimate, own) for own in np.array_split(_blocks(estimate, k), 1 if by_logs else FOLDS)]
+        every = residuals_of_values(problem.linear, log, block, np.array([estimate.beta, *values]))
+        fitted.append((every[0], _period(block)))
+        held += [e[part] for e, part in zip(every[1:], _parts(len(every[0]), len(values)), strict=True)]
+    for log in problem.unseen:
+        held.append(residuals_of_values(problem.linear, log, next(iter(log.judged)), estimate.beta[None])[0])
+    told = "each fitted log" if by_logs else f"{FOLDS} parts of each fitted log"
+    more = " and the validation logs" if problem.unseen else ""
+    return residual_noise(problem.linear.row_names, fitted, held, told + more)
+
+
+def residuals_of_values(model: LinearModel, log: EffortLog, block: Motion, values: Array) -> Array:
+    """Measured less predicted efforts of a block, as they are compared, (draws, N, efforts), for rows of unknowns."""
+    measured, predicted = predictions_of_values(model, log, block, values)
+    return np.asarray(measured - predicted)
+
+
+def predictions_of_values(model: LinearModel, log: EffortLog, block: Motion, values: Array) -> tuple[Array, Array]:
+    """Measured (N, efforts) and predicted efforts (draws, N, efforts) of a block, through the evaluation filter."""
+    measured, found = np.asarray(block.tau)[:, list(model.rows)], []
+    for own in _efforts(model, values, block, log.states):
+        if log.evaluation is None:
+            found.append(own)
+        else:
+            measured, compared = log.compared(block, own)
+            found.append(compared)
+    return measured, np.array(found)
+
+
+def _efforts(model: LinearModel, values: Array, block: Motion, samples: int | None) -> Iterator[Array]:
+    """Efforts (N, efforts) for each row of unknowns; the columns of many serve all of them at once."""
+    if model.choice.needs_load:
+        yield from (predict(model, beta, block, samples=samples) for beta in values)
+        return
+    together = max(1, KEPT // (len(block) * len(model.rows)))
+    for k in range(0, len(values), together):
+        efforts = predict(model, values[k : k + together].T, block, samples=samples)
+        yield from np.moveaxis(efforts, -1, 0)
+
+
+def _blocks(estimate: Estimate, log: int) -> NDArray[np.int64]:
+    """Numbers of the blocks of a log among those of all logs."""
+    assert estimate.part is not None
+    counts = [len(one.counts) for one in estimate.part.logs]
+    return np.arange(sum(counts[:log]), sum(counts[: log + 1]), dtype=np.int64)
+
+
+def _without(estimate: Estimate, blocks: NDArray[np.int64]) -> Array:
+    """Values of a fit without some blocks: one step from the estimate, with its prior where it has one."""
+    fit, part = estimate.fit, estimate.part
+    assert fit is not None and part is not None
+    others = np.delete(np.arange(len(part.blocks)), blocks)
+    if not len(others) or not part.count:
+        return estimate.beta
+    with one_thread():
+        R = triangle((merged(part.blocks[others]) / fit.sigma[:, None, None]).reshape(-1, part.count + 1))
+        prior = np.zeros((0, part.count)) if fit.prior is None else fit.prior.rows
+        rest = np.append(R[:, -1] - R[:, :-1] @ fit.beta, np.zeros(len(prior)))
+        rows = np.concatenate([R[:, :-1], prior])
+        size = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+        step = np.linalg.lstsq(rows / size, rest, rcond=SINGULAR)[0] / size
+    return part.expand(fit.beta + step)
+
+
+def _parts(samples: int, count: int) -> list[slice]:
+    """Equal parts of the samples of a log."""
+    ends = [samples * k // count for k in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def _period(block: Motion) -> float:
+    """Time between compared samples [s]."""
+    t = block.t if block.instants is None else block.instants
+    return float(t[-1] - t[0]) / max(len(t) - 1, 1)

@@ -1,0 +1,1 @@
+"""Robots drawn from the posterior of an identification: density, draws, files of samples, bands."""

@@ -1,0 +1,33 @@
+"""How robots are drawn from the posterior of an identification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minertia.io.schema import Declared, option
+
+MOST = 1_000_000
+FEWEST_FOR_BANDS = 100  # draws of which 95 % are a statement
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SampleOptions(Declared):
+    """How many robots are drawn, and the prior for what the logs do not show."""
+
+    n: int = option(4096, "Number of robots.", range=(1, MOST), command="n")
+    seed: int = option(0, "Seed of the random numbers.", range=(0, 2**32 - 1), command="seed")
+    prior: float = option(
+        0.3,
+        "Prior deviation of the links from those of the robot file, as a logarithm. With 0.3 a mass is within about "
+        "-45 and +80 % of the file's in 95 % of the draws where the logs show nothing of it.",
+        above=0,
+        range=(0, 3),
+        command="prior",
+    )
+    joint_prior: float = option(
+        0.7,
+        "Prior deviation of rotor inertia and friction from those of the robot file, as a logarithm.",
+        above=0,
+        range=(0, 5),
+        command="joint-prior",
+    )

@@ -1,0 +1,165 @@
+"""Prior of a robot's values: near its file where that states them, wide where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from minertia.identification.physical.consistency import PhysicalSpace, is_nonnegative, physical_space
+from minertia.identification.posterior.draw import Density
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.shown import Shown
+from minertia.identification.posterior.space import RobotSpace, robot_space
+from minertia.identification.problem.linear import LinearModel, symbol_of
+from minertia.io.arrays import Array
+from minertia.robot.inertia import impossible
+
+VAGUE = 2.0  # prior deviation of the logarithm of a value that the file does not state: 95 % within a factor of 50
+EXACT = 1e-4  # deviation of a value that is known, over its size
+FILE, FIT = "the robot's file", "the identified values: the robot's file has no masses"
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Density of the values of a robot, and the unknowns of the fit as their combinations.
+
+    unknowns (unknowns, values): rows of the fit's unknowns.  centre: where the prior comes from.  mended: links of the
+    file that no body can have, and whose prior is the nearest possible one.
+    """
+
+    density: Density
+    unknowns: Array
+    centre: str
+    mended: tuple[str, ...]
+
+    @property
+    def space(self) -> RobotSpace:
+        """Coordinates of the values."""
+        return self.density.space
+
+
+def posterior_of(
+    linear: LinearModel,
+    shown: Shown,
+    standard: Mapping[str, float],
+    known: tuple[Mapping[str, float], Array],
+    options: SampleOptions,
+) -> Posterior:
+    """Posterior density of a fit.
+
+    standard: identified standard parameters, the centre of the prior where the robot's file has no masses.  known:
+    values that are fixed, by name, and the usual effort of each joint.
+    """
+    fixed, effort = known
+    has_file = linear.robot.has_parameters
+    bodies = physical_space(linear, None if has_file else standard, dict(fixed), effort)
+    names = (*linear.standard, *shown.own)
+    unknowns = _unknowns(linear, shown, names)
+    first = np.append(bodies.x0, [shown.own[name] for name in shown.own])
+    links = () if shown.keeps_links else tuple(tuple(bodies.links[k]) for k in _moving(linear, bodies))
+    if shown.keeps_links:
+        first[: len(linear.standard)] = [standard.get(name, 0.0) for name in linear.standard]
+    scaled, shifted = _others(linear, bodies, shown, first, fixed, options)
+    space = robot_space(names, first, links, scaled, shifted, link_width=options.prior)
+    rows, values = shown.whitened()
+    more, told = _exact(linear, bodies, space, fixed)
+    density = Density(space, np.concatenate([rows @ unknowns, more]), np.append(values, told))
+    return Posterior(density, unknowns, FILE if has_file else FIT, _mended(linear, bodies))
+
+
+def _unknowns(linear: LinearModel, shown: Shown, names: tuple[str, ...]) -> Array:
+    """The unknowns of a fit as combinations of values."""
+    found = np.zeros((len(shown.names), len(names)))
+    for k, name in enumerate(shown.names):
+        if name in shown.own or shown.keeps_links:
+            found[k, names.index(name)] = 1.0
+        else:
+            found[k, : len(linear.standard)] = linear.K[linear.index(name)]
+    return found
+
+
+def _moving(linear: LinearModel, bodies: PhysicalSpace) -> list[int]:
+    """Numbers of the links with a mass: frames between joints without one stay massless."""
+    return [link for link, ten in bodies.links.items() if linear.standard[ten[9]] not in linear.robot.massless_columns]
+
+
+def _others(
+    linear: LinearModel,
+    bodies: PhysicalSpace,
+    shown: Shown,
+    first: Array,
+    fixed: Mapping[str, float],
+    options: SampleOptions,
+) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """Places and prior deviations of values that vary by a factor and by a sum; `first` gets their centres."""
+    scaled, shifted = list[tuple[int, float]](), list[tuple[int, float]]()
+    alone = {name: _estimate(shown, k) for k, name in enumerate(shown.names)}
+    for k in bodies.effects:
+        name = linear.standard[k]
+        if name in fixed:
+            first[k] = fixed[name]
+            continue
+        value, deviation = alone.get(name) or (0.0, float(bodies.scales[k]))
+        if not is_nonnegative(symbol_of(name)):
+            shifted.append((k, max(float(bodies.errors[k]), abs(value - first[k]) + deviation)))
+        elif bodies.x0[k] > 0:
+            first[k] = bodies.x0[k]
+            scaled.append((k, options.joint_prior))
+        else:
+            first[k] = max(value, deviation)
+            scaled.append((k, VAGUE))
+    for k, (name, value) in enumerate(shown.own.items(), len(linear.standard)):
+        found = alone.get(name)
+        if found is None or not found[1] > 0:
+            continue  # the motion does not show it: it stays as it was fitted
+        if name in shown.positive:
+            first[k] = max(value, found[1])
+            scaled.append((k, VAGUE))
+        else:
+            shifted.append((k, VAGUE * max(abs(value), found[1])))
+    return scaled, shifted
+
+
+def _estimate(shown: Shown, k: int) -> tuple[float, float] | None:
+    """Estimate and deviation of an unknown that the logs show; None where they do not."""
+    own = np.flatnonzero(shown.rows[:, k])
+    if not len(own):
+        return None
+    row = int(own[np.argmax(np.abs(shown.rows[own, k]))])
+    return float(shown.values[row]), float(np.sqrt(max(shown.covariance[row, row], 0.0)))
+
+
+def _exact(
+    linear: LinearModel, bodies: PhysicalSpace, space: RobotSpace, fixed: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """Rows and values of known parameters of links and of known combinations, over a small deviation."""
+    rows, values = [], []
+    varied = set(space.varied)
+    for name, value in fixed.items():
+        row = np.zeros(len(space.names))
+        if name in linear.standard:
+            k = linear.standard.index(name)
+            if k not in varied:
+                continue
+            row[k], size = 1.0, float(bodies.scales[k])
+        else:
+            row[: len(linear.standard)] = linear.K[linear.index(name)]
+            size = float(np.abs(row[: len(linear.standard)] * bodies.scales).max())
+        deviation = EXACT * max(abs(value), size)
+        rows.append(row / deviation)
+        values.append(value / deviation)
+    return np.array(rows).reshape(-1, len(space.names)), np.array(values)
+
+
+def _mended(linear: LinearModel, bodies: PhysicalSpace) -> tuple[str, ...]:
+    """Names of links whose values in the robot's file no body can have."""
+    robot, found = linear.robot, []
+    for link in bodies.links:
+        ten = robot.links[link - 1]
+        if ten is not None and link - 1 not in robot.massless:
+            values = [float(v) for v in ten]
+            if not values[9] > 0 or impossible(values) is not None:
+                found.append(robot.joints[link - 1].link or robot.joints[link - 1].name)
+    return tuple(found)

@@ -1,0 +1,156 @@
+"""What logs say of the values of a robot, and how far measured outputs scatter about predictions.
+
+A model keeps both in its evidence, so that robots can be drawn from it and predictions have bands without the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from minertia.io.arrays import Array
+
+POSTERIOR = "posterior"  # table of a model's evidence
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)  # of bands, at which the scatter of held-out residuals is kept
+ROUNDING = 1e-10  # of the eigenvalues of correlations
+QUIETEST = 1e-12  # deviation of an output over the largest one, at least
+FADED = float(np.exp(-1))  # autocorrelation that ends the correlation time
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Linear combinations of unknowns that the logs show: rows @ unknowns = values, with a covariance.
+
+    names: the unknowns.  The covariance is that under correlated residuals, without prior knowledge.
+    own: estimates of those unknowns that are no parameters of the robot, such as gains and delays of its servos.
+    positive: those of them that cannot be negative.  keeps_links: whether the links are known, those of the robot file.
+    """
+
+    names: tuple[str, ...]
+    rows: Array
+    values: Array
+    covariance: Array
+    own: Mapping[str, float] = field(default_factory=dict)
+    positive: tuple[str, ...] = ()
+    keeps_links: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return as plain data: the covariance as rows of its lower triangle."""
+        return {
+            "names": list(self.names),
+            "rows": self.rows.tolist(),
+            "values": self.values.tolist(),
+            "covariance": [row[: k + 1].tolist() for k, row in enumerate(self.covariance)],
+            "own": dict(self.own),
+            "positive": list(self.positive),
+            "keeps_links": self.keeps_links,
+        }
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Shown:
+        """Read what `to_dict` wrote."""
+        values = np.array(table["values"], float)
+        lower = np.zeros((len(values), len(values)))
+        for k, row in enumerate(table["covariance"]):
+            lower[k, : k + 1] = row
+        return cls(
+            tuple(table["names"]),
+            np.array(table["rows"], float).reshape(len(values), len(table["names"])),
+            values,
+            lower + np.tril(lower, -1).T,
+            {name: float(value) for name, value in table["own"].items()},
+            tuple(table["positive"]),
+            bool(table["keeps_links"]),
+        )
+
+    def whitened(self) -> tuple[Array, Array]:
+        """Rows and values over their deviations, uncorrelated."""
+        size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        correlation = self.covariance / np.outer(size, size)
+        eigenvalues, axes = np.linalg.eigh(correlation)
+        W = axes.T / size / np.sqrt(np.maximum(eigenvalues, ROUNDING))[:, None]
+        return np.asarray(W @ self.rows), np.asarray(W @ self.values)
+
+
+@dataclass(frozen=True)
+class ResidualNoise:
+    """Residuals of each output as a process, and how far held-out ones go beyond it.
+
+    deviation: root mean square, in the unit of the predictions.  correlation: time after which the autocorrelation has
+    fallen to 1/e [s].  quantiles (outputs, LEVELS): of held-out residuals over the deviation, without sign.
+    held_out: what was held out, in words.
+    """
+
+    outputs: tuple[str, ...]
+    deviation: Array
+    correlation: Array
+    quantiles: Array
+    held_out: str
+
+    def half_widths(self, level: float) -> Array:
+        """Half-width of the band of each output about a prediction that is known exactly, over its deviation."""
+        normal = [float(norm.ppf(0.5 + own / 2)) for own in LEVELS]
+        place = float(norm.ppf(0.5 + level / 2))
+        if place > normal[-1]:
+            return np.asarray(self.quantiles[:, -1] * place / normal[-1])
+        first = np.column_stack([np.zeros(len(self.quantiles)), self.quantiles])
+        return np.array([np.interp(place, [0.0, *normal], own) for own in first])
+
+    def factors(self, level: float) -> Array:
+        """Conformal factor of each output: half-width over that of normal residuals."""
+        return np.asarray(self.half_widths(level) / norm.ppf(0.5 + level / 2))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return as plain data."""
+        return {
+            "outputs": list(self.outputs),
+            "deviation": self.deviation.tolist(),
+            "correlation": self.correlation.tolist(),
+            "levels": list(LEVELS),
+            "quantiles": self.quantiles.tolist(),
+            "held_out": self.held_out,
+        }
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> ResidualNoise:
+        """Read what `to_dict` wrote."""
+        deviation, correlation, quantiles = (
+            np.array(table[key], float) for key in ("deviation", "correlation", "quantiles")
+        )
+        return cls(tuple(table["outputs"]), deviation, correlation, quantiles, str(table["held_out"]))
+
+
+def residual_noise(
+    outputs: Sequence[str], fitted: Sequence[tuple[Array, float]], held: Sequence[Array], held_out: str
+) -> ResidualNoise:
+    """Noise from residuals (N, outputs) of fitted logs, each with its period [s], and from held-out residuals.
+
+    A residual that is not finite (a simulation that diverged, a row that does not count) is left out.
+    """
+    every = np.concatenate([e for e, _ in fitted])
+    deviation = np.sqrt(np.nanmean(np.where(np.isfinite(every), every, np.nan) ** 2, axis=0))
+    deviation = np.maximum(deviation, QUIETEST * max(float(deviation.max(initial=0.0)), 1e-300))
+    scores = np.abs(np.concatenate([e[np.isfinite(e).all(axis=1)] for e in held])) / deviation
+    quantiles = np.array([[_upper(own, level) for level in LEVELS] for own in scores.T])
+    times = np.array([[_correlation_time(own, period) for own in e.T] for e, period in fitted])
+    return ResidualNoise(tuple(outputs), deviation, np.mean(times, axis=0), quantiles, held_out)
+
+
+def _upper(scores: Array, level: float) -> float:
+    """Conformal quantile: the smallest score that at least level (1 + 1/N) of them do not exceed."""
+    count = len(scores)
+    place = min(int(np.ceil(level * (count + 1))), count) - 1
+    return float(np.partition(scores, place)[place]) if count else float(norm.ppf(0.5 + level / 2))
+
+
+def _correlation_time(e: Array, period: float) -> float:
+    """Time [s] after which the autocorrelation of a residual has fallen to 1/e."""
+    own = e[np.isfinite(e)]
+    size = 2 * len(own)
+    power = np.fft.irfft(np.abs(np.fft.rfft(own, size)) ** 2)[: len(own)]
+    faded = np.flatnonzero(power < FADED * max(float(power[0]), 1e-300))
+    return period * float(faded[0] if len(faded) else len(own))

@@ -1,0 +1,138 @@
+"""Coordinates of physically consistent robots: every point is a robot, and the prior is a standard normal.
+
+The pseudo-inertia of a link is P = G exp(S) G' with a symmetric S; G G' is that of the prior.  The norm of S is the
+affine-invariant distance of both bodies, which is the same in any frame and unit (Lee, Wensing, Park 2020).
+Values that cannot be negative are a multiple exp(z) of the prior, others add to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from minertia.io.arrays import Array
+from minertia.robot.inertia import pseudo_inertia
+
+PAIRS = tuple((i, j) for i in range(4) for j in range(i, 4))  # entries of a symmetric matrix
+EQUAL = 1e-6  # eigenvalues of S that differ by less have the derivative at their mean
+
+
+@dataclass(frozen=True)
+class RobotSpace:
+    """Values `names` of robots as functions of coordinates z, of which a standard normal is the prior.
+
+    prior: values at z = 0.  links: places of the ten parameters of each link that varies.  scaled, shifted: places of
+    values that vary by a factor and by a sum.  widths (coordinates): prior deviation of the entries of S, of logarithms
+    and of sums.  All other values are those of the prior.
+    """
+
+    names: tuple[str, ...]
+    prior: Array
+    links: tuple[tuple[int, ...], ...]
+    scaled: tuple[int, ...]
+    shifted: tuple[int, ...]
+    widths: Array
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return 10 * len(self.links) + len(self.scaled) + len(self.shifted)
+
+    @property
+    def varied(self) -> tuple[int, ...]:
+        """Places of the values that vary."""
+        return (*(k for ten in self.links for k in ten), *self.scaled, *self.shifted)
+
+    @cached_property
+    def _roots(self) -> Array:
+        """Cholesky factors of the prior pseudo-inertias, (links, 4, 4)."""
+        found = [np.linalg.cholesky(pseudo_inertia(self.prior[list(ten)].tolist())) for ten in self.links]
+        return np.array(found).reshape(-1, 4, 4)
+
+    def values(self, z: Array) -> Array:
+        """Values (N, names) at coordinates z (N, coordinates)."""
+        return self.moved(z, slopes=False)[0]
+
+    def moved(self, z: Array, *, slopes: bool = True) -> tuple[Array, Array, Array]:
+        """Values (N, names), derivatives of links (N, links, 10, 10) and of the other varied values (N, others)."""
+        count, L = len(z), len(self.links)
+        w = z * self.widths
+        x = np.repeat(self.prior[None], count, axis=0)
+        S = w[:, : 10 * L].reshape(count, L, 10) @ _BASIS.reshape(10, 16)
+        eigenvalues, V = np.linalg.eigh(S.reshape(count, L, 4, 4))
+        A = self._roots @ V  # P = A diag(exp l) A'
+        powers = np.exp(eigenvalues)
+        ten = _ten((A * powers[:, :, None, :]) @ np.swapaxes(A, -1, -2))
+        D = self._link_slopes(A, V, eigenvalues, powers) if slopes else np.zeros((count, L, 0, 0))
+        for k, places in enumerate(self.links):
+            x[:, list(places)] = ten[:, k]
+        s, t = 10 * L, 10 * L + len(self.scaled)
+        x[:, list(self.scaled)] *= np.exp(w[:, s:t])
+        x[:, list(self.shifted)] += w[:, t:]
+        others = np.concatenate([x[:, list(self.scaled)], np.ones((count, len(self.shifted)))], axis=1)
+        return x, D, others * self.widths[s:]
+
+    def _link_slopes(self, A: Array, V: Array, eigenvalues: Array, powers: Array) -> Array:
+        """Derivatives of the ten parameters by the coordinates of S: A (g * V'EV) A' with divided differences g."""
+        a, b = eigenvalues[..., :, None], eigenvalues[..., None, :]
+        near = np.abs(a - b) < EQUAL
+        g = np.where(
+            near, np.exp((a + b) / 2), (powers[..., :, None] - powers[..., None, :]) / np.where(near, 1, a - b)
+        )
+        count, L = eigenvalues.shape[:2]
+        inner = np.einsum("nlia,kij,nljb->nlkab", V, _BASIS, V, optimize=True) * g[:, :, None]
+        moved = A[:, :, None] @ inner @ np.swapaxes(A, -1, -2)[:, :, None]
+        own = self.widths[: 10 * L].reshape(L, 10)
+        return np.asarray(np.swapaxes(_ten(moved) * own[:, :, None], -1, -2)).reshape(count, L, 10, 10)
+
+
+def _basis() -> Array:
+    """Orthonormal basis of symmetric 4x4 matrices, (10, 4, 4)."""
+    found = np.zeros((10, 4, 4))
+    for k, (i, j) in enumerate(PAIRS):
+        found[k, i, j] = found[k, j, i] = 1.0 if i == j else np.sqrt(0.5)
+    return found
+
+
+def _ten(P: Array) -> Array:
+    """Ten parameters of pseudo-inertias along the last two axes."""
+    return np.asarray(P.reshape(*P.shape[:-2], 16) @ _TEN)
+
+
+def _ten_of_pseudo() -> Array:
+    """Linear map from the 16 entries of a pseudo-inertia to the ten parameters: J = trace(P) 1 - P, ms, m."""
+    found = np.zeros((4, 4, 10))
+    for k, (i, j) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
+        found[i, j, k] -= 1.0
+        if i == j:
+            found[[0, 1, 2], [0, 1, 2], k] += 1.0
+    for k in range(4):
+        found[k, 3, 6 + k] = 1.0
+    return found.reshape(16, 10)
+
+
+_BASIS, _TEN = _basis(), _ten_of_pseudo()
+
+
+def robot_space(
+    names: Sequence[str],
+    prior: Array,
+    links: Sequence[Sequence[int]],
+    scaled: Sequence[tuple[int, float]],
+    shifted: Sequence[tuple[int, float]],
+    *,
+    link_width: float,
+) -> RobotSpace:
+    """Space around a prior; scaled, shifted: places of values with the deviation of their logarithm or of their sum."""
+    widths = [link_width] * (10 * len(links)) + [w for _, w in (*scaled, *shifted)]
+    return RobotSpace(
+        tuple(names),
+        np.asarray(prior, float),
+        tuple(tuple(ten) for ten in links),
+        tuple(k for k, _ in scaled),
+        tuple(k for k, _ in shifted),
+        np.array(widths),
+    )

@@ -1,0 +1,248 @@
+"""`Samples`: robots drawn from the posterior of an identification, as arrays and as robots."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minertia.algebra.vec3 import invert
+from minertia.identification.model import IdentifiedModel, model_text, term_table, with_efforts
+from minertia.identification.model_file import parse_model
+from minertia.identification.posterior.shown import POSTERIOR, ResidualNoise
+from minertia.io.arrays import Array
+from minertia.io.documents import json_document
+from minertia.io.errors import InputError
+from minertia.io.files import is_file, write_file
+from minertia.io.notebook import clipped, plural
+from minertia.robot.identified import identified_robot
+from minertia.robot.inertia import transport_ten
+from minertia.robot.joint import numeric_pose
+from minertia.robot.parameters import LINK_SYMBOLS, full_name
+from minertia.robot.robot import Robot
+
+FORMAT = 1
+FILE = "samples.npz"
+SIX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # entries of an inertia matrix
+AT_JOINTS = {"armature": "IA", "damping": "FV", "frictionloss": "FC"}
+
+
+@dataclass(frozen=True, repr=False)
+class Samples:
+    """Robots drawn from the posterior of a model.
+
+    names: of the values: standard parameters, further effects, gains and delay of servos.  x (N, values): draws, one
+    row a robot.  best: the most probable robot.  prior_share: share of the prior in each value, from 0 (the logs
+    determine it) to 1 (the logs do not show it).  unknowns (unknowns, values): the fit's unknowns as combinations of
+    the values.  prior: what was assumed.  drawn: seed and quality of the draws.  noise: of the outputs about
+    predictions; None where the model does not record it.
+    """
+
+    model: IdentifiedModel
+    names: tuple[str, ...]
+    x: Array
+    best: Array
+    prior_share: Array
+    unknowns: Array
+    prior: Mapping[str, Any]
+    drawn: Mapping[str, Any]
+    noise: ResidualNoise | None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __repr__(self) -> str:
+        by_prior = int(np.sum(self.prior_share > 0.5))
+        return (
+            f"<Samples of '{clipped(self.model.nominal.name, 40)}': {plural(len(self.x), 'robot')} with "
+            f"{plural(len(self.names), 'value')}, {by_prior} of them mostly from the prior>"
+        )
+
+    def values(self, name: str) -> Array:
+        """Draws (N) of a value by name; zeros for one that the model does not have."""
+        return self.x[:, self.names.index(name)] if name in self.names else np.zeros(len(self.x))
+
+    def standard(self, k: int | None = None) -> dict[str, float]:
+        """Standard parameters and effects of a robot by name; None: of the most probable one."""
+        row = self.best if k is None else self.x[k]
+        count = len(self.model.linear.standard)
+        return dict(zip(self.names[:count], row[:count].tolist(), strict=True))
+
+    def robot(self, k: int | None = None) -> Robot:
+        """A robot for simulation, description files and code; None: the most probable one."""
+        terms = [term_table(t) for t in self.model.linear.choice.terms]
+        return identified_robot(self.model.nominal, self.standard(k), terms, is_physical=True, excess=0.0)
+
+    def unknown_values(self, rows: Any = slice(None)) -> Array:
+        """Values (draws, unknowns) of the fit's unknowns, of some of the robots."""
+        return np.asarray(self.x[rows] @ self.unknowns.T)
+
+    @cached_property
+    def tens(self) -> Array:
+        """Ten inertial parameters of the links in their joint frames, (N, links, 10)."""
+        joints = range(1, self.model.nominal.n_joints + 1)
+        return np.stack(
+            [np.stack([self.values(full_name(s, j)) for s in LINK_SYMBOLS], axis=1) for j in joints], axis=1
+        )
+
+    @cached_property
+    def bodies(self) -> tuple[Array, Array, Array]:
+        """Masses (N, links) [kg], centres (N, links, 3) [m] and inertia about them (N, links, 6) [kg m2].
+
+        In the link frames of the robot's file; the inertia is XX XY XZ YY YZ ZZ.
+        """
+        robot, tens = self.model.nominal, np.empty_like(self.tens)
+        for j, joint in enumerate(robot.joints):
+            pose = invert(numeric_pose(joint.file_frame, robot.symbol_values))
+            T = np.array([transport_ten(unit, pose) for unit in np.eye(10).tolist()], float)
+            tens[:, j] = self.tens[:, j] @ T
+        return centred(tens)
+
+    def at_joints(self, symbol: str) -> Array:
+        """Values (N, joints) of an effect at every joint."""
+        joints = range(1, self.model.nominal.n_joints + 1)
+        return np.stack([self.values(full_name(symbol, j)) for j in joints], axis=1)
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything as arrays by name, as the NPZ file has them."""
+        mass, com, inertia = self.bodies
+        robot = self.model.nominal
+        found: dict[str, Any] = {
+            "format": FORMAT,
+            "names": np.array(self.names),
+            "x": self.x,
+            "best": self.best,
+            "prior_share": self.prior_share,
+            "links": np.array([joint.link or joint.name for joint in robot.joints]),
+            "joints": np.array([joint.name for joint in robot.joints]),
+            "mass": mass,
+            "com": com,
+            "inertia": inertia,
+            **{name: self.at_joints(symbol) for name, symbol in AT_JOINTS.items()},
+            **self.servos(),
+            "unknowns": self.unknowns,
+            "prior": json.dumps(dict(self.prior)),
+            "drawn": json.dumps(dict(self.drawn)),
+            "model": model_text(self.model),
+        }
+        if self.noise is not None:
+            found |= {
+                "residual_sd": self.noise.deviation,
+                "residual_correlation": self.noise.correlation,
+                "residual_factor": self.noise.factors(0.95),
+            }
+        return found
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Most probable value, 95 % interval and share of the prior of each value that varies, as plain data."""
+        low, high = np.quantile(self.x, [0.025, 0.975], axis=0)
+        return [
+            {"name": name, "best": float(b), "low": float(lo), "high": float(hi), "prior_share": float(share)}
+            for name, b, lo, hi, share in zip(self.names, self.best, low, high, self.prior_share, strict=True)
+            if hi > lo
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was drawn as plain data, without the draws themselves."""
+        noise = None if self.noise is None else self.noise.to_dict() | {"factor": self.noise.factors(0.95).tolist()}
+        return {
+            "format": FORMAT,
+            "robot": self.model.nominal.name,
+            "n": len(self.x),
+            "prior": dict(self.prior),
+            "drawn": dict(self.drawn),
+            "values": self.summary(),
+            "residual": noise,
+        }
+
+    def servos(self) -> dict[str, Array]:
+        """Gains kp, kd (N, joints) and delay (N) [s] of position servos; none for fits of efforts."""
+        loop = self.model.evidence.get("loop")
+        if loop is None:
+            return {}
+        n = len(loop["joints"])
+        found = {}
+        for key, names in (("kp", ("KP",)), ("kd", ("KD+FV", "KD"))):
+            rows = np.repeat(np.array(loop[key], float)[None], len(self.x), axis=0)
+            for j in range(n):
+                own = [name for stem in names for name in (stem, *_at(stem, j + 1)) if name in self.names]
+                if own:
+                    rows[:, j] = self.values(own[0])
+            found[key] = rows
+        late = self.values("delay") if "delay" in self.names else np.full(len(self.x), float(loop["delay"]))
+        return {**found, "delay": late}
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the samples as an NPZ file, with the model that they were drawn from."""
+        write_file(path, self.to_bytes(), force=force)
+
+    def to_bytes(self) -> bytes:
+        """Content of the NPZ file."""
+        return npz_bytes(self.arrays())
+
+
+def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
+    """Content of a compressed NPZ file with these arrays."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def is_samples_file(path: str | Path) -> bool:
+    """Whether a file holds samples, or a folder a file of them."""
+    file = samples_file(path)
+    if file.suffix.lower() != ".npz" or not is_file(file):
+        return False
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            return {"x", "unknowns", "model"} <= set(found.files)
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
+
+
+def samples_file(path: str | Path) -> Path:
+    """The file of samples itself, or that of a folder."""
+    return Path(path) / FILE if Path(path).is_dir() else Path(path)
+
+
+def read_samples(path: str | Path) -> Samples:
+    """Read samples from their file or folder."""
+    file = samples_file(path)
+    if not is_samples_file(file):
+        raise InputError(f"{file} holds no samples; `minertia sample RESULT --out DIR` writes {FILE}")
+    with np.load(file, allow_pickle=False) as found:
+        if int(found["format"]) != FORMAT:
+            raise InputError(f"{file} has format {int(found['format'])}; this program reads {FORMAT}")
+        model = with_efforts(parse_model(str(found["model"]), file), "samples")
+        x, best, share, unknowns = (np.array(found[key], float) for key in ("x", "best", "prior_share", "unknowns"))
+        prior, drawn = (json_document(str(found[key])) for key in ("prior", "drawn"))
+        names = tuple(found["names"].tolist())
+        return Samples(model, names, x, best, share, unknowns, prior, drawn, noise_of(model))
+
+
+def noise_of(model: IdentifiedModel) -> ResidualNoise | None:
+    """How outputs scatter about predictions of a model; None where it does not record that."""
+    table = model.evidence.get(POSTERIOR, {})
+    return ResidualNoise.from_dict(table["residual"]) if "residual" in table else None
+
+
+def _at(stem: str, joint: int) -> tuple[str, ...]:
+    """Names of a gain at one joint: KP2, KD2+FV2."""
+    return ("+".join(f"{part}{joint}" for part in stem.split("+")),)
+
+
+def centred(tens: Array) -> tuple[Array, Array, Array]:
+    """Masses (..., 1 less), centres and inertia about them of ten parameters along the last axis."""
+    mass = tens[..., 9]
+    heavy = mass > 0
+    com = np.where(heavy[..., None], tens[..., 6:9] / np.where(heavy, mass, 1.0)[..., None], 0.0)
+    square = np.sum(com**2, axis=-1)
+    moved = [mass * ((i == j) * square - com[..., i] * com[..., j]) for i, j in SIX]
+    return mass, com, tens[..., :6] - np.stack(moved, axis=-1)

@@ -1,0 +1,104 @@
+"""`sample_model`: physically consistent robots from the posterior of an identification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minertia.identification.campaigns.read import recorded_campaign
+from minertia.identification.model import IdentifiedModel, Model, with_efforts
+from minertia.identification.model_file import read_model
+from minertia.identification.posterior.draw import draw
+from minertia.identification.posterior.options import SampleOptions
+from minertia.identification.posterior.prior import Posterior, posterior_of
+from minertia.identification.posterior.shown import POSTERIOR, Shown
+from minertia.identification.samples import Samples, noise_of
+from minertia.io.arrays import Array
+from minertia.io.errors import InputError
+
+LOOPS = "loop"
+PRIOR_DRAWS = 4096  # robots of the prior, with whose scatter that of the draws is compared
+MIDDLE = (0.25, 0.75)
+
+
+def sample_model(model: Model | str | Path, options: SampleOptions | None = None) -> Samples:
+    """Draw robots from the posterior of a model, or of its file or folder."""
+    asked = SampleOptions() if options is None else options
+    known = with_efforts(model if isinstance(model, Model) else read_model(_file(model)), "sample")
+    _refuse(known)
+    posterior = posterior_of(known.linear, shown_by(known), known.standard, _fixed(known), asked)
+    found = draw(posterior.density, asked.n, asked.seed)
+    space = posterior.space
+    x = space.values(found.z)
+    return Samples(
+        known,
+        space.names,
+        x,
+        space.values(found.best[None])[0],
+        _prior_share(posterior, x, asked.seed),
+        posterior.unknowns,
+        _prior(posterior, found.best, asked),
+        {"seed": asked.seed, "accepted": found.accepted, "effective": found.effective, "unsolved": found.unsolved},
+        noise_of(known),
+    )
+
+
+def _file(path: str | Path) -> Path:
+    given = Path(path)
+    return given / "model.toml" if given.is_dir() else given
+
+
+def _refuse(model: IdentifiedModel) -> None:
+    gauges = model.evidence.get(LOOPS, {}).get("gauges", ())
+    if gauges:
+        raise InputError(
+            f"nothing fixed the scale of this model (kp of {', '.join(gauges)} is 1): a robot needs one; give a gain "
+            "or a load, and identify again"
+        )
+    if model.nominal.is_floating and not model.nominal.has_parameters:
+        raise InputError("a floating robot without masses in its file has no prior: give masses in its file")
+
+
+def shown_by(model: IdentifiedModel) -> Shown:
+    """What the logs of a model showed of its unknowns."""
+    table = model.evidence.get(POSTERIOR, {})
+    if "shown" in table:
+        return Shown.from_dict(table["shown"])
+    if LOOPS in model.evidence:
+        raise InputError("this model does not record the covariance of its servos: identify again")
+    if not np.all(np.diag(model.covariance) > 0):
+        raise InputError("this model does not record what its logs show of each value: identify again")
+    return Shown(model.linear.names, np.eye(model.linear.count), model.beta, model.covariance)
+
+
+def _fixed(model: IdentifiedModel) -> tuple[Mapping[str, float], Array]:
+    """Known values by name, and the usual effort of each joint."""
+    campaign = recorded_campaign(model.nominal, model.campaign)
+    linear = model.linear
+    own = {k: v for k, v in campaign.fix.items() if k in linear.standard or k in linear.names}
+    rows = model.evidence.get("training", {}).get("per_joint", ())
+    effort = [r["rmse"] / r["relative"] if r.get("relative") else 1.0 for r in rows]
+    usual = effort if len(effort) == len(linear.rows) and LOOPS not in model.evidence else np.ones(len(linear.rows))
+    return {**linear.choice.fixed, **own}, np.asarray(usual, float)
+
+
+def _prior_share(posterior: Posterior, x: Array, seed: int) -> Array:
+    """Share of the prior's variance that is left in each value, by quartiles; 0 for values that do not vary."""
+    z = np.random.default_rng([seed, 1]).normal(size=(PRIOR_DRAWS, posterior.space.size))
+    own, before = (np.ptp(np.quantile(v, MIDDLE, axis=0), axis=0) for v in (x, posterior.space.values(z)))
+    return np.clip(np.divide(own, before, out=np.zeros(x.shape[1]), where=before > 0) ** 2, 0.0, 1.0)
+
+
+def _prior(posterior: Posterior, best: Array, options: SampleOptions) -> dict[str, Any]:
+    """What was assumed, and how far the most probable robot is from it."""
+    links = best[: 10 * len(posterior.space.links)]
+    return {
+        "links": options.prior,
+        "joints": options.joint_prior,
+        "centre": posterior.centre,
+        "mended": list(posterior.mended),
+        "distance": float(np.sqrt(np.mean(links**2))) if len(links) else 0.0,
+    }

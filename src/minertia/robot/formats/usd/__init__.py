@@ -1,0 +1,1 @@
+"""OpenUSD stages: UsdPhysics, Newton and PhysX attributes (extra `usd`)."""

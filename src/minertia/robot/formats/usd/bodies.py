@@ -1,0 +1,117 @@
+"""Masses, centres and inertias of the bodies of a stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.io.errors import DescriptionError
+from minertia.robot.formats.snap import quaternion_to_matrix
+from minertia.robot.formats.usd.attributes import (
+    AXES,
+    CENTRE,
+    FULL,
+    INERTIAL,
+    MASS,
+    MOMENTS,
+    Units,
+    agrees,
+    inertial_attributes,
+    shortest,
+)
+from minertia.robot.formats.usd.stage import Prim
+from minertia.robot.inertia import Ten, from_com
+from minertia.robot.robot import Note
+
+APART = 1e-4  # part of the largest moment by which the two forms of an inertia may differ
+Array = NDArray[np.float64]
+
+
+def read_inertial(prim: Prim, name: str, units: Units, own: bool, source: str) -> tuple[Ten | None, list[Note]]:
+    """Ten parameters of a body in its frame, None where it gives no mass; and notes.
+
+    own: whether our doubles, where they agree with the standard attributes, and Newton's count; else 32 bits alone.
+    """
+    given = prim.values.get(INERTIAL) if own else None
+    if given is not None and len(given) in (0, 10) and np.all(np.isfinite(given)):
+        ten = tuple(float(v) for v in given) or None
+        if agrees(inertial_attributes(ten, units), prim.values):
+            return ten, []
+    edited = [] if given is None else [Note("warning", f"link '{name}'", EDITED)]
+    return _standard(prim, name, units, own, source), edited
+
+
+EDITED = "its attributes were changed since minertia wrote them: these count, with the 32 bits that they have"
+
+
+def _standard(prim: Prim, name: str, units: Units, own: bool, source: str) -> Ten | None:
+    mass = _number(prim.values, MASS, name, source)
+    if mass < 0 or not math.isfinite(mass):
+        raise DescriptionError(f"link '{name}': its mass is {mass:g}, which no body has; correct it", file=source)
+    if mass == 0:
+        return None  # "not given", whatever else is said
+    centre, inertia = _centre(prim, name, source), _inertia(prim, name, own, source)
+    if own:  # the decimal numbers that are meant
+        mass, centre = shortest(mass), np.array([shortest(v) for v in centre.tolist()])
+    square = units.kilograms * units.metres**2
+    return from_com(mass * units.kilograms, (units.metres * centre).tolist(), square * inertia)
+
+
+def _number(values: Mapping[str, Any], key: str, name: str, source: str) -> float:
+    value = values.get(key, 0.0)
+    if not isinstance(value, int | float):
+        raise DescriptionError(f"link '{name}': {key} is no number; correct it", file=source)
+    return float(value)
+
+
+def _numbers(prim: Prim, key: str, count: int) -> Array | None:
+    """The numbers of an attribute, None where they are not given: by what stands for that, or not at all."""
+    value = prim.values.get(key)
+    if not isinstance(value, tuple) or len(value) != count:
+        return None
+    found = np.array(value, float)
+    return found if np.all(np.isfinite(found)) else None
+
+
+def _centre(prim: Prim, name: str, source: str) -> Array:
+    found = _numbers(prim, CENTRE, 3)
+    if found is not None:
+        return found
+    if prim.colliders:
+        raise DescriptionError(
+            f"link '{name}' has a mass but no {CENTRE}, which simulators compute from its colliders; write it out",
+            file=source,
+        )
+    return np.zeros(3)
+
+
+def _inertia(prim: Prim, name: str, own: bool, source: str) -> Array:
+    """Inertia matrix about the centre in the axes of the body, in the units of the stage."""
+    moments, six = _numbers(prim, MOMENTS, 3), _numbers(prim, FULL, 6) if own else None
+    axes = _numbers(prim, AXES, 4)
+    if moments is not None and not np.any(moments):
+        moments = None
+    if moments is None and six is None:
+        raise DescriptionError(
+            f"link '{name}' has a mass but no {MOMENTS}, which simulators compute from its colliders; write it out",
+            file=source,
+        )
+    if moments is not None:
+        R = np.eye(3) if axes is None or not np.any(axes) else quaternion_to_matrix(*axes.tolist())
+        turned: Array = R @ np.diag(moments) @ R.T
+    if six is None:
+        return turned
+    full = np.array([[six[0], six[3], six[4]], [six[3], six[1], six[5]], [six[4], six[5], six[2]]])
+    if moments is not None:
+        apart = float(np.abs(full - turned).max() / np.abs(turned).max())
+        if apart > APART:
+            raise DescriptionError(
+                f"link '{name}': {FULL} and {MOMENTS} with {AXES} differ by {100 * apart:.2g} % (a converter of "
+                "inertia frames went wrong, or one was edited); delete the wrong one",
+                file=source,
+            )
+    return full

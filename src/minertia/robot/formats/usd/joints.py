@@ -1,0 +1,244 @@
+"""Joints of a stage: which bodies they join, where, and what acts at them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.vec3 import HERE, Pose, compose, invert
+from minertia.io.errors import DescriptionError
+from minertia.robot.effects import BY_SYMBOL, MOTOR_SYMBOLS
+from minertia.robot.formats.snap import (
+    LENGTH_TOLERANCE,
+    axis_to_z,
+    quaternion_to_matrix,
+    rotation_angle,
+    snap_rotation,
+    snap_vector,
+)
+from minertia.robot.formats.usd.attributes import (
+    EFFECTS,
+    FRAME,
+    LOWER,
+    RAW,
+    SPEEDS,
+    UPPER,
+    Units,
+    agrees,
+    axis_word,
+    effect_attributes,
+    frame_attributes,
+    limit_attributes,
+    limits_of,
+    pose_of,
+    shortest,
+)
+from minertia.robot.formats.usd.bodies import EDITED
+from minertia.robot.formats.usd.stage import Prim
+from minertia.robot.joint import Elastic, Joint, Limits
+from minertia.robot.robot import Note
+
+KINDS = {
+    "PhysicsRevoluteJoint": "revolute",
+    "PhysicsPrismaticJoint": "prismatic",
+    "PhysicsFixedJoint": "fixed",
+}
+FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+REPORTED = 1e-6  # rad: smaller changes are the rounding of 32 bits
+_BACK: Pose = (((1, 0, 0), (0, -1, 0), (0, 0, -1)), (0, 0, 0))  # half a turn about x: the axis in the other sense
+UNREAD = ("mjc:damping", "mjc:stiffness", "physxJoint:jointFriction")  # of older programs, in units that differ
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JointMotion:
+    """What a joint allows: its kind, and its axis as a letter."""
+
+    kind: str
+    axis: str = "Z"
+
+
+def motion_of(prim: Prim, name: str, source: str) -> JointMotion:
+    """Kind and axis of a joint; an error for one that is not supported."""
+    if prim.kind in KINDS:
+        return JointMotion(KINDS[prim.kind], str(prim.values.get("physics:axis", "X")))
+    if prim.kind != "PhysicsJoint":
+        what = {"PhysicsSphericalJoint": "a spherical joint", "PhysicsDistanceJoint": "a distance joint"}
+        raise DescriptionError(
+            f"joint '{name}' is {what.get(prim.kind, f'of type {prim.kind}')}, which is not supported; replace it by "
+            "revolute joints with small links between",
+            file=source,
+        )
+    free = [axis for axis in FREEDOMS if not _is_locked(prim.values, axis)]
+    if len(free) > 1:
+        raise DescriptionError(
+            f"joint '{name}' is a D6 joint with {len(free)} free axes ({', '.join(free)}); lock all but one by limits "
+            "whose low is above their high, or replace it by single joints",
+            file=source,
+        )
+    if not free:
+        return JointMotion("fixed")
+    return JointMotion("revolute" if free[0].startswith("rot") else "prismatic", free[0][-1])
+
+
+def _is_locked(values: Mapping[str, Any], axis: str) -> bool:
+    low, high = (float(values.get(f"limit:{axis}:physics:{end}", s)) for end, s in (("low", -1), ("high", 1)))
+    return low > high
+
+
+# ------------------------------------------------------------------------------------------------------------- frames
+
+
+@dataclass(frozen=True, slots=True)
+class JointFrames:
+    """Placement of a joint in its parent body and of its child body in it."""
+
+    placement: Pose
+    child_frame: Pose
+    notes: tuple[Note, ...] = ()
+
+
+class FrameReading:
+    """Frames of one joint.
+
+    ends: poses (4 x 4, units of the stage) of the two prims that it names in their bodies.  backwards: whether its
+    second body is the parent.  own: whether our doubles count.
+    """
+
+    def __init__(self, prim: Prim, name: str, motion: JointMotion, units: Units, snap: float) -> None:
+        self.prim, self.name, self.motion, self.units, self.snap = prim, name, motion, units, snap
+        self.notes: list[Note] = []
+
+    def frames(self, ends: tuple[Array, Array], backwards: bool, own: bool) -> JointFrames:
+        """Placement of the joint and of its child body."""
+        given = self.prim.values.get(FRAME) if own else None
+        plain = not backwards and all(np.abs(end - np.eye(4)).max() < REPORTED for end in ends)
+        if given is not None:
+            if plain and self._is_ours(given):
+                return JointFrames(pose_of(given), HERE)
+            self.notes.append(Note("warning", f"joint '{self.name}'", EDITED))
+        first, second = (self._frame(k, end, own) for k, end in enumerate(ends))
+        if backwards:
+            first, second = compose(second, _BACK), compose(first, _BACK)
+        return JointFrames(first, invert(second), tuple(self.notes))
+
+    def _is_ours(self, given: Any) -> bool:
+        if self.units.metres != 1 or len(given) != 12 or not np.all(np.isfinite(given)):
+            return False
+        pose = pose_of(given)
+        is_z = self.motion.kind == "fixed" or self.motion.axis == "Z"
+        return is_z and agrees(frame_attributes(pose), self._signed(pose))
+
+    def _signed(self, pose: Pose) -> dict[str, Any]:
+        """The attributes of the file with quaternions of the sign that ours have."""
+        found = dict(self.prim.values)
+        for key, value in frame_attributes(pose).items():
+            there = found.get(key)
+            if len(value) == 4 and isinstance(there, tuple) and np.dot(value, there) < 0:
+                found[key] = tuple(-v for v in there)
+        return found
+
+    def _frame(self, k: int, end: Array, own: bool) -> Pose:
+        """Pose of the joint frame, z along its axis, in one of its bodies."""
+        values = self.prim.values
+        stored = values.get(f"physics:localPos{k}", (0.0, 0.0, 0.0))
+        place = np.array([shortest(v) if own else v for v in stored], float)
+        quat = values.get(f"physics:localRot{k}", (1.0, 0.0, 0.0, 0.0))
+        turn = quaternion_to_matrix(*quat) if any(quat) else np.eye(3)
+        R, p = end[:3, :3] @ turn, self.units.metres * (end[:3, :3] @ place + end[:3, 3])
+        meant = snap_rotation(R, self.snap)
+        off = rotation_angle(R, meant)
+        if off > REPORTED:
+            text = f"orientation {k} taken as the exact angle meant (off by {off:.2g} rad); snap=0 keeps it"
+            self.notes.append(Note("info", f"joint '{self.name}'", text, is_geometry=True))
+        pose = meant, snap_vector(p.tolist(), LENGTH_TOLERANCE if self.snap else 0.0)
+        if self.motion.kind == "fixed":
+            return pose
+        return compose(pose, (axis_to_z(AXES[self.motion.axis]), (0, 0, 0)))
+
+
+# ------------------------------------------------------------------------------------------------- limits and effects
+
+
+def read_limits(prim: Prim, kind: str, units: Units, own: bool) -> Limits:
+    """Limits of a joint in SI units."""
+    values, unit, word = prim.values, units.position(kind), axis_word(kind)
+    if own:
+        names = ("lower", "upper", "velocity", "acceleration", "effort")
+        ours = Limits(**{name: values.get(f"minertia:limit:{name}") for name in names})
+        said = limit_attributes(Joint("", kind, None, *HERE, limits=ours), units)
+        if said.keys() >= {name for name in (LOWER, UPPER) if math.isfinite(values.get(name, math.inf))} and agrees(
+            said, values
+        ):
+            return ours
+    speed = next((float(values[name]) for name in SPEEDS if name in values), None)
+    effort = values.get(f"drive:{word}:physics:maxForce")
+    force = float(values["urdf:limit:effort"]) if "urdf:limit:effort" in values else None
+    if effort is not None:
+        force = float(effort) * units.effort(kind)
+    low, high = float(values.get(LOWER, -math.inf)), float(values.get(UPPER, math.inf))
+    return limits_of(low * unit, high * unit, None if speed is None else speed * unit, force)
+
+
+def read_effects(
+    prim: Prim, name: str, kind: str, units: Units, own: bool
+) -> tuple[dict[str, float], dict[str, dict[str, float]], list[Note]]:
+    """Effects of a joint, their constants, and notes."""
+    values, notes = prim.values, []
+    found = {symbol: v for symbol in EFFECTS if (v := _standard_effect(values, symbol, kind, units)) is not None}
+    if any(key in values for key in UNREAD):
+        listed = ", ".join(key for key in UNREAD if key in values)
+        notes.append(Note("warning", f"joint '{name}'", f"{listed} not read: its unit differs between programs"))
+    if f"drive:{axis_word(kind)}:physics:stiffness" in values:
+        notes.append(Note("info", f"joint '{name}'", "its drive is a controller, and no part of the robot"))
+    given, constants = _own_effects(values) if own else ({}, {})
+    if given:
+        held = {symbol: value for symbol, value in given.items() if symbol in EFFECTS}
+        if held.keys() == {s for s, v in found.items() if v} and agrees(effect_attributes(held, kind, units), values):
+            return given, constants, notes
+        notes.append(Note("warning", f"joint '{name}'", EDITED))
+        found |= {symbol: value for symbol, value in given.items() if symbol not in EFFECTS}
+    return {s: v for s, v in found.items() if v}, constants, notes
+
+
+def _standard_effect(values: Mapping[str, Any], symbol: str, kind: str, units: Units) -> float | None:
+    for key in EFFECTS[symbol]:
+        value = values.get(key.format(axis_word(kind)))
+        if value is not None and math.isfinite(float(value)):
+            return shortest(float(value)) * units.effect(symbol, kind)
+    raw = values.get(RAW.get(symbol, ""))
+    return None if raw is None else shortest(float(raw))
+
+
+def _own_effects(values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    effects: dict[str, float] = {}
+    constants: dict[str, dict[str, float]] = {}
+    for key, value in values.items():
+        parts = key.split(":")
+        if parts[:2] != ["minertia", "effect"] or not isinstance(value, float):
+            continue
+        if len(parts) == 3 and parts[2] in BY_SYMBOL and value and math.isfinite(value):
+            effects[parts[2]] = value
+        elif (
+            len(parts) == 4
+            and parts[2] in BY_SYMBOL
+            and parts[3] in BY_SYMBOL[parts[2]].constants
+            and math.isfinite(value)
+        ):
+            constants.setdefault(parts[2], {})[parts[3]] = value
+    return effects, {s: c for s, c in constants.items() if s in effects or s in MOTOR_SYMBOLS}
+
+
+def read_elastic(prim: Prim) -> Elastic | None:
+    """Spring and damper between motor and link, from our own attributes."""
+    given = [prim.values.get(f"minertia:elastic:{name}") for name in ("stiffness", "damping")]
+    if all(v is None for v in given):
+        return None
+    stiffness, damping = (v if isinstance(v, float) and math.isfinite(v) else None for v in given)
+    return Elastic(stiffness, damping)

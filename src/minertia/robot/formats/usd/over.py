@@ -1,0 +1,155 @@
+"""A layer of ours over the user's own stage: new masses, inertias, armature and friction, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minertia.algebra.vec3 import invert
+from minertia.io.errors import DescriptionError
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.usd.attributes import (
+    EFFECTS,
+    INERTIAL,
+    TYPES,
+    axis_word,
+    effect_attributes,
+    effect_schemas,
+    inertial_attributes,
+    own_effects,
+)
+from minertia.robot.formats.usd.read import StageReading
+from minertia.robot.formats.usd.stage import read_stage
+from minertia.robot.formats.usd.text import Node, layer_text, quoted
+from minertia.robot.inertia import Ten, add_ten, impossible, transport_ten
+from minertia.robot.joint import numeric_pose
+from minertia.robot.robot import Robot
+
+UNCHANGED = 1e-13  # relative difference of parameters that counts as none
+SAME_PLACE = 1e-2  # rad or m between the joints of the robot and of the template
+
+
+def over_text(robot: Robot, template: str, sublayer: str, creator: str, prim: str = "") -> str:
+    """Text of the layer; sublayer: path of the template from where the layer is written, prim: of its robot."""
+    return _Over(robot, template, prim).text(sublayer, creator)
+
+
+class _Over:
+    """Overs of one stage."""
+
+    def __init__(self, robot: Robot, template: str, prim: str) -> None:
+        self.robot, self.template = robot, template
+        options = ReadOptions(robot.base, letters=False, prim=prim)
+        self.reading = StageReading(read_stage(template), options)
+        self.old = self.reading.robot().numeric
+        self._check_same()
+        self.root = Node("")
+
+    def text(self, sublayer: str, creator: str) -> str:
+        for j, now in ((None, self.robot.base_link), *enumerate(self.robot.links)):
+            self._link(j, now)
+        for j in range(self.robot.n_joints):
+            self._effects(j)
+        stage = self.reading.stage
+        metadata = ["customLayerData = {", f"    string creator = {quoted(creator)}", "}"]
+        if stage.default:
+            metadata.append(f"defaultPrim = {quoted(stage.default.removeprefix('/'))}")
+        metadata += [f"kilogramsPerUnit = {stage.kilograms:g}", f"metersPerUnit = {self.reading.units.metres:g}"]
+        metadata += ["subLayers = [", f"    @{sublayer}@", "]"]
+        metadata += [f"upAxis = {quoted(stage.up)}"] if stage.up else []
+        return layer_text(metadata, self.root.children)
+
+    def _fail(self, text: str) -> None:
+        raise DescriptionError(f"{text}; the template must be a stage of the same robot", file=self.template)
+
+    def _check_same(self) -> None:
+        ours, theirs = ([(j.name, j.kind, j.parent) for j in r.joints] for r in (self.robot, self.old))
+        if ours != theirs:
+            odd = sorted({name for name, *_ in {*ours} ^ {*theirs}})[:5]
+            self._fail(f"it has other joints than the robot: {', '.join(odd) or 'their order'}")
+        for now, old in zip(self.robot.joints, self.old.joints, strict=True):
+            pairs = ((now.R, old.R), (now.p, old.p))
+            off = max(float(np.abs(np.array(a, float) - np.array(b, float)).max()) for a, b in pairs)
+            if off > SAME_PLACE:
+                self._fail(f"it has joint '{now.name}' elsewhere (by {off:.2g} rad or m)")
+
+    # ------------------------------------------------------------------ links
+
+    def _link(self, carrier: int | None, now: Ten | None) -> None:
+        before = self.old.base_link if carrier is None else self.old.links[carrier]
+        zero = (0.0,) * 10
+        if np.allclose(before or zero, now or zero, rtol=UNCHANGED, atol=0):
+            return
+        bodies = [n for n, f in self.old.frames.items() if f.joint == carrier and n in self.reading.links]
+        owner = self._owner(carrier, bodies)
+        others = [name for name in bodies if name != owner and self.reading.tens[name] is not None]
+        rest = now
+        for name in others:
+            rest = add_ten(rest or zero, tuple(-v for v in self._there(name)))
+        if others and (rest is None or impossible(rest) is not None):
+            rest = now
+            for name in others:
+                self._write(name, None)
+        pose = numeric_pose(self.old.frames[owner].pose, self.old.symbol_values)
+        self._write(owner, None if rest is None else transport_ten(rest, invert(pose)))
+
+    def _owner(self, carrier: int | None, bodies: list[str]) -> str:
+        link = self.old.base_name if carrier is None else self.old.joints[carrier].link
+        return link if link in bodies else bodies[0]
+
+    def _there(self, name: str) -> Ten:
+        """Parameters of a body of the template in the frame of the joint that carries it."""
+        ten = self.reading.tens[name]
+        return transport_ten(ten or (0.0,) * 10, numeric_pose(self.old.frames[name].pose, self.old.symbol_values))
+
+    def _write(self, name: str, ten: Ten | None) -> None:
+        node = self._node(self.reading.links[name])
+        node.schemas = ["PhysicsMassAPI", "NewtonMassAPI"]
+        values = inertial_attributes(ten, self.reading.units)
+        node.attributes = [(TYPES[key], key, value) for key, value in values.items()]
+        node.attributes.append(("custom double[]", INERTIAL, ten or ()))
+
+    # ------------------------------------------------------------------ joints
+
+    def _effects(self, j: int) -> None:
+        joint, now, before = self.robot.joints[j], self.robot.effects[j], self.old.effects[j]
+        changed = [s for s in {**now, **before} if _moved(now.get(s, 0.0), before.get(s, 0.0))]
+        if not changed:
+            return
+        path = self.reading.joints[joint.name]
+        there = self.reading.stage.prims[path].values
+        values: dict[str, float] = {
+            key: 0.0
+            for symbol, names in EFFECTS.items()
+            for key in (name.format(axis_word(joint.kind)) for name in names)
+            if key in there and symbol in changed
+        }
+        values |= effect_attributes(now, joint.kind, self.reading.units)
+        node = self._node(path)
+        node.schemas = effect_schemas(joint.kind, values)
+        node.attributes = [("float", key, value) for key, value in values.items()]
+        node.attributes += [*self._own(j, there)]
+
+    def _own(self, j: int, there: Any) -> Iterator[tuple[str, str, Any]]:
+        new = {key: (kind, key, value) for kind, key, value in own_effects(self.robot, j)}
+        for key in there:
+            if key.startswith("minertia:effect:") and key.count(":") == 2 and key not in new:
+                yield "custom double", key, 0.0
+        yield from new.values()
+
+    def _node(self, path: str) -> Node:
+        if self.reading.stage.prims[path].is_instance:
+            raise DescriptionError(
+                f"'{path}' is inside an instance, where nothing can be overridden; make it not instanceable",
+                file=self.template,
+            )
+        node = self.root
+        for part in path.strip("/").split("/"):
+            node = node.child(part)
+        return node
+
+
+def _moved(new: float, before: float) -> bool:
+    return abs(new - before) > UNCHANGED * abs(before)

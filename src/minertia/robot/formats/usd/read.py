@@ -1,0 +1,501 @@
+"""Reader of USD stages (.usd, .usda, .usdc): rigid bodies and joints of UsdPhysics to a `Robot`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.algebra.vec3 import Pose
+from minertia.io.errors import DescriptionError
+from minertia.robot.assembly import assemble
+from minertia.robot.description import (
+    BodySpec,
+    Description,
+    FollowsSpec,
+    JointSpec,
+    check_count,
+    impossible_body,
+    moving_links,
+)
+from minertia.robot.flange import is_flange_name
+from minertia.robot.formats.reading import ReadOptions
+from minertia.robot.formats.snap import LENGTH_TOLERANCE, snap_rotation, snap_vector
+from minertia.robot.formats.usd.attributes import FRAME, INERTIAL, NAME, NUMBER, Units, agrees, pose_of, shortest
+from minertia.robot.formats.usd.bodies import read_inertial
+from minertia.robot.formats.usd.joints import (
+    FrameReading,
+    JointMotion,
+    motion_of,
+    read_effects,
+    read_elastic,
+    read_limits,
+)
+from minertia.robot.formats.usd.stage import BODY, Prim, UsdStage, read_stage
+from minertia.robot.formats.usd.text import plain_name
+from minertia.robot.inertia import Ten
+from minertia.robot.robot import EARTH, Note, Robot
+
+WORLD = ""  # path of the world
+SCALED = 1e-4  # change of lengths by a transform that is no rounding
+SMALLEST_UNIT, LARGEST_UNIT = 1e-9, 1e9  # metres and kilograms of a unit that can be meant
+CENTIMETRE = 0.01  # metres of a unit where a stage does not say so, by the rule of USD
+Array = NDArray[np.float64]
+
+
+def parse_usd(text: str, source: str, options: ReadOptions) -> Robot:
+    """Read a robot from a USD stage; text is not used, since layers are files of their own."""
+    return StageReading(read_stage(source), options).robot()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A joint between two bodies (paths; the world is ""), with the poses of the prims that it names in them."""
+
+    prim: Prim
+    name: str
+    motion: JointMotion
+    bodies: tuple[str, str]
+    ends: tuple[Array, Array]
+
+    def other(self, body: str) -> str:
+        """The other body."""
+        return self.bodies[1] if body == self.bodies[0] else self.bodies[0]
+
+
+class StageReading:
+    """Reader of one stage; `links` and `joints` are paths of prims by the names that the robot has for them."""
+
+    def __init__(self, stage: UsdStage, options: ReadOptions) -> None:
+        self.stage, self.options = stage, options
+        self.notes: list[Note] = []
+        self.own = not options.single
+        self.units = self._units()
+        self.bodies = {p.path: p for p in self._scope() if BODY in p.schemas and _is_on(p, "rigidBodyEnabled")}
+        self._check_bodies()
+        joints = [p for p in self._scope() if _is_joint(p)]
+        check_count(len(joints), "joints", stage.source)
+        self.names = _names([*self.bodies.values()], self.own)
+        labels = _names(joints, self.own)
+        self.edges = [self._edge(p, labels[p.path]) for p in joints if _is_on(p, "jointEnabled")]
+        self.edges = [edge for edge in self.edges if edge.bodies[0] != edge.bodies[1]]
+        self._choose()
+        self.links = {self.names[path]: path for path in self.bodies}
+        self.joints = {edge.name: edge.prim.path for edge in self.edges}
+        self.tens: dict[str, Ten | None] = {}
+
+    def robot(self) -> Robot:
+        """The robot of the stage."""
+        root, base, world, edges = self._base()
+        specs, order = self._tree(root, edges)
+        self.tens = {self.names[path]: self._ten(prim) for path, prim in self.bodies.items()}
+        bodies = [BodySpec(self.names[path], self.tens[self.names[path]]) for path in order if path != WORLD]
+        if root == WORLD:
+            bodies.insert(0, BodySpec("world"))
+        frames = [*self._frames({body.name for body in bodies})]
+        self._tell()
+        is_floating = (self.options.base or base) == "floating"
+        description = Description(
+            name=self._name(),
+            bodies=[*bodies, *(body for body, _ in frames)],
+            joints=[*self._ordered(specs), *(joint for _, joint in frames)],
+            root="world" if root == WORLD else self.names[root],
+            gravity=self._gravity(None if is_floating else world),
+            base=self.options.base or base,
+            notes=self.notes,
+            source=self.stage.source,
+            auto_letters=self.options.letters,
+            depth_first=not self._is_numbered(specs),
+            exact=self.options.snap == 0,
+            **self._coupling(),
+        )
+        robot = assemble(description)
+        self._check_masses(robot)
+        return robot
+
+    def _fail(self, text: str) -> NoReturn:
+        raise DescriptionError(text, file=self.stage.source)
+
+    # ------------------------------------------------------------------ what there is
+
+    def _scope(self) -> list[Prim]:
+        prim = self.options.prim
+        if not prim:
+            return [*self.stage.prims.values()]
+        if prim not in self.stage.paths:
+            near = [path for path in sorted(self.stage.paths) if path.count("/") <= 2][:5]
+            self._fail(f"there is no prim '{prim[:100]}'; there are {', '.join(near) or 'none'}")
+        return self.stage.below(prim)
+
+    def _units(self) -> Units:
+        metres, kilograms = self.stage.metres, self.stage.kilograms
+        if metres is None:
+            text = "the stage does not give metersPerUnit, so a unit is a centimetre, by the rule of USD"
+            self.notes.append(Note("warning", "stage", text))
+            metres = CENTIMETRE
+        for what, value in (("metersPerUnit", metres), ("kilogramsPerUnit", kilograms)):
+            if not SMALLEST_UNIT < value < LARGEST_UNIT:
+                self._fail(f"{what} is {value:g}, which no stage means; correct it")
+        return Units(metres, kilograms)
+
+    def _check_bodies(self) -> None:
+        lost = f"; layers that did not open: {', '.join(self.stage.unopened[:3])}" if self.stage.unopened else ""
+        if not self.bodies:
+            over = f" ({self.stage.undefined} bodies and joints are overridden, but nowhere defined)"
+            over = over if self.stage.undefined else ""
+            where = f" below '{self.options.prim}'" if self.options.prim else ""
+            self._fail(f"the stage has no rigid bodies{where}{over}{lost or '; it may hold shapes only'}")
+        check_count(len(self.bodies), "rigid bodies", self.stage.source)
+        if lost:
+            text = f"{len(self.stage.unopened)} layers did not open{lost}; the robot is read without them"
+            self.notes.append(Note("warning", "stage", text))
+
+    def _edge(self, prim: Prim, name: str) -> Edge:
+        motion = motion_of(prim, name, self.stage.source)
+        if prim.values.get("physics:excludeFromArticulation"):
+            self._fail(
+                f"joint '{name}' closes a loop (excludeFromArticulation), and loops are not read from USD; describe "
+                "the robot in an MJCF or a TOML file"
+            )
+        self._check_constant(prim, f"joint '{name}'")
+        found = [self._end(prim, name, k) for k in (0, 1)]
+        return Edge(prim, name, motion, (found[0][0], found[1][0]), (found[0][1], found[1][1]))
+
+    def _end(self, prim: Prim, name: str, k: int) -> tuple[str, Array]:
+        """The body that a joint names, and the pose of the prim that it names there: the nearest body above it."""
+        targets = prim.targets.get(f"physics:body{k}", ())
+        if not targets:
+            return WORLD, np.eye(4)
+        path = targets[0]
+        if path not in self.stage.paths:
+            lost = f"; layers that did not open: {', '.join(self.stage.unopened[:3])}" if self.stage.unopened else ""
+            self._fail(f"joint '{name}' names the body '{path[:200]}', which does not exist{lost}")
+        body = path
+        while body and body not in self.bodies:
+            body = body.rpartition("/")[0]
+        if body == path:
+            return body, np.eye(4)
+        there = self.stage.prims.get(path)
+        world = np.eye(4) if there is None else there.world
+        self._check_rigid(world, f"prim '{path}'")
+        carrier = np.eye(4) if not body else self.bodies[body].world
+        return body, np.asarray(np.linalg.inv(carrier) @ world)
+
+    def _check_rigid(self, world: Array, what: str) -> None:
+        """Refuse a transform that scales, mirrors or is no number."""
+        R = world[:3, :3]
+        if not np.all(np.isfinite(world)) or np.abs(R.T @ R - np.eye(3)).max() > SCALED or np.linalg.det(R) < 0:
+            self._fail(
+                f"{what} is scaled or mirrored by its transform, so that its frames mean other lengths; apply the "
+                "scale to the shapes and take it off the bodies"
+            )
+
+    def _check_constant(self, prim: Prim, what: str) -> None:
+        if prim.changing:
+            self._fail(f"{what} has time samples ({prim.changing[0]}); give values that do not change")
+
+    # ------------------------------------------------------------------ which robot
+
+    def _choose(self) -> None:
+        """Keep the bodies of the one robot; an error where there are several."""
+        groups = self._groups()
+        moving = [g for g in groups if any(e.motion.kind != "fixed" and {*e.bodies} & g for e in self.edges)]
+        if not moving:
+            self._fail("no joint of this stage can move")
+        if len(moving) > 1 and not self.options.prim:
+            names = ", ".join(f"'{_common([*g])}'" for g in moving[:5])
+            self._fail(
+                f"the stage has {len(moving)} robots ({names}); choose one by its prim, as minertia convert "
+                "--prim PATH does"
+            )
+        kept = {path for group in moving for path in group}
+        alone = [self.names[path] for path in self.bodies if path not in kept]
+        if alone:
+            listed = ", ".join(alone[:5]) + ", ..." * (len(alone) > 5)
+            self.notes.append(Note("info", "stage", f"bodies that no moving joint reaches are left out: {listed}"))
+        self.bodies = {path: prim for path, prim in self.bodies.items() if path in kept}
+        self.edges = [edge for edge in self.edges if {*edge.bodies} - {WORLD} <= kept]
+        for path, prim in self.bodies.items():
+            self._check_constant(prim, f"link '{self.names[path]}'")
+            self._check_rigid(prim.world, f"link '{self.names[path]}'")
+
+    def _groups(self) -> list[set[str]]:
+        """Bodies that joints hold together, the world aside."""
+        near: dict[str, list[str]] = {path: [] for path in self.bodies}
+        for edge in self.edges:
+            a, b = edge.bodies
+            if a != WORLD and b != WORLD:
+                near[a].append(b)
+                near[b].append(a)
+        groups, seen = [], set[str]()
+        for path in near:
+            if path in seen:
+                continue
+            group, waiting = set[str](), [path]
+            while waiting:
+                one = waiting.pop()
+                if one not in group:
+                    group.add(one)
+                    waiting += near[one]
+            seen |= group
+            groups.append(group)
+        return groups
+
+    # ------------------------------------------------------------------ the tree
+
+    def _base(self) -> tuple[str, str, Array, list[Edge]]:
+        """Root, kind of base, rotation of the root in the world, and the joints of the tree."""
+        on_ground = [edge for edge in self.edges if WORLD in edge.bodies]
+        held = [path for path, prim in self.bodies.items() if prim.values.get("physics:kinematicEnabled")]
+        if not on_ground and len(held) <= 1:
+            root = held[0] if held else self._top()
+            return root, "fixed" if held else "floating", self.bodies[root].world[:3, :3], self.edges
+        if len(on_ground) == 1 and on_ground[0].motion.kind == "fixed" and not held:
+            edge = on_ground[0]
+            return edge.other(WORLD), "fixed", self._mounted(edge), [e for e in self.edges if e is not edge]
+        if self.options.base == "floating":
+            self._fail(f"the base cannot float: joint '{on_ground[0].name}' moves on the ground")
+        if held:
+            self._fail(f"link '{self.names[held[0]]}' is kinematic beside joints on the ground; fix it by a joint")
+        return WORLD, "fixed", np.eye(3), self.edges
+
+    def _mounted(self, edge: Edge) -> Array:
+        """Rotation of the root body in the world, from the fixed joint that holds it."""
+        frames = FrameReading(edge.prim, edge.name, edge.motion, self.units, self.options.snap)
+        backwards = edge.bodies[1] == WORLD
+        found = frames.frames(edge.ends, backwards, False)
+        R = np.array(found.placement[0], float) @ np.array(found.child_frame[0], float)
+        return np.asarray(R)
+
+    def _top(self) -> str:
+        """Root body of a robot on no ground: the articulation root, else the one that is no joint's second body."""
+        roots = [path for path, prim in self.bodies.items() if "PhysicsArticulationRootAPI" in prim.schemas]
+        seconds = {edge.bodies[1] for edge in self.edges}
+        free = [path for path in self.bodies if path not in seconds]
+        found = roots if len(roots) == 1 else free
+        if not found:
+            self._fail("every link is the second body of a joint, which closes a loop; loops are not read from USD")
+        return found[0]
+
+    def _tree(self, root: str, edges: Sequence[Edge]) -> tuple[list[JointSpec], list[str]]:
+        """Joints from the root outwards, and bodies in that order."""
+        at: dict[str, list[Edge]] = {}
+        for edge in edges:
+            for body in edge.bodies:
+                at.setdefault(body, []).append(edge)
+        specs, order, used = [], [root], set[int]()
+        known, waiting = {root}, [root]
+        while waiting:
+            body = waiting.pop(0)
+            for edge in at.get(body, ()):
+                if id(edge) in used:
+                    continue
+                used.add(id(edge))
+                other = edge.other(body)
+                if other in known:
+                    self._fail(
+                        f"joint '{edge.name}' closes a loop, and loops are not read from USD; describe the robot in an "
+                        "MJCF or a TOML file"
+                    )
+                known.add(other)
+                order.append(other)
+                waiting.append(other)
+                specs.append(self._joint(edge, body))
+        return specs, order
+
+    def _joint(self, edge: Edge, parent: str) -> JointSpec:
+        prim, kind = edge.prim, edge.motion.kind
+        reading = FrameReading(prim, edge.name, edge.motion, self.units, self.options.snap)
+        frames = reading.frames(edge.ends, edge.bodies[0] != parent, self.own)
+        self.notes += frames.notes
+        names = ["world" if path == WORLD else self.names[path] for path in (parent, edge.other(parent))]
+        spec = JointSpec(edge.name, kind, names[0], names[1], frames.placement, frames.child_frame)
+        if kind == "fixed":
+            return spec
+        effects, constants, notes = read_effects(prim, edge.name, kind, self.units, self.own)
+        self.notes += notes
+        return replace(
+            spec,
+            limits=read_limits(prim, kind, self.units, self.own),
+            effects=effects,
+            constants=constants,
+            follows=self._follows(edge),
+            elastic=read_elastic(prim) if self.own else None,
+        )
+
+    def _follows(self, edge: Edge) -> FollowsSpec | None:
+        prim, kind = edge.prim, edge.motion.kind
+        standard = self._newton_mimic(prim, kind) or self._physx_mimic(prim, kind)
+        leaders, ratios = (prim.values.get(f"minertia:follows:{w}") for w in ("joints", "ratios"))
+        if not self.own or not leaders or not ratios or len(leaders) != len(ratios):
+            return standard
+        offset = float(prim.values.get("minertia:follows:offset", 0.0))
+        ours = FollowsSpec(tuple(leaders), tuple(ratios), offset)
+        if standard is None and (len(leaders) > 1 or self._is_other_kind(leaders[0], kind)):
+            return ours  # what Newton cannot say
+        same = standard is not None and agrees(
+            {"ratio": ours.ratios, "offset": 1 + offset, "leader": ours.joints[0]},
+            {"ratio": standard.ratios, "offset": 1 + standard.offset, "leader": standard.joints[0]},
+        )
+        return ours if same else standard
+
+    def _is_other_kind(self, leader: str, kind: str) -> bool:
+        return any(edge.name == leader and edge.motion.kind != kind for edge in self.edges)
+
+    def _newton_mimic(self, prim: Prim, kind: str) -> FollowsSpec | None:
+        targets = prim.targets.get("newton:mimicJoint", ())
+        if not targets or prim.values.get("newton:mimicEnabled") is False:
+            return None
+        ratio, offset = (float(prim.values.get(f"newton:mimicCoef{k}", usual)) for k, usual in ((1, 1.0), (0, 0.0)))
+        return FollowsSpec((self._leader(targets[0]),), (shortest(ratio),), offset * self.units.position(kind))
+
+    def _physx_mimic(self, prim: Prim, kind: str) -> FollowsSpec | None:
+        """Of PhysX: position + gearing * that of the leader + offset = 0."""
+        for key, targets in prim.targets.items():
+            if key.startswith("physxMimicJoint:") and key.endswith(":referenceJoint") and targets:
+                stem = key.rpartition(":")[0]
+                ratio, offset = (float(prim.values.get(f"{stem}:{w}", 0.0)) for w in ("gearing", "offset"))
+                return FollowsSpec((self._leader(targets[0]),), (-ratio,), -offset * self.units.position(kind))
+        return None
+
+    def _leader(self, path: str) -> str:
+        return next((edge.name for edge in self.edges if edge.prim.path == path), path.rpartition("/")[2])
+
+    # ------------------------------------------------------------------ parts of the description
+
+    def _ten(self, prim: Prim) -> Ten | None:
+        name = self.names[prim.path]
+        ten, notes = read_inertial(prim, name, self.units, self.own, self.stage.source)
+        impossible = impossible_body(name, ten)
+        self.notes += [*notes, *([impossible] if impossible is not None else [])]
+        return ten
+
+    def _frames(self, taken: set[str]) -> Iterator[tuple[BodySpec, JointSpec]]:
+        """Other frames on bodies: those of ours, and those with the name of a flange."""
+        for prim in self._scope():
+            body = prim.parent
+            while body and body not in self.bodies:
+                body = body.rpartition("/")[0]
+            name = str(prim.values.get(NAME, prim.label or prim.name))
+            if not body or prim.path in self.bodies or name in taken or prim.kind != "Xform":
+                continue
+            if FRAME not in prim.values and not is_flange_name(name):
+                continue
+            taken.add(name)
+            carrier = self.names[body]
+            yield BodySpec(name), JointSpec(f"{name} on {carrier}", "fixed", carrier, name, self._placed(prim, body))
+
+    def _placed(self, prim: Prim, body: str) -> Pose:
+        pose = np.linalg.inv(self.bodies[body].world) @ prim.world
+        given = prim.values.get(FRAME) if self.own else None
+        if given is not None and len(given) == 12 and prim.parent == body:
+            ours = np.array(given, float)
+            if np.abs(np.concatenate([pose[:3, :3].ravel(), pose[:3, 3]]) - ours).max() < 1e-6:
+                return pose_of(given)
+        self._check_rigid(pose, f"prim '{prim.path}'")
+        place = (self.units.metres * pose[:3, 3]).tolist()
+        return snap_rotation(pose[:3, :3], self.options.snap), snap_vector(
+            place, LENGTH_TOLERANCE if self.options.snap else 0.0
+        )
+
+    def _is_numbered(self, specs: Sequence[JointSpec]) -> bool:
+        paths = [self.joints[spec.name] for spec in specs if spec.kind != "fixed"]
+        return self.own and all(NUMBER in self.stage.prims[path].values for path in paths)
+
+    def _ordered(self, specs: list[JointSpec]) -> list[JointSpec]:
+        """Joints in our own order where the file has it, else in that of the stage."""
+        numbers = {name: k for k, name in enumerate(self.joints)}
+        if self._is_numbered(specs):
+            numbers |= {name: int(self.stage.prims[p].values.get(NUMBER, 0)) for name, p in self.joints.items()}
+        return sorted(specs, key=lambda spec: numbers[spec.name])
+
+    def _name(self) -> str:
+        root = self.stage.prims.get(self.options.prim or self.stage.default)
+        if root is None:
+            return _common([*self.bodies]).rpartition("/")[2] or "robot"
+        return str(root.values.get(NAME) or root.label or root.name)
+
+    def _gravity(self, world: Array | None) -> tuple[float, float, float]:
+        """Gravity [m/s2] in the frame of the root, whose rotation in the world is given (None: in the world)."""
+        scenes = [prim for prim in self.stage.prims.values() if prim.kind == "PhysicsScene"]
+        values = scenes[0].values if scenes else {}
+        size = float(values.get("physics:gravityMagnitude", -math.inf))
+        way = np.array(values.get("physics:gravityDirection", (0.0, 0.0, 0.0)), float)
+        if not np.any(way):
+            way = np.array((0.0, 0.0, -1.0) if self.stage.up == "Z" else (0.0, -1.0, 0.0))
+        strength = -EARTH[2] if size == -math.inf else shortest(size) * self.units.metres
+        found = strength * way / np.linalg.norm(way)
+        ours = values.get("minertia:gravity") if self.own else None
+        if ours is not None and len(ours) == 3 and np.abs(found - np.array(ours)).max() <= 1e-6 * max(strength, 1e-6):
+            found = np.array(ours, float)
+        R = np.eye(3) if world is None else np.array(snap_rotation(world, self.options.snap), float)
+        x, y, z = (float(v) + 0.0 for v in R.T @ found)
+        return x, y, z
+
+    def _coupling(self) -> dict[str, Any]:
+        """Coupled drives, from our own attributes."""
+        root = self.stage.prims.get(self.stage.default)
+        flat = root.values.get("minertia:coupling") if root is not None and self.own else None
+        if not flat:
+            return {}
+        n = math.isqrt(len(flat))
+        moving = [e for e in self.edges if e.motion.kind != "fixed"]
+        if n * n != len(flat) or n != sum(self._follows(edge) is None for edge in moving):
+            self._fail("minertia:coupling has not one row for each independent joint; correct it or delete it")
+        assert root is not None
+        motors = {k.rpartition(":")[2]: v for k, v in root.values.items() if k.startswith("minertia:motor:")}
+        effects = [{s: v[k] for s, v in motors.items() if len(v) == n and v[k]} for k in range(n)]
+        return {"coupling": np.reshape(flat, (n, n)).tolist(), "motor_effects": effects}
+
+    def _check_masses(self, robot: Robot) -> None:
+        for name, ten in moving_links(robot):
+            is_ours = self.own and INERTIAL in self.bodies[self.links[name]].values
+            if (ten is None or not any(ten)) and not is_ours:
+                self._fail(
+                    f"link '{name}' moves and has no physics:mass, so that simulators compute one from its colliders; "
+                    "write out mass, centerOfMass and diagonalInertia"
+                )
+
+    def _tell(self) -> None:
+        if self.stage.variants:
+            listed = ", ".join(self.stage.variants[:5])
+            self.notes.append(Note("info", "stage", f"read with the variants {listed}"))
+
+
+def _is_joint(prim: Prim) -> bool:
+    return prim.kind.endswith("Joint") and ("Physics" in prim.kind)
+
+
+def _is_on(prim: Prim, word: str) -> bool:
+    return prim.values.get(f"physics:{word}") is not False
+
+
+def _common(paths: Sequence[str]) -> str:
+    """Path of the prim above all of these."""
+    parts = [path.split("/")[:-1] for path in paths]
+    found = []
+    for level in zip(*parts, strict=False):
+        if len({*level}) > 1:
+            break
+        found.append(level[0])
+    return "/".join(found) or paths[0]
+
+
+def _names(prims: Sequence[Prim], own: bool) -> dict[str, str]:
+    """A unique name for each prim by its path: ours where the prim is still called so, else what the file shows."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for prim in prims:
+        ours = prim.values.get(NAME)
+        name = prim.label or prim.name
+        if own and isinstance(ours, str) and ours and prim.name.rstrip("_") == plain_name(ours).rstrip("_"):
+            name = ours
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[prim.path] = name
+    return found

@@ -1,0 +1,296 @@
+"""A USD stage as plain data: prims, values, world poses and layers; the one module that loads `pxr` (extra `usd`).
+
+Layers come from strangers: every layer that another one names is looked at before the stage is composed, so that none
+is fetched from elsewhere, and what cannot be opened is said in one sentence instead of a page of warnings.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minertia.io.errors import DescriptionError
+from minertia.io.extras import load
+from minertia.io.files import reading
+
+MAX_LAYERS = 500
+MAX_LAYER_BYTES = 200_000_000  # meshes are in there, too
+MAX_TEXT_BYTES = 20_000_000  # a layer of text is parsed as a whole
+MAX_PRIMS = 200_000
+POINTER = b"version https://git-lfs.github.com/spec/"
+COLLIDER = "PhysicsCollisionAPI"
+BODY = "PhysicsRigidBodyAPI"
+_NAMESPACES = ("physics:", "newton:", "physx", "drive:", "limit:", "mjc:", "urdf:", "minertia:")
+
+
+@dataclass(frozen=True, slots=True)
+class Prim:
+    """One prim: authored values by the name of the attribute, targets of relationships, pose in the world (4 x 4).
+
+    label: its display name.  changing: names of attributes with time samples.  colliders: whether shapes for contact
+    are below it.  is_instance: whether it is inside an instance, where nothing can be overridden.
+    """
+
+    path: str
+    kind: str
+    schemas: tuple[str, ...]
+    values: Mapping[str, Any]
+    targets: Mapping[str, tuple[str, ...]]
+    world: NDArray[np.float64]
+    label: str = ""
+    changing: tuple[str, ...] = ()
+    colliders: bool = False
+    is_instance: bool = False
+
+    @property
+    def name(self) -> str:
+        """Last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def parent(self) -> str:
+        """Path of the prim above, "" at the top."""
+        return self.path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class UsdStage:
+    """What a stage says of physics.
+
+    metres, kilograms: of its units; None where it does not say so.  up: its upward axis, "" where it does not say so.
+    unopened: layers that could not be opened, each with the reason.  undefined: number of bodies and joints that are
+    only overridden and nowhere defined.  variants: selections, as text.
+    """
+
+    source: str
+    prims: Mapping[str, Prim]
+    default: str
+    metres: float | None
+    kilograms: float
+    up: str
+    unopened: tuple[str, ...] = ()
+    undefined: int = 0
+    variants: tuple[str, ...] = ()
+    paths: frozenset[str] = field(default_factory=frozenset)
+
+    def below(self, path: str) -> list[Prim]:
+        """The prims at and below a path, in the order of the stage."""
+        return [prim for prim in self.prims.values() if f"{prim.path}/".startswith(f"{path}/")]
+
+
+def read_stage(source: str) -> UsdStage:
+    """Open a stage and return what it says; `DescriptionError` with the reason where it cannot be opened."""
+    pxr = _pxr()
+    unopened = tuple(_checked_layers(pxr, source))
+    delegate = pxr.UsdUtils.CoalescingDiagnosticDelegate()  # its warnings would go to the terminal
+    try:
+        stage = pxr.Usd.Stage.Open(source)
+        found = _data(pxr, stage, source, unopened)
+    except (pxr.Tf.ErrorException, RuntimeError) as err:
+        raise DescriptionError(f"OpenUSD cannot open the file: {_reason(err)}", file=source) from None
+    finally:
+        delegate.TakeUncoalescedDiagnostics()
+    return found
+
+
+def to_crate(text: str) -> bytes:
+    """Binary form of a text layer."""
+    pxr = _pxr()
+    layer = pxr.Sdf.Layer.CreateAnonymous(".usda")
+    layer.ImportFromString(text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "layer.usdc")
+        layer.Export(path)
+        return Path(path).read_bytes()
+
+
+def _pxr() -> Any:
+    names = ("Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdUtils")
+    return SimpleNamespace(**{name: load(f"pxr.{name}", "usd") for name in names})
+
+
+def _reason(err: Exception) -> str:
+    """The words of an error of OpenUSD, without the place in its sources."""
+    text = " ".join(str(err).split()).strip()
+    text = text.split(" -- ", 1)[-1] if " -- " in text else text
+    return "".join(c for c in text if c.isprintable())[:300] or "no reason given"
+
+
+# ------------------------------------------------------------------------------------------------------------- layers
+
+
+def _checked_layers(pxr: Any, source: str) -> Iterator[str]:
+    """Go through all layers that a stage would be composed of; yields what could not be opened, and why."""
+    waiting, seen = [(Path(source), "")], {os.path.realpath(source)}
+    while waiting:
+        path, by = waiting.pop()
+        why = _unreadable(path)
+        layer = None if why else _layer(pxr, path)
+        if layer is None:
+            why = why or "it is no USD layer"
+            if not by:
+                raise DescriptionError(why, file=source)
+            yield f"'{path.name}' ({why})"
+            continue
+        reading(path)
+        for name in filter(None, layer.GetCompositionAssetDependencies()):  # "": the layer itself
+            _refuse_elsewhere(name, path, source)
+            further = path.parent / name
+            if os.path.realpath(further) not in seen:
+                seen.add(os.path.realpath(further))
+                waiting.append((further, path.name))
+        if len(seen) > MAX_LAYERS:
+            raise DescriptionError(
+                f"the stage has more than {MAX_LAYERS} layers; give the robot's own file", file=source
+            )
+
+
+def _refuse_elsewhere(name: str, path: Path, source: str) -> None:
+    where = "" if str(path) == source else f" (in '{path.name}')"
+    if "://" in name or name.startswith(("http:", "https:")):
+        text = f"it takes a layer from the network, '{name[:100]}'{where}; save that file and name it by its path"
+        raise DescriptionError(text, file=source)
+    if os.path.isabs(name) or "\\" in name or name[1:2] == ":":
+        text = f"it takes a layer by an absolute path, '{name[:100]}'{where}; name it by a path relative to the file"
+        raise DescriptionError(text, file=source)
+
+
+def _unreadable(path: Path) -> str | None:
+    """Reason why a layer cannot be read, in a few words."""
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            head = file.read(len(POINTER))
+    except (OSError, ValueError):
+        return "there is no such file"
+    if head == POINTER:
+        return "it is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
+    most = MAX_LAYER_BYTES if head.startswith((b"PXR-USDC", b"PK")) else MAX_TEXT_BYTES
+    return f"it has {size / 1e6:.0f} MB; at most {most // 1_000_000} MB are read" if size > most else None
+
+
+def _layer(pxr: Any, path: Path) -> Any:
+    delegate = pxr.UsdUtils.CoalescingDiagnosticDelegate()
+    try:
+        known = pxr.Sdf.Layer.Find(str(path))
+        if known is not None:
+            known.Reload(True)
+        return pxr.Sdf.Layer.FindOrOpen(str(path))
+    except (pxr.Tf.ErrorException, RuntimeError):
+        return None
+    finally:
+        delegate.TakeUncoalescedDiagnostics()
+
+
+# -------------------------------------------------------------------------------------------------------------- prims
+
+
+def _data(pxr: Any, stage: Any, source: str, unopened: tuple[str, ...]) -> UsdStage:
+    cache = pxr.UsdGeom.XformCache()
+    found: dict[str, Prim] = {}
+    paths: set[str] = set()
+    variants: list[str] = []
+    colliders: set[str] = set()
+    for prim in pxr.Usd.PrimRange(stage.GetPseudoRoot(), pxr.Usd.TraverseInstanceProxies()):
+        if prim.IsPseudoRoot():
+            continue
+        path = str(prim.GetPath())
+        paths.add(path)
+        if len(paths) > MAX_PRIMS:
+            raise DescriptionError(f"the stage has more than {MAX_PRIMS} prims; give the robot's own file", file=source)
+        sets = prim.GetVariantSets()
+        variants += [f"{name} = {sets.GetVariantSelection(name)}" for name in sets.GetNames()]
+        schemas = _schemas(prim)
+        if COLLIDER in schemas:
+            colliders |= set(_above(path))
+        if _counts(prim, schemas):
+            found[path] = _prim(prim, schemas, cache)
+    given = {path: replace(x, colliders=path in colliders) for path, x in found.items()}
+    has = stage.HasAuthoredMetadata
+    root = stage.GetDefaultPrim()
+    return UsdStage(
+        source,
+        given,
+        str(root.GetPath()) if root else "",
+        float(pxr.UsdGeom.GetStageMetersPerUnit(stage)) if has("metersPerUnit") else None,
+        float(pxr.UsdPhysics.GetStageKilogramsPerUnit(stage)),
+        str(pxr.UsdGeom.GetStageUpAxis(stage)) if has("upAxis") else "",
+        unopened,
+        _undefined(pxr, stage),
+        tuple(dict.fromkeys(variants)),
+        frozenset(paths),
+    )
+
+
+def _above(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def _schemas(prim: Any) -> tuple[str, ...]:
+    """Applied schemas, those that nobody registered included."""
+    return tuple(str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas())
+
+
+def _counts(prim: Any, schemas: tuple[str, ...]) -> bool:
+    kind = str(prim.GetTypeName())
+    return kind in ("Xform", "PhysicsScene", "") or kind.endswith("Joint") or BODY in schemas
+
+
+def _undefined(pxr: Any, stage: Any) -> int:
+    """Number of bodies and joints that are only overridden."""
+    found = 0
+    for prim in pxr.Usd.PrimRange.AllPrims(stage.GetPseudoRoot()):
+        if not prim.IsPseudoRoot() and not prim.IsDefined():
+            found += BODY in _schemas(prim) or str(prim.GetTypeName()).endswith("Joint")
+    return found
+
+
+def _prim(prim: Any, schemas: tuple[str, ...], cache: Any) -> Prim:
+    values, changing = {}, []
+    for attribute in prim.GetAuthoredAttributes():
+        name = str(attribute.GetName())
+        if name.startswith("xformOp:") and attribute.ValueMightBeTimeVarying():
+            changing.append(name)
+        if not name.startswith(_NAMESPACES):
+            continue
+        if attribute.ValueMightBeTimeVarying():
+            changing.append(name)
+        value = _plain(attribute.Get())
+        if value is not None:
+            values[name] = value
+    targets = {
+        str(rel.GetName()): tuple(str(path) for path in rel.GetTargets()) for rel in prim.GetAuthoredRelationships()
+    }
+    return Prim(
+        str(prim.GetPath()),
+        str(prim.GetTypeName()),
+        schemas,
+        values,
+        targets,
+        np.array(cache.GetLocalToWorldTransform(prim), float).T,
+        str(prim.GetDisplayName() or ""),
+        tuple(changing),
+        is_instance=bool(prim.IsInstanceProxy()),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python's own: a number, text, or a tuple of them; a quaternion as w, x, y, z."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "GetReal"):
+        return (float(value.GetReal()), *(float(v) for v in value.GetImaginary()))
+    try:
+        return tuple(_plain(v) for v in value)
+    except TypeError:
+        return None  # an asset, or what nobody here asks for

@@ -1,0 +1,107 @@
+"""Files of measurements: bags with poses, units in headers, and what is wrong with others in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from minertia.identification.campaigns.options import MeasureColumns
+from minertia.identification.geometry.chain import moved
+from minertia.identification.geometry.readings import read_measurements, still_parts
+from minertia.identification.logs.options import ColumnMap
+from minertia.io.errors import RecordingError
+from tests.calibration.planted import arm
+
+STOPS, RATE = 6, 20.0  # postures, Hz
+START = 1_700_000_000 * 10**9
+POSE, TF, POINT = "geometry_msgs/msg/PoseStamped", "tf2_msgs/msg/TFMessage", "geometry_msgs/msg/PointStamped"
+
+
+def motion() -> tuple[np.ndarray, np.ndarray]:
+    """(joint positions over time, postures): half a second at each posture, half a second on the way."""
+    postures = np.random.default_rng(4).uniform(-1, 1, (STOPS, 6))
+    still, way = [np.repeat(q[None], 11, axis=0) for q in postures], np.linspace(0, 1, 11)[1:-1, None]
+    parts = [still[0]]
+    for before, after, own in zip(postures[:-1], postures[1:], still[1:], strict=True):
+        parts += [before + way * (after - before), own]
+    return np.concatenate(parts), postures
+
+
+def bag(path: Path, kind: str) -> Path:
+    """Joint states, and a moment later the tool's pose with quaternions of either sign; noise with mean zero."""
+    bags, typesys = pytest.importorskip("rosbags.rosbag2"), pytest.importorskip("rosbags.typesys")
+    store = typesys.get_typestore(typesys.Stores.ROS2_HUMBLE)
+    types: Any = store.types
+    chain, (q, _) = arm("ur10e"), motion()
+    tool = moved(chain.nominal, chain.is_hinge, chain.positions(q)).tool
+    names = list(chain.robot.coordinate_names)
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](0, 0), "tracker")
+
+    def message(k: int) -> Any:
+        turn = (-1) ** k * Rotation.from_matrix(tool[k, :3, :3]).as_quat()
+        place = [float(x) for x in tool[k, :3, 3]]
+        point, vector = (types[f"geometry_msgs/msg/{name}"](*place) for name in ("Point", "Vector3"))
+        rotation = types["geometry_msgs/msg/Quaternion"](*(float(x) for x in turn))
+        if kind == POSE:
+            return types[POSE](header, types["geometry_msgs/msg/Pose"](point, rotation))
+        if kind == POINT:
+            return types[POINT](header, point)
+        made, transform = types["geometry_msgs/msg/TransformStamped"], types["geometry_msgs/msg/Transform"]
+        other = types["geometry_msgs/msg/Vector3"](0.0, 0.0, 0.0)
+        return types[TF](
+            [made(header, "table", transform(other, rotation)), made(header, "flange", transform(vector, rotation))]
+        )
+
+    with bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP) as writer:
+        states = writer.add_connection("/states", "sensor_msgs/msg/JointState", typestore=store)
+        poses = writer.add_connection("/tf" if kind == TF else "/tracker", kind, typestore=store)
+        for k in range(len(q)):
+            at = START + round(1e9 * k / RATE)
+            state = types["sensor_msgs/msg/JointState"](header, names, q[k], np.zeros(0), np.zeros(0))
+            writer.write(states, at, store.serialize_cdr(state, "sensor_msgs/msg/JointState"))
+            writer.write(poses, at + 1000, store.serialize_cdr(message(k), kind))
+    return path
+
+
+@pytest.mark.parametrize(("kind", "columns"), [(POSE, {}), (POINT, {}), (TF, {"pose_frame": "flange"})])
+def test_a_bag_has_a_posture_for_each_stop(kind, columns, tmp_path):
+    chain, (_, postures) = arm("ur10e"), motion()
+    found = read_measurements([bag(tmp_path / "bag", kind)], chain, ColumnMap(**columns))
+    assert np.abs(found.postures.q - postures).max() < 1e-12
+    tool = moved(chain.nominal, chain.is_hinge, chain.positions(postures)).tool
+    (measure,) = found.postures.measures
+    assert np.abs(measure.values[:, :3] - tool[:, :3, 3]).max() < 1e-12
+    if kind != POINT:
+        assert np.abs(measure.values[:, 3:].reshape(-1, 3, 3) - tool[:, :3, :3]).max() < 1e-12
+    assert any(f"at {STOPS} stops" in note for note in found.notes)
+
+
+def test_frames_of_tf_are_asked_for(tmp_path):
+    path = bag(tmp_path / "bag", TF)
+    with pytest.raises(RecordingError, match="several child frames .flange, table.; choose one with pose_frame"):
+        read_measurements([path], arm("ur10e"), ColumnMap())
+    with pytest.raises(RecordingError, match="no topic holds measured poses"):
+        read_measurements([path], arm("ur10e"), ColumnMap(pose_topic="/other"))
+
+
+def test_a_motion_without_stops_has_none():
+    t = np.arange(100) / RATE
+    assert still_parts(np.sin(t)[:, None], t) == []
+    assert still_parts(np.where(t < 2, 0.0, 1.0)[:, None], t) == [slice(0, 40), slice(40, 100)]
+
+
+def test_units_of_the_header_count_where_none_are_given(tmp_path):
+    chain, path = arm("ur10e"), tmp_path / "a.csv"
+    header = [*(f"q{j} [deg]" for j in range(1, 7)), *(f"{a}1 (mm)" for a in "xyz")]
+    rows = np.column_stack([np.full((5, 6), 90.0), np.full((5, 3), 250.0)])
+    np.savetxt(path, rows, delimiter=",", header=",".join(header), comments="")
+    found = read_measurements([path], chain, ColumnMap())
+    assert np.allclose(found.postures.q, np.pi / 2) and np.allclose(found.postures.measures[0].values, 0.25)
+    given = read_measurements(
+        [path], chain, ColumnMap(length="m"), [MeasureColumns("point", at=[f"{a}1 (mm)" for a in "xyz"])]
+    )
+    assert np.allclose(given.postures.measures[0].values, 250.0)

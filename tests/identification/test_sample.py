@@ -1,0 +1,193 @@
+"""Robots drawn from the posterior: possible ones, that keep what the logs say and vary otherwise as the prior does."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+
+import minertia as mi
+from minertia.identification.bands import predict_bands, summary
+from minertia.identification.posterior.draw import Density, draw
+from minertia.identification.posterior.shown import LEVELS, residual_noise
+from minertia.identification.posterior.space import robot_space
+from minertia.identification.samples import Samples, read_samples
+from minertia.identification.sampling import sample_model
+from minertia.io.errors import InputError
+from minertia.options import SampleOptions
+from minertia.robot.inertia import from_com, impossible
+from tests.identification.planted_posterior import Planted, planted
+
+
+@cache
+def case() -> Planted:
+    return next(planted("planar2r", 1))
+
+
+@cache
+def samples() -> Samples:
+    return case().samples(300)
+
+
+# ---------------------------------------------------------------------- coordinates and draws
+
+
+def test_derivatives_of_robots_are_those_of_differences():
+    rng = np.random.default_rng(0)
+    ten = from_com(2.0, (0.1, -0.2, 0.3), np.diag([0.1, 0.12, 0.05]))
+    space = robot_space([str(k) for k in range(12)], np.array([*ten, 0.5, 1.0]), [range(10)], [(10, 0.7)], [(11, 2.0)],
+                        link_width=0.3)  # fmt: skip
+    z, h = rng.normal(size=(3, 12)), 1e-6
+    z[0] = 0.0  # equal eigenvalues
+    x, D, others = space.moved(z)
+    slopes = np.stack([(space.values(z + h * e) - space.values(z - h * e)) / (2 * h) for e in np.eye(12)], axis=2)
+    assert np.allclose(slopes[:, :10, :10], D[:, 0], atol=1e-7)
+    assert np.allclose(np.stack([slopes[:, 10, 10], slopes[:, 11, 11]], axis=1), others, atol=1e-7)
+    assert np.allclose(space.values(np.zeros((1, 12)))[0], space.prior)
+
+
+def test_draws_have_the_posterior_of_a_problem_that_is_known():
+    """x = exp(0.7 z) measured as 1.5 +- 0.4: mean and deviation as by quadrature."""
+    space = robot_space(["x"], np.array([1.0]), [], [(0, 0.7)], [], link_width=0.3)
+    found = draw(Density(space, np.array([[1 / 0.4]]), np.array([1.5 / 0.4])), 20000, 3)
+    grid = np.linspace(-6, 6, 20001)
+    density = np.exp(-(grid**2) / 2 - (np.exp(0.7 * grid) - 1.5) ** 2 / (2 * 0.4**2))
+    mean = np.sum(grid * density) / density.sum()
+    deviation = np.sqrt(np.sum((grid - mean) ** 2 * density) / density.sum())
+    assert abs(found.z.mean() - mean) < 0.02 * deviation * 2 and abs(found.z.std() / deviation - 1) < 0.02
+
+
+def test_without_data_draws_are_the_prior():
+    space = robot_space(["x"], np.array([2.0]), [], [(0, 0.5)], [], link_width=0.3)
+    found = draw(Density(space, np.zeros((0, 1)), np.zeros(0)), 5000, 0)
+    assert abs(found.z.mean()) < 0.06 and abs(found.z.std() - 1) < 0.04 and found.effective > 0.99
+
+
+# ---------------------------------------------------------------------- a planted chain
+
+
+def test_every_robot_is_possible_and_keeps_what_the_logs_say():
+    found = samples()
+    assert all(impossible(ten) is None and ten[9] > 0 for row in found.tens for ten in row.tolist())
+    assert np.all(found.at_joints("FC") > 0) and np.all(found.at_joints("IA") > 0)
+    linear = found.model.linear
+    base = found.unknown_values()
+    spread = np.sqrt(np.diag(found.model.covariance))
+    assert np.all(np.abs(base.mean(axis=0) - found.model.beta) < 2 * spread)
+    assert np.all(base.std(axis=0) < 1.3 * spread)
+    assert len(np.unique(found.x[:, 0])) > 0.9 * len(found)
+    assert found.names == linear.standard
+
+
+def test_shares_of_the_prior_are_those_of_what_the_logs_show():
+    """The weight of the first link of a vertical axis never shows, friction always does."""
+    share = dict(zip(samples().names, samples().prior_share.tolist(), strict=True))
+    assert share["M1"] > 0.7 and share["XX1"] > 0.7
+    assert share["FC1"] < 0.2 and share["FC2"] < 0.2
+
+
+def test_bands_hold_what_they_promise():
+    found, own = samples(), case()
+    clean = summary(predict_bands(found, [own.log(1, noise=0.0, duration=10.0)]))
+    noisy = summary(predict_bands(found, [own.log(1, duration=10.0)]))
+    assert clean["values"]["covered"] > 0.8 and noisy["prediction"]["covered"] > 0.9
+    assert noisy["values"]["covered"] < noisy["prediction"]["covered"]
+    assert noisy["values"]["width"] < noisy["prediction"]["width"]
+    assert [r["joint"] for r in noisy["values"]["per_joint"]] == ["j1", "j2"]
+    half = summary(predict_bands(found, [own.log(1, duration=10.0)], level=0.5))
+    assert 0.3 < half["prediction"]["covered"] < 0.7
+
+
+def test_conformal_factors_cover_held_out_residuals():
+    """Held-out residuals twice as large as the fitted ones: factors of 2 at every level."""
+    rng = np.random.default_rng(1)
+    noise = residual_noise(["a"], [(rng.normal(size=(20000, 1)), 0.1)], [2 * rng.normal(size=(20000, 1))], "all")
+    assert all(abs(noise.factors(level)[0] - 2) < 0.1 for level in (*LEVELS, 0.7, 0.995))
+    assert noise.correlation[0] == pytest.approx(0.1)
+
+
+def test_samples_survive_their_file(tmp_path):
+    found = samples()
+    found.save(tmp_path / "samples.npz")
+    again = read_samples(tmp_path)
+    assert np.array_equal(again.x, found.x) and again.names == found.names
+    log = [case().log(1, duration=10.0)]
+    assert summary(predict_bands(again, log)) == summary(predict_bands(found, log))
+    with np.load(tmp_path / "samples.npz") as arrays:
+        assert arrays["mass"].shape == (300, 2) and arrays["inertia"].shape == (300, 2, 6)
+        assert arrays["armature"].shape == arrays["frictionloss"].shape == (300, 2)
+        assert len(arrays["residual_sd"]) == len(arrays["residual_correlation"]) == 2
+
+
+def test_a_seed_draws_the_same_robots():
+    model = case().result.model()
+    one, two, other = (sample_model(model, SampleOptions(n=20, seed=seed)) for seed in (1, 1, 2))
+    assert np.array_equal(one.x, two.x) and not np.array_equal(one.x, other.x)
+
+
+def test_robots_without_masses_are_drawn_around_the_identified_ones():
+    from dataclasses import replace
+
+    own = case()
+    bare = replace(own.file, links=tuple(None for _ in own.file.joints), effects=tuple({} for _ in own.file.joints))
+    found = mi.identify(mi.Campaign(bare, [own.log(0)], effects=["rotor", "viscous", "coulomb"])).sample(120)
+    assert "identified" in found.prior["centre"]
+    assert all(impossible(ten) is None for row in found.tens for ten in row.tolist())
+
+
+def test_joints_that_never_moved_are_left_to_the_prior():
+    """Values in which the logs show nothing, or only sums, neither vanish nor become certain."""
+    from dataclasses import replace
+
+    own = case()
+    log = own.log(0)
+    still = replace(log, q=np.column_stack([log.q[:, 0], np.zeros(len(log.q))]))
+    truth = own.truth
+    motion = mi.Campaign(own.file, [_efforts(truth, still)], effects=["rotor", "viscous", "coulomb"])
+    found = mi.identify(motion).sample(150)
+    share = dict(zip(found.names, found.prior_share.tolist(), strict=True))
+    assert share["FV2"] > 0.7 and share["FC1"] < 0.3
+    assert all(impossible(ten) is None for row in found.tens for ten in row.tolist())
+
+
+def _efforts(robot, log):
+    from dataclasses import replace
+
+    rate = 1 / (log.t[1] - log.t[0])
+    qd = np.gradient(log.q, 1 / rate, axis=0)
+    tau = mi.inverse_dynamics(robot, log.q, qd, np.gradient(qd, 1 / rate, axis=0))
+    rng = np.random.default_rng(0)
+    return replace(log, tau=tau + 0.01 * rng.normal(size=tau.shape))
+
+
+def test_bands_of_few_robots_are_refused():
+    few = sample_model(case().result.model(), SampleOptions(n=20))
+    with pytest.raises(InputError, match="at least 100"):
+        predict_bands(few, [case().log(1)])
+
+
+# ---------------------------------------------------------------------- coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "cases"), [("planar2r", 24), ("panda", 12)])
+def test_bands_of_planted_robots_hold_95_percent(name, cases, record_property):
+    """Truth drawn from the prior: its values, its efforts on unseen motion, and what is measured there."""
+    found = [one.covered(1000) for one in planted(name, cases)]
+    mean = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+    record_property(name, json.dumps(mean))
+    print(name, mean)
+    assert all(0.92 <= mean[key] <= 0.98 for key in ("parameters", "values", "prediction"))
+
+
+@pytest.mark.slow
+def test_4096_pandas_are_drawn_within_a_minute():
+    import time
+
+    model = next(planted("panda", 1)).result.model()
+    start = time.process_time()
+    found = sample_model(model, SampleOptions(n=4096))
+    assert time.process_time() - start < 60
+    assert all(impossible(ten) is None for row in found.tens for ten in row.tolist())
