@@ -23,8 +23,7 @@ HOME = np.array([0.2, 0.15, -0.3])  # of a foot in the base, but for its signs
 NOISE = {"q": 5e-5, "tau": 0.05, "gyro": 3e-3, "accel": 0.03, "force": 1.0}
 
 
-@cache
-def quadruped() -> mi.Robot:
+def urdf() -> str:
     """Twelve hinges: hips about x, thighs and knees about y."""
     text = ['<robot name="quadruped"><link name="trunk">' + _inertial(8.0) + "</link>"]
     for leg, (x, y) in FEET.items():
@@ -32,9 +31,15 @@ def quadruped() -> mi.Robot:
         text.append(_joint(f"{leg}_hip", "trunk", f"{leg}_hip", (0.2 * x, 0.05 * y, 0), "1 0 0"))
         text.append(_joint(f"{leg}_thigh", f"{leg}_hip", f"{leg}_thigh", (0, 0.1 * y, 0), "0 1 0"))
         text.append(_joint(f"{leg}_knee", f"{leg}_thigh", f"{leg}_calf", (0, 0, -0.2), "0 1 0"))
+    return "".join([*text, "</robot>"])
+
+
+@cache
+def quadruped() -> mi.Robot:
+    """The robot with a floating base."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "quadruped.urdf"
-        path.write_text("".join([*text, "</robot>"]))
+        path.write_text(urdf())
         return mi.read_robot(path, base="floating")
 
 

@@ -14,7 +14,7 @@ from minertia.cli import main
 from minertia.identification.campaigns.floating import kept_samples, projections, sticking
 from minertia.io.errors import MinertiaError
 from minertia.options import ColumnMap, FloatingOptions
-from tests.identification.planted_legs import PlantedLegs, contacts, quadruped
+from tests.identification.planted_legs import PlantedLegs, contacts, quadruped, urdf
 
 RADIANS = ColumnMap(angle="rad")
 
@@ -55,7 +55,11 @@ def mass_of(result: mi.Identification) -> float:
     return sum(value for name, value in standard.items() if name[0] == "M" and name[1:].isdigit())
 
 
-@pytest.mark.parametrize("rows, count, left", [("base", 94, 0.013), ("all", 118, 0.013), ("projected", 118, 0.02)])
+@pytest.mark.parametrize("rows, count, left", [
+    ("base", 94, 0.013),
+    pytest.param("all", 118, 0.013, marks=pytest.mark.slow),
+    ("projected", 118, 0.02),
+])  # fmt: skip
 def test_planted_legs_come_back(planted, tmp_path: Path, rows: str, count: int, left: float) -> None:
     legs, logs = planted
     result = mi.identify(campaign(logs, rows))
@@ -75,17 +79,14 @@ def test_feet_that_never_lift_are_no_identification(planted) -> None:
     result = mi.identify(campaign(logs, "projected", "sway", None))
     assert result.training.relative < 0.02 and result.verdict.grade == "not good"
     assert "lift and wave each foot" in result.verdict.reasons[0]
-    measured = mi.identify(campaign(logs, "base", "sway", "later"))
-    assert measured.to_dict()["validation"][0]["relative"] < 0.2
 
 
 def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> None:
     _, logs = planted
-    mi.write_robot(quadruped(), tmp_path / "legs.toml")
-    text = (
-        'format = 1\nrobot = "legs.toml"\n[columns]\nangle = "rad"\n[model]\neffects = []\n[floating]\nrows = "base"\n'
-    )
+    (tmp_path / "legs.urdf").write_text(urdf())
+    text = 'format = 1\nrobot = "legs.urdf"\nbase = "floating"\n[columns]\nangle = "rad"\n[model]\neffects = []\n'
     text += f'[logs]\ntrain = ["{logs["lift"]}"]\nvalidate = ["{logs["later"]}"]\n[estimator]\nname = "wls"\n'
+    text += '[floating]\nrows = "base"\n'
     for contact in contacts(forces=True):
         text += (
             f'[[contact]]\nname = "{contact.name}"\nframe = "{contact.frame}"\nat = {[float(x) for x in contact.at]}\n'
@@ -94,7 +95,7 @@ def test_a_campaign_file_of_a_floating_base(planted, tmp_path: Path, capsys) -> 
     (tmp_path / "c.toml").write_text(text)
     assert main(["identify", "--campaign", str(tmp_path / "c.toml"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["validation"][0]["relative"] < 0.013
-    assert main(["check", str(logs["lift"]), "--robot", str(tmp_path / "legs.toml")]) in (0, 1)
+    assert main(["check", str(logs["lift"]), "--robot", str(tmp_path / "legs.urdf")]) in (0, 1)
 
 
 @pytest.mark.parametrize("wrong, said", [

@@ -139,8 +139,9 @@ def left_out_spread(problem: Observation, sigma: Array) -> Spread:
     """
     with one_thread():
         rows = problem.blocks / np.asarray(sigma)[:, None, None]
-        size = np.maximum(np.sqrt(np.einsum("bekp,bekp->p", rows, rows)), 1e-300)
-        each = np.einsum("bekp,bekq->bpq", rows / size, rows / size)
+        rows = rows.reshape(len(rows), -1, rows.shape[-1])
+        size = np.maximum(np.linalg.norm(rows, axis=(0, 1)), 1e-300)
+        each = (rows / size).transpose(0, 2, 1) @ (rows / size)
         K, G = min(len(each), GROUPS), each.sum(axis=0)
         white = np.linalg.inv(G[:-1, :-1])
         without = [G - own.sum(axis=0) for own in np.array_split(each, K)]

@@ -32,7 +32,7 @@ def predict(model: LinearModel, beta: Array, motion: MotionLike, *, samples: int
         asked = None if load is None else load(x, v, a)
         warm = None if warmth is None else warmth[start : start + PIECE]
         parts.append(model.columns(x, v, a, asked, temperature=warm, samples=samples) @ beta)
-    return projected(model, motion, np.concatenate(parts)[:, :, None])[:, :, 0]
+    return projected(model, motion, np.concatenate(parts))
 
 
 def load_efforts(model: LinearModel, beta: Array, samples: int | None = None) -> Load:

@@ -187,7 +187,7 @@ def projected(model: LinearModel, block: MotionLike, Y: Array) -> Array:
         return Y
     if len(model.rows) != P.shape[1]:
         raise MinertiaError("a motion whose contact forces are projected off needs the efforts of all coordinates")
-    return np.asarray(P @ Y)
+    return np.asarray((P @ Y.reshape(*Y.shape[:2], -1)).reshape(Y.shape))
 
 
 def temperatures(model: LinearModel, block: MotionLike, title: str = "the motion") -> Array | None:
